@@ -126,6 +126,167 @@ def test_the_steps_of_a_workflow_install_this_package_and_gate_with_it(place: st
     assert summary.read_text() == (desk / "gate.md").read_text()
 
 
+# ── what a release publishes ──────────────────────────────────────────────────────────────────────────────────────────
+def jobs_of(name: str) -> dict[str, Any]:
+    """The jobs of a workflow of this repository."""
+    jobs: dict[str, Any] = YAML(typ="safe").load((ROOT / ".github" / "workflows" / name).read_text())["jobs"]
+    return jobs
+
+
+def typed_in(folder: Path, line: str, **given: str) -> subprocess.CompletedProcess[str]:
+    """What the step of a workflow does in a folder."""
+    words = ["bash", "-e", "-c", line]
+    return subprocess.run(words, cwd=folder, env=os.environ | given, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A repository whose only file is `pyproject.toml`, and commands `pip` and `poe` that say what was typed."""
+    shutil.copyfile(ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+    for name in ("pip", "poe"):
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        command.chmod(0o755)
+    return tmp_path
+
+
+def with_address(folder: Path, address: str) -> None:
+    """Write the address of the repository."""
+    path = folder / "pyproject.toml"
+    path.write_text(re.sub('^repository = ".*?"', f'repository = "{address}"', path.read_text(), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["publish.yml", "site.yml"])
+@pytest.mark.parametrize(("address", "is_set"), [("", False), ("TODO", False), (TRIED, True)])
+def test_nothing_is_published_before_there_is_an_address(name: str, address: str, bare: Path, *, is_set: bool) -> None:
+    """The first step that runs, typed in bash, stops the job in one line; the job that publishes needs that one."""
+    jobs = jobs_of(name)
+    steps = [step for step in jobs["build"]["steps"] if "run" in step]
+    assert jobs["publish"]["needs"] == "build"
+    assert not [step for step in jobs["publish"]["steps"] if "run" in step]
+    with_address(bare, address)
+    done = typed_in(bare, steps[0]["run"])
+    assert (done.returncode == 0) is is_set
+    assert len(done.stderr.splitlines()) == (0 if is_set else 1)
+    assert is_set or "nothing is published: write the address" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tag", "fits"), [("v{}", True), ("{}", True), ("v{}.1", False), ("v9.9.9", False), ("", False), ("v.*", False)]
+)
+def test_only_the_version_of_the_package_is_published(tag: str, bare: Path, *, fits: bool) -> None:
+    """A tag that says another version than `pyproject.toml` stops the job."""
+    (step,) = [step for step in jobs_of("publish.yml")["build"]["steps"] if step.get("name") == "Version"]
+    done = typed_in(bare, step["run"], TAG=tag.format(FACTS["version"]))
+    assert (done.returncode == 0) is fits
+    assert fits or "is not the version of pyproject.toml" in done.stderr
+
+
+def test_every_step_of_a_workflow_is_a_task_or_installs_extras_that_exist(bare: Path) -> None:
+    """Typed in bash: all that runs in the workflows, but for the steps of the gate and those tried above."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    path = f"{bare / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    typed = []
+    for name in ("checks.yml", "publish.yml", "site.yml"):
+        for job in jobs_of(name).values():
+            steps = [step for step in job["steps"] if "run" in step and step.get("name") not in {"Address", "Version"}]
+            typed += [typed_in(bare, step["run"], PATH=path).stdout.split() for step in steps]
+    assert len(typed) >= 10
+    for command, *words in typed:
+        if command == "poe":
+            assert set(words) <= set(settings["tool"]["poe"]["tasks"])
+        else:
+            assert command == "pip"
+            assert words[0] == "install"
+            (extras,) = re.findall(r"^\.\[(.*)\]$", words[-1])
+            assert set(extras.split(",")) <= set(settings["project"]["optional-dependencies"])
+    assert {" ".join(words) for words in typed if words[0] == "poe"} >= {"poe release", "poe docs-build"}
+
+
+def test_what_is_published_is_trusted_and_attested() -> None:
+    """No secret is used, and only the job that publishes may say whose work it is."""
+    text = (ROOT / ".github" / "workflows" / "publish.yml").read_text()
+    jobs = jobs_of("publish.yml")
+    assert "secrets." not in text
+    assert "permissions" not in jobs["build"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    *_, attested, sent = jobs["publish"]["steps"]
+    assert attested["uses"].startswith("actions/attest-build-provenance@")
+    assert sent["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert sent["with"] == {"attestations": True}
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*-*.yml")), ids=lambda path: path.stem
+)
+def test_a_form_for_an_issue_asks_for_what_shows_the_error(path: Path) -> None:
+    """Its questions have ids and labels, and what it tells to type exists."""
+    form = YAML(typ="safe").load(path.read_text())
+    assert {"name", "description", "body"} <= set(form)
+    assert all({"type", "id", "attributes"} <= set(part) and part["attributes"]["label"] for part in form["body"])
+    asked = {part["id"] for part in form["body"]}
+    assert {"lines", "said"} <= asked or {"call", "frame"} <= asked
+    for words in re.findall(r"`rollwise ([^`]+)`", path.read_text()):
+        shown = [sys.executable, "-m", "rollwise", *words.replace("FILE", str(ROOT / "data" / "rollouts")).split()]
+        assert subprocess.run(shown, capture_output=True, check=False).returncode == 0
+
+
+# ── the table of tools beside rollwise ────────────────────────────────────────────────────────────────────────────────
+RESOLVER = """#!{python}
+import sys
+if "--version" in sys.argv:
+    sys.exit(print("uv 9.9.9"))
+asked = open(sys.argv[-1]).read().split("\\n")
+said = {said!r}
+for needed, answer in said.items():
+    if set(needed.split(" & ")) <= set(asked):
+        sys.exit(answer)
+print("polars==2.1.0")
+pinned = dict(each.split("==") for each in asked if "==" in each)
+for name in {tools!r}:
+    print(name + "==" + pinned.get(name, "1.0" if len(asked) > 1 else "2.0"))
+"""
+
+
+def table_by(folder: Path, said: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What the script prints where a resolver takes 2.0 of a tool alone, 1.0 beside others, and answers this to some."""
+    tools = list(runpy.run_path(str(ROOT / "docs" / "beside.py"))["TOOLS"])
+    stub = folder / "uv"
+    stub.write_text(RESOLVER.format(python=sys.executable, said=said, tools=tools))
+    stub.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    words = [sys.executable, str(ROOT / "docs" / "beside.py")]
+    return subprocess.run(words, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+
+
+def test_the_table_says_what_the_resolver_says(tmp_path: Path) -> None:
+    """Newest alone, whether that fits, else the version that does, and what fits with all others."""
+    clash = "No solution found: because garak==2.0 depends on polars<1"
+    done = table_by(tmp_path, {"garak==2.0": clash, "verifiers": "No solution found: no such package"})
+    assert done.returncode == 0, done.stderr
+    assert "| garak | 2.0 | no, but 1.0 | - |" in done.stdout  # verifiers stop the environment of all of them
+    assert "| verifiers | not to be had on Python 3.12 | - | - |" in done.stdout
+    assert "| Inspect AI | 2.0 | yes | - |" in done.stdout
+    assert clash in done.stderr
+    assert "| MLflow | 2.0 | yes | 1.0 |" in table_by(tmp_path, {}).stdout
+
+
+def test_a_resolver_without_an_answer_is_no_answer(tmp_path: Path) -> None:
+    """An index that cannot be reached, a package that cannot be built: no table, and no "no"."""
+    done = table_by(tmp_path, {"garak": "error: Failed to fetch"})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the resolver gave no answer" in done.stderr
+
+
+def test_the_page_has_every_tool_of_the_table() -> None:
+    """With its date, and what no longer fits is said beside it."""
+    page = (ROOT / "docs" / "pages" / "beside.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| (\d[^|]*) \| (yes|no[^|]*) \|", page, re.MULTILINE)
+    assert [name for name, *_ in rows] == list(runpy.run_path(str(ROOT / "docs" / "beside.py"))["TOOLS"].values())
+    assert re.search(r"^Asked on \d{4}-\d\d-\d\d of uv", page, re.MULTILINE)
+
+
 # ── what is built ─────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize(
     ("words", "said"),

@@ -193,7 +193,9 @@ def __getattr__(name: str) -> Any:
     """Import a name on first use, so that `import rollwise` and `rollwise --help` cost next to nothing."""
     module = _MODULES.get(name) or _COMPATIBLE.get(name)
     if module is not None:
-        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        globals()[name] = value  # found at once the next time
+        return value
     if name == "trees":
         return importlib.import_module(f"{__name__}.measurement.trees")
     if name in __all__:

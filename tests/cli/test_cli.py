@@ -456,6 +456,20 @@ def test_info_lists_classes_with_their_options(rollwise, kind: str, lines: list[
     assert f"unknown {kind} 'nothing of it'" in wrong.err
 
 
+@pytest.mark.parametrize("kind", ["evaluator", "scorer", "sampler"])
+def test_options_are_in_words(rollwise, kind: str) -> None:
+    """As a user would write them: nothing of how values are checked, of Python's modules, or of where rollwise came from."""
+    told = rollwise("info", "components", "-t", kind).out
+    assert (
+        re.findall(r"\w+Validator|<function|Optional\[|Union\[|Annotated|typing\.|NoneType|rollwise\.\w+\.\w+\.", told)
+        == []
+    )
+    assert "the seed" not in told.replace("the seeds of", "").replace("the seed of a rollout", "")
+    if kind == "evaluator":
+        assert "score_field: str | None = None: place of the score" in told
+        assert "metric: str | dict[str, RagasMetric] = 'AnswerAccuracy'" in told
+
+
 @pytest.mark.integration
 def test_info_lists_every_scorer_and_sampler(rollwise) -> None:
     """Whatever `rollwise.judges` offers that is a metric, and whatever a file may name."""

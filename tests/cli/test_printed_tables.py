@@ -1,7 +1,10 @@
 """Printed tables of the command line: their formats, and two crossed columns."""
 
+import io
+import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import rollwise as rw
@@ -64,3 +67,36 @@ def test_what_cannot_be_crossed_is_one_sentence(rollwise, tmp_path: Path, words:
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
     assert says in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "utf-8"])
+def test_a_code_page_that_lacks_a_sign_gets_it_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    """As pipes of Windows have one: tables for readers and data for programs are printed, from the command line and by `show`."""
+    turns = pl.DataFrame(
+        {"rollout_id": ["a", "b"], "turn": 1, "attack": "\u96ea\U0001f99c", "succeeded": [True, False]}
+    )
+    turns.write_csv(tmp_path / "runs.csv")
+    words = ["summarize", str(tmp_path / "runs.csv"), "--metric", "attack_success", "--by", "attack"]
+
+    def printed(*more: str, show: bool = False) -> str:
+        sink = io.BytesIO()
+        stdout = io.TextIOWrapper(sink, encoding, newline="\n")
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", stdout)
+            if show:
+                rw.summarize(rw.measure(rw.turns(turns)), by="attack", metrics="attack_success").pipe(
+                    rw.tables.table
+                ).show()
+            else:
+                with pytest.raises(SystemExit) as leaving:
+                    run([*words, *more])
+                assert not leaving.value.code
+            stdout.flush()
+        return sink.getvalue().decode(encoding)
+
+    sign = "\u96ea" if encoding == "utf-8" else r"\u96ea"
+    assert sign in printed()
+    assert sign in printed("--format", "csv")
+    assert sign in printed(show=True)

@@ -100,6 +100,26 @@ def test_a_mistake_in_the_file_is_one_sentence(file, before, after, said) -> Non
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("max_concurrency: 8", "profiler: {base_metrics: true}", r"line 4: `eval.general.profiler` is not run here, .*`rw.steps`.*; remove it"),
+        ("max_concurrency: 8", "output: {cleanup: true}", r"`eval.general.output.cleanup` is not done here, .* never emptied; remove it"),
+        ("max_concurrency: 8", "output:\n      job_management: {max_jobs: 2}", r"line 5: `eval.general.output.job_management` .* never emptied"),
+        ("max_concurrency: 8", "output: {s3: {bucket: b}}", r"output.s3` is not done here, as the results are files"),
+        ("max_concurrency: 8", "output: {custom_scripts: {}}", r"output.custom_scripts` is not done here, as the results are files"),
+        ("max_concurrency: 8", "per_input_user_id: true", r"per_input_user_id` has no meaning here"),
+        ("max_concurrency: 8", "profilers: {}", r"`eval.general.profilers` is unknown; there is"),
+        ("eval:", "profiler: {}\neval:", r"line 1: `profiler` is unknown; there is"),
+    ],
+)  # fmt: skip
+def test_a_key_of_another_tool_is_refused_with_the_reason(file, before, after, said) -> None:
+    """Where NeMo Agent Toolkit has it; elsewhere it is unknown like any other."""
+    with pytest.raises(RollwiseError, match=said) as raised:
+        file(before, after)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("rows", "said"),
     [
         ([*ROWS, *ROWS], "entry 2: the id 1 occurs twice; give every entry its own id"),

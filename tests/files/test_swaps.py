@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
+from typing import Any
 
 import pytest
 
 from rollwise.errors import WriteError
 from rollwise.files.atomic import check_folder, whole, whole_folder
+from rollwise.files.swaps import inside
 
 OLD, NEW, USER = ("a.txt", "b.txt", "figures/c.svg"), ("b.txt", "figures/d.svg", "e.txt"), ("notes/mine.md", "my.txt")
 
@@ -263,3 +265,43 @@ def test_what_replaces_something_is_on_the_disk_first(tmp_path: Path, monkeypatc
     with whole_folder(out, overwrite=True) as folder:
         (folder / "b.txt").write_text("new")
     assert synced == [(table.stat().st_ino, "oldb.txt"), ((out / "b.txt").stat().st_ino, "newb.txt")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "C:\\a.txt",
+        "C:a.txt",
+        "\\a.txt",
+        "\\\\host\\share\\a.txt",
+        "..\\a.txt",
+        "b\\..\\..\\a.txt",
+        "/a.txt",
+        "../a.txt",
+    ],
+)
+def test_on_windows_no_name_in_a_list_leads_out_of_the_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drive, a host or a backslash is as good a way out as a slash."""
+    monkeypatch.setattr("rollwise.files.swaps.PurePath", PureWindowsPath)
+    assert inside([name, "figures/b.svg"]) == {"figures/b.svg"}
+
+
+def test_a_file_that_another_program_has_open_is_said_to_be_where_the_system_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Windows does; the file is as it was, and no draft stays."""
+
+    def refused(*_: object) -> None:
+        error: Any = PermissionError(13, "The process cannot access the file")
+        error.winerror = 32
+        raise error
+
+    file = tmp_path / "a.txt"
+    file.write_text("old")
+    monkeypatch.setattr("os.replace", refused)
+    with (
+        pytest.raises(WriteError, match="or close it where another program has it open"),
+        whole(file, overwrite=True) as draft,
+    ):
+        draft.write_text("new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]

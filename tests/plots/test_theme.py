@@ -1,5 +1,7 @@
 """Colors by name, ends of axes, names pushed apart."""
 
+import subprocess
+import sys
 from itertools import pairwise
 from math import log10
 
@@ -175,3 +177,13 @@ def test_broken_names_stay_different(lines, width):
     broken = lettering.wrapped_all(names, width, lines=lines)
     assert len(set(broken)) == 4
     assert all(len(line) <= width for name in broken for line in name.splitlines())
+
+
+def test_matplotlib_says_nothing_of_its_cache() -> None:
+    """What it logs five seconds into the first figure on a machine; its other warnings are still heard."""
+    code = (
+        "import logging, rollwise as rw; rw.plots.forest; log = logging.getLogger('matplotlib.font_manager');"
+        "log.warning('Matplotlib is building the font cache; this may take a moment.'); log.warning('findfont: no such font')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "findfont: no such font\n"

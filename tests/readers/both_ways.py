@@ -12,7 +12,6 @@ from polars.testing import assert_frame_equal
 from rollwise.errors import RollwiseError
 from rollwise.readers.chats import reading
 from rollwise.readers.formats import sharegpt
-from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.read import read
 
 Way = Callable[[pytest.MonkeyPatch], None]
@@ -53,4 +52,3 @@ def one_by_one(patch: pytest.MonkeyPatch) -> None:
     """Read each record by itself."""
     for module in (reading, sharegpt):
         patch.setattr(module, "text_chats", lambda layout: lambda record: None)
-    patch.setattr(inspect_ai, "_plain", lambda text: None)

@@ -3,12 +3,12 @@
 import ast
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -21,6 +21,11 @@ from rollwise.readers.read import read
 from rollwise.readers.sources import compression
 from rollwise.readers.turns import turns
 from tests.readers.both_ways import agree, one_by_one, written
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]
 WORDS = ("Be kind.", "Hi", "Hello", "And?", "No")
@@ -118,7 +123,7 @@ def test_the_system_of_a_dialogue_answers(tmp_path):
     assert read(path)["turn"].to_list() == [None, None], "in a chat, system text is no answer"
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_packed_lines(tmp_path, pack, said):
     path = written(tmp_path / "log.jsonl", [{"id": key, "turns": said} for key in "ab"])
@@ -132,7 +137,7 @@ def test_packed_lines(tmp_path, pack, said):
         read(packed)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 def test_packed_files_unpack_to_no_more_than_a_log_may_hold(tmp_path, monkeypatch, pack):
     monkeypatch.setattr(compression, "SMALL", 1000)
     monkeypatch.setattr(compression, "MOST_TIMES", 10)
@@ -148,7 +153,7 @@ def test_packed_files_unpack_to_no_more_than_a_log_may_hold(tmp_path, monkeypatc
 
 def test_other_tables_may_be_packed_by_zstandard(tmp_path):
     for name, data in (("a.csv", b"rollout_id,prompt\na,Hi\n"), ("a.json", b'[{"rollout_id": "a", "prompt": "Hi"}]')):
-        (tmp_path / f"{name}.zst").write_bytes(zstandard.compress(data))
+        (tmp_path / f"{name}.zst").write_bytes(zstd.compress(data))
         assert read(tmp_path / f"{name}.zst").select("rollout_id", "prompt").rows() == [("a", "Hi")]
 
 

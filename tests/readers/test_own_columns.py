@@ -92,13 +92,13 @@ def test_a_strangers_turns_are_read_alike_from_everywhere(
     assert "read `model_under_test` as `target`, `technique` as `attack`" in capsys.readouterr().err
 
 
-def test_one_line_says_what_was_understood_and_what_is_unused(
+def test_one_line_says_what_was_understood_and_another_what_is_unused(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once for all files; what a name says already is not repeated."""
     rw.read(files["chats.jsonl"])
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "`verdict` (JAILBREAK, REFUSED) as `succeeded`" in line
+    understood, line = capsys.readouterr().err.splitlines()
+    assert "`verdict` (JAILBREAK, REFUSED) as `succeeded`" in understood
     assert 'column `behavior` (goal 0, goal 1) may be the goal: map it with names={"goal": "behavior"}' in line
     assert 'map it with names={"attempt": "trial"}' in line
     rw.read(files["chats.jsonl"], names={"goal": "behavior", "attempt": "trial"})

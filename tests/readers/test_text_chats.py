@@ -49,37 +49,11 @@ CONVERSATIONS = [
     }
     for place in range(5)
 ]
-SAMPLES = {
-    "version": 2,
-    "status": "success",
-    "eval": {"task": "sums", "model": "parrot", "eval_id": "E"},
-    "samples": [
-        {
-            "id": place,
-            "epoch": 1,
-            "uuid": f"u{place}",
-            "target": "4",
-            "messages": [
-                {"role": "user", "content": "2 + 2?", "source": "input"},
-                {"role": "assistant", "content": "4", "source": "generate"},
-                {"role": "user", "content": "Sure?"},
-                {"role": "assistant", "content": "Yes"},
-            ],
-            "scores": {"match": {"value": "C", "answer": "4"}},
-            "model_usage": {"parrot": {"total_tokens": 7}},
-            "error": {"message": "late"} if place == 2 else None,
-        }
-        for place in range(4)
-    ],
-}
-
-
 LOGS: list[tuple[str, Any, str]] = [
     ("openai_chat", CHATS, ".jsonl"),
     ("openai_chat", CHATS, ".json"),
     ("sharegpt", CONVERSATIONS, ".jsonl"),
     ("sharegpt", CONVERSATIONS, ".json"),
-    ("inspect", SAMPLES, ".json"),
 ]
 
 
@@ -109,7 +83,7 @@ def test_both_ways_agree_on_mutated_records(tmp_path_factory, name, value, suffi
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["openai_chat", "sharegpt", "inspect"])
+@pytest.mark.parametrize("name", ["openai_chat", "sharegpt"])
 @given(steps=STEPS, damage=DAMAGE, which=st.integers(0, FILES - 1))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_both_ways_agree_on_mutated_real_records(tmp_path_factory, shared, name, steps, damage, which):

@@ -58,14 +58,22 @@ def test_keys_of_langfuse_add_up_unless_their_total_says_otherwise(tmp_path, usa
 
 
 def test_the_older_usage_of_langfuse_has_costs_beside_the_tokens(tmp_path):
-    usage = {"input": 86, "output": 10, "total": 96, "unit": "TOKENS", "inputCost": 1, "outputCost": 2, "totalCost": 3}
+    usage = {
+        "input": 86,
+        "output": 10,
+        "total": 96,
+        "unit": "TOKENS",
+        "inputCost": 0.1,
+        "outputCost": 2,
+        "totalCost": 2.1,
+    }
     assert counted(tmp_path / "trace.json", of_langfuse(usage, "usage")) == ((86, 10, 96), [])
 
 
 def test_a_total_that_nothing_explains_is_told(tmp_path):
     tokens, reasons = counted(tmp_path / "trace.json", of_langfuse({"input": 86, "output": 10, "total": 600}))
     assert tokens == (86, 10, 600)
-    assert reasons == ["states a total of 600, but its counts add up to 96: the total counts as it is stated"]
+    assert reasons == ["states a total of 600, but its counts add up to 96: the stated total is kept"]
 
 
 def of_openai(usage: Any) -> Any:
@@ -174,3 +182,28 @@ def of_opentelemetry(usage: Any) -> Any:
 )
 def test_the_total_tells_whether_further_counts_are_within(tmp_path, make, usage, tokens):
     assert counted(tmp_path / "log.json", make(usage)) == (tokens, [])
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"input": 86, "output": "many"}, (86, None, None)),
+        ({"input": 8.5, "output": 10}, (None, 10, None)),
+        ({"input": 86, "input_cached_tokens": 0.5, "output": 10}, (None, 10, None)),
+        ({"input": 86, "output": 10, "output_reasoning_tokens": 0.5}, (86, None, None)),
+        ({"input": 86, "output": "many", "total": 96}, (86, None, 96)),
+    ],
+)
+def test_a_sum_with_an_odd_count_is_unknown_and_not_that_of_the_others(tmp_path, usage, tokens):
+    found, reasons = counted(tmp_path / "trace.json", of_langfuse(usage))
+    assert found == tokens
+    assert len(reasons) == 1
+
+
+@pytest.mark.parametrize("odd", [1.5, "many", None])
+def test_a_total_of_which_one_part_is_unknown_is_unknown(tmp_path, odd):
+    stats = {"tokens_sent": 10, "tokens_received": odd}
+    step = {"action": "ls", "observation": "x", "response": "ls"}
+    record = {"trajectory": [step], "history": [], "info": {"exit_status": "submitted", "model_stats": stats}}
+    (tmp_path / "a.traj").write_text(json.dumps(record))
+    assert rw.read(tmp_path / "a.traj", errors="collect").frame["total_tokens"].to_list() == [None]

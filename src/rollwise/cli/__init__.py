@@ -1,6 +1,7 @@
 """Command line: one thin command per function."""
 
 import _thread
+import io
 import os
 import signal
 import sys
@@ -106,13 +107,17 @@ def _is_completion(words: list[str]) -> bool:
 
 
 def _open_streams() -> None:
-    """Discard what is written to a standard stream that a scheduler closed.
+    """Discard what is written to a standard stream that a scheduler closed; escape what its encoding cannot say.
 
     Otherwise the first file that is opened would get its number, and receive the messages of native code.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        # A pipe of Windows has a code page, which knows few signs: any other would be a traceback instead of a table.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import shutil
+import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ from rollwise.errors import ArgumentError, counted, meant
 
 _OPTIONS = "Options:\n"
 _LONGEST = 60  # characters of a default
+_AS_IT_IS = re.compile(r"^(\s|==|--|>>>|- |\|)", re.MULTILINE)  # a part of a description that is no paragraph
 _CUSTOM = {  # how to use your own
     "scorer": "`rw.score(turns, ...)` takes what judges by a model, and any function of a text as your own; the others are "
     "called with lists of responses, as is a subclass of `ResponseMetric` of your own",
@@ -76,7 +79,7 @@ def components(
         if kind in _CUSTOM:
             say(_CUSTOM[kind])
     else:
-        tell(f"{name}: {descriptions[name]}")
+        tell(_folded(f"{name}: {descriptions[name]}"))
 
 
 @info.command()
@@ -87,6 +90,14 @@ def skill() -> None:
     """
     path = Path(rollwise.__file__).parent / ".agents" / "skills" / "rollwise" / "SKILL.md"
     tell(path.read_text(encoding="utf-8").rstrip())
+
+
+def _folded(text: str) -> str:
+    """Return a description whose paragraphs fit the terminal, where there is one; tables and examples stay as they are."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n\n".join(part if _AS_IT_IS.search(part) else textwrap.fill(part, width) for part in text.split("\n\n"))
 
 
 def _readers() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Print or write the result of a command, and parse its options."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -146,6 +147,9 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
+        if sys.platform == "win32" and error.errno == errno.EINVAL:  # what Windows says of a pipe that nobody reads
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return
         raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error
 
 

@@ -1,14 +1,22 @@
-"""Names of NeMo Agent Toolkit's evaluator pages, and the files and events that its other programs read."""
+"""Names of NeMo Agent Toolkit's evaluator pages and of `nat.atif`, and the files and events that its other programs read."""
 
+from rollwise.evaluation.atif import VERSION as ATIF_VERSION
 from rollwise.evaluation.atif import (
     ATIFAgentConfig,
+    AtifAncestry,
+    ATIFContentPart,
     AtifEvalSample,
     ATIFFinalMetrics,
+    ATIFImageSource,
+    AtifInvocationInfo,
     ATIFObservation,
     ATIFObservationResult,
     ATIFStep,
+    AtifStepExtra,
     ATIFStepMetrics,
+    ATIFSubagentTrajectoryRef,
     ATIFToolCall,
+    AtifToolCallExtra,
     ATIFTrajectory,
 )
 from rollwise.evaluation.atif_evaluator import AtifBaseEvaluator, AtifEvaluator, EvaluationHarness
@@ -25,19 +33,42 @@ from rollwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, Evalua
 from rollwise.evaluation.red_team import write_red_team
 from rollwise.measurement.event_logs import events
 
+# `nat.atif` 1.9 has these names, which Harbor uses, beside its own.
+Agent = ATIFAgentConfig
+ContentPart = ATIFContentPart
+FinalMetrics = ATIFFinalMetrics
+ImageSource = ATIFImageSource
+Observation = ATIFObservation
+ObservationResult = ATIFObservationResult
+Step = ATIFStep
+Metrics = ATIFStepMetrics
+SubagentTrajectoryRef = ATIFSubagentTrajectoryRef
+ToolCall = ATIFToolCall
+Trajectory = ATIFTrajectory
+
 __all__ = [
+    "ATIF_VERSION",
     "ATIFAgentConfig",
+    "ATIFContentPart",
     "ATIFFinalMetrics",
+    "ATIFImageSource",
     "ATIFObservation",
     "ATIFObservationResult",
     "ATIFStep",
     "ATIFStepMetrics",
+    "ATIFSubagentTrajectoryRef",
     "ATIFToolCall",
     "ATIFTrajectory",
+    "Agent",
+    "AtifAncestry",
     "AtifBaseEvaluator",
     "AtifEvalSample",
     "AtifEvaluator",
+    "AtifInvocationInfo",
+    "AtifStepExtra",
+    "AtifToolCallExtra",
     "BaseEvaluator",
+    "ContentPart",
     "EvalBuilder",
     "EvalInput",
     "EvalInputItem",
@@ -46,7 +77,16 @@ __all__ = [
     "EvaluationHarness",
     "EvaluatorBaseConfig",
     "EvaluatorInfo",
+    "FinalMetrics",
+    "ImageSource",
     "IntermediateStep",
+    "Metrics",
+    "Observation",
+    "ObservationResult",
+    "Step",
+    "SubagentTrajectoryRef",
+    "ToolCall",
+    "Trajectory",
     "WorkflowOutput",
     "events",
     "register_evaluator",

@@ -58,7 +58,7 @@ def sweep(
         None is a parameter left unchanged, and null a parameter that the configuration does not have; both are the reference
         of `plots.sweep`. Equal configurations form one row. An id is eight digits of the MD5 of the sorted JSON of the
         values, without None, as AISteer360 names its configurations (`config_id` of `rw.read`), or more digits if two would be
-        equal; it does not depend on model or data.
+        equal. It names the parameters alone; `configuration_id` of what `evaluate` returns depends on data and code too.
 
     Raises
     ------

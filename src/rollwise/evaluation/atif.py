@@ -32,11 +32,36 @@ class ATIFToolCall(_Model):
     extra: dict[str, Any] | None = None
 
 
+class ATIFImageSource(_Model):
+    """Where an image is: a path or an address."""
+
+    media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+    path: str
+
+
+class ATIFContentPart(_Model):
+    """A part of a message or of a result: a text or an image."""
+
+    type: Literal["text", "image"]
+    text: str | None = None
+    source: ATIFImageSource | None = None
+
+
+class ATIFSubagentTrajectoryRef(_Model):
+    """Where the trajectory of another agent is, to which a step handed work."""
+
+    trajectory_id: str | None = None
+    trajectory_path: str | None = None
+    session_id: str | None = None
+    extra: dict[str, Any] | None = None
+
+
 class ATIFObservationResult(_Model):
     """The result of one call: text, or a list of parts."""
 
     source_call_id: str | None = None
     content: Any = None
+    subagent_trajectory_ref: list[ATIFSubagentTrajectoryRef] | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -53,6 +78,9 @@ class ATIFStepMetrics(_Model):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     cost_usd: float | None = None
+    prompt_token_ids: list[int] | None = None
+    completion_token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -63,11 +91,14 @@ class ATIFStep(_Model):
     timestamp: str | None = None
     source: Literal["system", "user", "agent"]
     model_name: str | None = None
+    reasoning_effort: str | float | None = None
     message: Any = ""
     reasoning_content: str | None = None
     tool_calls: list[ATIFToolCall] | None = None
     observation: ATIFObservation | None = None
     metrics: ATIFStepMetrics | None = None
+    is_copied_context: bool | None = None
+    llm_call_count: int | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -79,6 +110,7 @@ class ATIFFinalMetrics(_Model):
     total_cached_tokens: int | None = None
     total_cost_usd: float | None = None
     total_steps: int | None = None
+    extra: dict[str, Any] | None = None
 
 
 class ATIFTrajectory(_Model):
@@ -96,8 +128,44 @@ class ATIFTrajectory(_Model):
     trajectory_id: str | None = None
     agent: ATIFAgentConfig
     steps: list[ATIFStep] = []
+    notes: str | None = None
     final_metrics: ATIFFinalMetrics | None = None
+    continued_trajectory_ref: str | None = None
+    subagent_trajectories: "list[ATIFTrajectory] | None" = None
     extra: dict[str, Any] | None = None
+
+
+class AtifAncestry(_Model):
+    """Which function of the toolkit made a step or a call, and which one called that."""
+
+    function_id: str
+    function_name: str
+    parent_id: str | None = None
+    parent_name: str | None = None
+
+
+class AtifInvocationInfo(_Model):
+    """When a step or a call began and ended, in seconds since 1970, and how."""
+
+    start_timestamp: float | None = None
+    end_timestamp: float | None = None
+    invocation_id: str | None = None
+    status: str | None = None
+    framework: str | None = None
+
+
+class AtifStepExtra(_Model):
+    """What the toolkit writes into `extra` of a step."""
+
+    ancestry: AtifAncestry
+    invocation: AtifInvocationInfo | None = None
+
+
+class AtifToolCallExtra(_Model):
+    """What the toolkit writes into `extra` of a call."""
+
+    ancestry: AtifAncestry | None = None
+    invocation: AtifInvocationInfo | None = None
 
 
 class AtifEvalSample(_Model):

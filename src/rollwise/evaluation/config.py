@@ -14,9 +14,8 @@ eval:
     similarity_eval: {_type: similarity, similarity_type: cosine}
 ```
 
-These keys of NeMo Agent Toolkit's file are unknown here, and an error: `profiler` (use the frame of steps, see `rw.steps`, and
-evaluators such as `avg_llm_latency`), clean-up, job ids and eviction (a folder is never emptied), `s3`, hooks and scripts (the
-results are files that other commands can read), and users.
+Some keys of NeMo Agent Toolkit's file are refused, each with its reason (`refused` of `General` and `Output`): the profiler,
+clean-up and jobs, uploads, hooks and scripts, and users.
 
 A file runs only the code that it names: plug-ins, and functions written as ``package.module:name``.
 
@@ -29,7 +28,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
@@ -40,6 +39,8 @@ from rollwise.files.masking import VARIABLE
 PositiveInt = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool
 _KEYWORD = re.compile(r"\w[\w .-]*", re.ASCII)
+_NO_EMPTYING = "is not done here, as an output folder is never emptied"
+_OWN_COMMANDS = "is not done here, as the results are files that other commands can read and copy"
 _RESERVED = frozenset({"workflow"})  # `workflow_output.json` is written by the run itself
 
 
@@ -88,6 +89,14 @@ class Dataset(Strict):
 class Output(Strict):
     """Output folder, the steps written to ``workflow_output.json``, and whether ``workflow_output_atif.json`` is written too."""
 
+    refused: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("cleanup", "job_management"), _NO_EMPTYING),
+        **dict.fromkeys(
+            ("s3", "remote_dir", "custom_scripts", "custom_pre_eval_process_function"),
+            _OWN_COMMANDS,
+        ),
+    }
+
     dir: LocalPath | None = None
     workflow_output_step_filter: list[str] | None = None
     write_atif_workflow_output: bool = False
@@ -95,6 +104,11 @@ class Output(Strict):
 
 class General(Strict):
     """Options of the run; with `validate_llm_endpoints`, each of the `llms` is asked for one word before the run."""
+
+    refused: ClassVar[Mapping[str, str]] = {
+        "profiler": "is not run here, as the frame of steps (`rw.steps`) and evaluators such as `avg_llm_latency` give its figures",
+        "per_input_user_id": "has no meaning here, as a workflow knows no users",
+    }
 
     output_dir: LocalPath = Path("evaluation")
     output: Output = Output()

@@ -94,7 +94,9 @@ class Shown(Sequence[EvalInputItem]):
         return self._items[place].seen(rep=self._rep, whole=self._whole)
 
 
-def read(document: ConfigFile, config: Dataset, override: Path | None = None) -> tuple[list[Item], Path | None]:
+def read(
+    document: ConfigFile, config: Dataset, override: Path | None = None, *, parity: bool = False
+) -> tuple[list[Item], Path | None]:
     """Return the items of a data set in its order, each once, and the path of its file.
 
     Parameters
@@ -103,6 +105,8 @@ def read(document: ConfigFile, config: Dataset, override: Path | None = None) ->
         The configuration file, and its part about the data set.
     override
         Another file to read instead; its suffix decides the format.
+    parity
+        Whether to leave out entries with a blank question, as NeMo Agent Toolkit does.
 
     Raises
     ------
@@ -121,9 +125,24 @@ def read(document: ConfigFile, config: Dataset, override: Path | None = None) ->
     selected = list(_filtered(entries, config, columns, document))
     if not selected:
         raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
+    selected = _with_question(selected, config, where, parity=parity)
     if config.shuffle:
         Random(config.seed).shuffle(selected)  # noqa: S311  # an order, not a secret
     return list(_items(selected[: config.num_samples], config, columns, document, where)), path
+
+
+def _with_question(entries: list[Entry], config: Dataset, where: str, *, parity: bool) -> list[Entry]:
+    """Say how many entries have a blank question, and leave them out under `parity`."""
+    key = config.structure.question_key
+    if config.structure.disable or not any(key in entry for entry in entries):  # the latter is an error of its own
+        return entries
+    kept = [entry for entry in entries if entry.get(key) is not None and str(entry[key]).strip()]
+    if parity and not kept:
+        raise ReadError(f"{where}: no entry has a `{key}`, and `parity: nat` leaves out those without; fill them in")
+    if len(kept) < len(entries):
+        what = "left out, as `parity: nat` asks" if parity else "evaluated all the same; `parity: nat` leaves them out"
+        say(f"{where}: {counted(len(entries) - len(kept), 'entry')} without a `{key}`: {what}")
+    return kept if parity else entries
 
 
 def repeated(items: Sequence[Item], reps: int) -> list[Item]:

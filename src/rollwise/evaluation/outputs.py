@@ -58,6 +58,9 @@ class Evaluation:
         Reasons why whole evaluators failed, by keyword.
     folder
         The output folder.
+    configuration_id
+        A hash of all that the results depend on: the options of evaluators and workflow, the content of the data set, and the
+        code (the version of rollwise, plug-ins, the workflow's function); not where files are, nor how fast the run is.
     """
 
     config: EvalConfig
@@ -68,6 +71,7 @@ class Evaluation:
     summary: pl.DataFrame
     failures: dict[str, str]
     folder: Path
+    configuration_id: str
 
     @property
     def failed(self) -> list[str]:
@@ -91,13 +95,15 @@ class Folder:
         options: Options,
         dataset: Path | None,
         secret: Collection[str] = (),
+        code: Any = None,
     ) -> None:
         self._config, self._document, self._original, self._options = config, document, original, options
         self._secret = secret  # option names that evaluators declare as secret, besides the well-known ones
         # Hashed now, as the file may change later.
         self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))
         self.path = config.folder.absolute()  # absolute, as a workflow may change the working directory
-        self._key = self._key_of()
+        self._key = _digest(self._inputs())
+        self._id = _digest([self._inputs(placed=False), __version__, code])
 
     def open(self) -> None:
         """Write the configuration and the status `running` before the run begins, unless there are results.
@@ -180,7 +186,7 @@ class Folder:
             self._describe(draft, COMPLETED, failed=_failed(scores))
         if self._before.get("key", self._key) != self._key:
             say(f"{self.path}: replaced the evaluation of {self._before.get('timestamp')!s:.19}")
-        return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path)
+        return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path, self._id)
 
     @contextmanager
     def _replacing(self) -> Iterator[Path]:
@@ -241,13 +247,15 @@ class Folder:
             except ValueError as error:
                 say(f"{ATIF}: item {item.id} is left out, as {error}")
 
-    def _key_of(self) -> str:
-        """Return the key of a run: a hash of its configuration, data set and options."""
+    def _inputs(self, *, placed: bool = True) -> list[Any]:
+        """Return configuration, hash of the data set, and options of a run; with `placed`, also where its files are."""
         options = self._options
         configuration = without_secrets(self._config.model_dump(mode="json", by_alias=True))
         # Where the output goes and how fast the run is do not affect results, so a changed run can still go on.
         for name in ("output_dir", "output", "max_concurrency", "timeout", "retries", "validate_llm_endpoints"):
             configuration["eval"]["general"].pop(name, None)
+        if not placed:
+            del configuration["plugins"], configuration["eval"]["general"]["dataset"]["file_path"]
         dataset = self._dataset and self._dataset[1]
         option_values = [
             options.endpoint,
@@ -256,21 +264,11 @@ class Folder:
             options.skip_completed_entries,
             options.result_json_path,
         ]
-        return blake2b(
-            msgspec.json.encode([configuration, dataset, option_values], enc_hook=plain), digest_size=8
-        ).hexdigest()
+        return [configuration, dataset, option_values]
 
     def _names(self) -> list[str]:
         keywords = [f"{keyword}_output.json" for keyword in self._config.eval.evaluators]
-        return [
-            METADATA,
-            ORIGINAL,
-            EFFECTIVE,
-            ANSWERS,
-            ATIF,
-            *FRAMES,
-            *keywords,
-        ]
+        return [METADATA, ORIGINAL, EFFECTIVE, ANSWERS, ATIF, *FRAMES, *keywords]
 
     def _facts(self, status: str, files: Sequence[str], failed: Sequence[str] = ()) -> dict[str, Any]:
         """Return the facts about the run, with the names of its other files."""
@@ -297,10 +295,18 @@ class Folder:
             "timestamp": datetime.now(UTC).isoformat(),
             "rollwise": __version__,
             "key": self._key,
+            "configuration_id": self._id,
             "status": status,
             "failed_evaluators": list(failed),
         }
         return {**without_secrets(facts), "files": list(files)}
+
+
+def _digest(inputs: Any) -> str:
+    try:
+        return blake2b(msgspec.json.encode(inputs, enc_hook=plain), digest_size=8).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise WriteError(f"an entry of the data set cannot be written with the results: {error}") from error
 
 
 def _metadata(folder: Path) -> dict[str, Any]:

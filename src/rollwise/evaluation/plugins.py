@@ -19,13 +19,14 @@ from functools import cache
 from hashlib import blake2b
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar
 
 import pydantic
 
 from rollwise.errors import ArgumentError, RollwiseError, in_one_line
 from rollwise.evaluation.atif import AtifEvalSample
 from rollwise.evaluation.items import EvalInput
+from rollwise.evaluation.option_words import option_words
 from rollwise.files.atomic import content_hash
 from rollwise.files.references import looking_in
 from rollwise.metrics import catalog
@@ -34,7 +35,6 @@ from rollwise.schema.labels import say
 GROUP = "rollwise.rollout"
 IN_THE_BOX = "rollwise.evaluation.builtin"
 _BUILTIN_PREFIX = f"{IN_THE_BOX}."
-MOST_SHOWN = 80  # characters of a default value in a description
 
 
 class EvaluatorBaseConfig(pydantic.BaseModel):
@@ -193,7 +193,7 @@ class Registration:
     @property
     def options(self) -> dict[str, str]:
         """Return the type and default of each option, as text."""
-        return {name: _option(field) for name, field in self.config_type.model_fields.items()}
+        return {name: option_words(field) for name, field in self.config_type.model_fields.items()}
 
 
 _PLUGINS: dict[str, Registration] = {}
@@ -385,13 +385,3 @@ def _import_file(path: Path) -> None:
         module.__path__ = [str(path.parent)]
         sys.modules[package] = module
     importlib.import_module(f"{package}.{path.stem}")
-
-
-def _option(field: Any) -> str:
-    hint = field.annotation
-    kind = str(hint if get_args(hint) else getattr(hint, "__name__", hint)).replace("typing.", "")
-    about = f": {field.description}" if field.description else ""
-    if field.is_required():
-        return f"{kind}, required{about}"
-    default = repr(field.get_default(call_default_factory=True))
-    return f"{kind} = {default if len(default) <= MOST_SHOWN else default[: MOST_SHOWN - 3] + '...'}{about}"

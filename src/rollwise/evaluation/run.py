@@ -96,9 +96,13 @@ def _run(document: ConfigFile, config: EvalConfig, options: Options) -> Evaluati
     check_judges(document, config.llms, judges, config.folder / LOGS / "verdicts")
     workflow = None if options.skip_workflow else workflow_of(document, config, models, options)
     tables, path = _tables(document, config, options)
-    folder = Folder(
-        config, document, masked(document.text, _secret_options(evaluators)), options, path, _secret_options(evaluators)
-    )
+    secret = _secret_options(evaluators)
+    code = {
+        "evaluators": [[registration.place, registration.code] for registration, _ in evaluators.values()],
+        "workflow": workflow and workflow.configuration,
+        "entries": [item.entry for item in tables.items] if path is None else None,  # those that a function gave
+    }
+    folder = Folder(config, document, masked(document.text, secret), options, path, secret, code)
     folder.open()
     # Errors above are raised before the first item is answered; from here on, an error marks the run as interrupted.
     with folder.under_way():
@@ -151,7 +155,8 @@ def _tables(document: ConfigFile, config: EvalConfig, options: Options) -> tuple
 
     Only the tables refer to the items, so their memory is freed when the tables drop them.
     """
-    entries, path = read(document, config.eval.general.dataset, options.dataset)
+    general = config.eval.general
+    entries, path = read(document, general.dataset, options.dataset, parity=general.parity == "nat")
     if options.skip_workflow:
         _check_answers(document, config, entries, path)
     items = repeated(entries, options.reps)

@@ -27,6 +27,8 @@ from rollwise.files.swaps import (
 
 MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
 
+_HELD = {5, 32}  # errors of Windows: access denied, and a file that is in use
+
 
 @contextmanager
 def whole(
@@ -244,8 +246,10 @@ def _reporting(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # Windows neither replaces nor removes a file that a program has open.
+        held = ", or close it where another program has it open" if getattr(error, "winerror", None) in _HELD else ""
         raise WriteError(
-            f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to"
+            f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to{held}"
         ) from error
 
 

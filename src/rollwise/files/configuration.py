@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
 
 import pydantic
 from ruamel.yaml import YAML
@@ -26,9 +26,10 @@ Model = TypeVar("Model", bound=pydantic.BaseModel)
 
 
 class Strict(pydantic.BaseModel):
-    """A block of a file; an unknown key is an error."""
+    """A block of a file; an unknown key is an error, which says why where other tools have the key (`refused`)."""
 
     model_config = pydantic.ConfigDict(extra="forbid", populate_by_name=True, protected_namespaces=())
+    refused: ClassVar[Mapping[str, str]] = {}
 
 
 @dataclass(slots=True)
@@ -155,6 +156,8 @@ class ConfigFile:
         where = (*place, *inner)
         content = _shortened(for_message(error["input"], ".".join(str(part) for part in where)))
         match error["type"]:
+            case "extra_forbidden" if reason := _refusals_at(model, inner[:-1]).get(str(inner[-1])):
+                return where, f"{reason}; remove it"
             case "extra_forbidden":
                 return where, f"is unknown; {meant(str(inner[-1]), _keys_at(model, inner[:-1]))}"
             case "missing" if isinstance(inner[-1], int):
@@ -277,6 +280,13 @@ def _is_branch(part: object) -> bool:
         part.startswith(("list[", "dict[", "constrained", "function-", "literal["))
         or part in {"int", "str", "float", "bool", "[key]"}
     )
+
+
+def _refusals_at(model: Any, place: Place) -> Mapping[str, str]:
+    """Return the reasons why a block has no such key, by key."""
+    for part in place:
+        model = _within(model, part)
+    return getattr(model, "refused", {})
 
 
 def _keys_at(model: Any, place: Place) -> list[str]:

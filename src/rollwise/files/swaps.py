@@ -10,7 +10,6 @@ A folder may come from anywhere, with links in it and with lists of files that a
 link, and no moves are completed but those that were begun in this very folder.
 """
 
-import ctypes
 import errno
 import json
 import os
@@ -18,7 +17,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 
 LAST = "_manifest.json"  # the file that states that all others are complete
 DRAFT = ".part"  # suffix of an unfinished file or folder
@@ -43,7 +42,7 @@ def is_exchangeable(folder: Path) -> bool:
     is_working_place = False
     with suppress(FileNotFoundError):  # the working folder itself was removed
         is_working_place = Path(os.path.realpath(folder)) in (working_place := Path.cwd(), *working_place.parents)
-    return not (is_working_place or folder.is_mount()) and os.access(
+    return not (is_working_place or os.path.ismount(folder)) and os.access(
         parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
     )
 
@@ -113,7 +112,9 @@ def inside(names: object) -> set[str]:
     ['a.txt', 'figures/b.svg']
     """
     texts = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    return {name for name in texts if name and not name.startswith("/") and ".." not in PurePosixPath(name).parts}
+    # Of this system: on Windows a path may begin with a drive, and be separated by backslashes.
+    places = {name: PurePath(name) for name in texts if name}
+    return {name for name, place in places.items() if not place.anchor and ".." not in place.parts}
 
 
 def remove_files(folder: Path, names: set[str]) -> list[str]:
@@ -122,7 +123,7 @@ def remove_files(folder: Path, names: set[str]) -> list[str]:
     A file that does not exist is ignored.
     """
     known = sorted(inside(list(names)))
-    behind = [name for name in known if first_link(folder, PurePosixPath(name).parent) is not None]
+    behind = [name for name in known if first_link(folder, PurePath(name).parent) is not None]
     for name in sorted({*known} - {*behind}):
         file = folder / name
         try:
@@ -152,6 +153,8 @@ def _check_kinds(draft: Path, folder: Path) -> None:
 
 def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
     """Link the files that stay into the draft and exchange the two folders; return whether the system could."""
+    if _exchange() is None:
+        return False
     linked: dict[Path, int] = {}
     with suppress(OSError):
         _take_over(folder, draft)
@@ -167,16 +170,23 @@ def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
     return False
 
 
+def _exchange() -> Callable[..., int] | None:
+    """Return the call of this system that exchanges the names of two folders in one step; None where it has none."""
+    try:
+        import ctypes
+
+        library = ctypes.CDLL(None)
+    except (ImportError, OSError, TypeError):  # the last on Windows, where a library has a name
+        return None
+    call: Callable[..., int] | None = getattr(library, "renameat2", None) or getattr(library, "renameatx_np", None)
+    return call
+
+
 def _exchanged(draft: Path, folder: Path) -> bool:
     """Exchange the names of two folders in one step; return whether the system could."""
-    if os.name != "posix":
-        return False
-    libc = ctypes.CDLL(None)
-    exchange = getattr(libc, "renameat2", None) or getattr(libc, "renameatx_np", None)
-    if exchange is None:
-        return False
+    exchange = _exchange()
     old, new = (os.fsencode(path.absolute()) for path in (folder, draft))
-    return bool(exchange(_NO_FOLDER, new, _NO_FOLDER, old, ctypes.c_uint(_EXCHANGE)) == 0)
+    return exchange is not None and exchange(_NO_FOLDER, new, _NO_FOLDER, old, _EXCHANGE) == 0
 
 
 def _update(old: Path, new: Path, linked: Mapping[Path, int]) -> None:

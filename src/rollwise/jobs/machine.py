@@ -12,6 +12,33 @@ from pathlib import Path
 
 from rollwise.errors import WriteError
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
+_AS_IT_IS = getattr(os, "O_BINARY", 0)  # on Windows alone, where a line break would become two characters
+# What Windows locks nobody else can read: a byte that no store reaches, at the largest place that its function takes.
+_LOCKED = (1 << 31) - 2
+_PAUSE = 0.02  # seconds between two tries to lock, on Windows
+
+
+def _is_posix() -> bool:
+    """Return whether files are locked as POSIX has it; Windows locks bytes of them."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _byte_locked(file: int) -> bool:
+    """Lock a byte of a file, as Windows does, against all other openings of the file; return whether it is locked."""
+    import msvcrt
+
+    os.lseek(file, _LOCKED, os.SEEK_SET)
+    try:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # as Windows has it
+    except PermissionError:
+        return False
+    return True
+
 
 class Machine:
     """The machine that this process runs on."""
@@ -21,19 +48,17 @@ class Machine:
         path.mkdir(parents=True, exist_ok=True)
 
     def open(self, path: Path) -> int:
-        """Open a file to read and to append to; create it if missing. A link is refused, and so is Windows: it cannot lock it."""
-        try:
-            import fcntl  # noqa: F401
-        except ImportError:
-            raise WriteError(
-                f"{path} cannot be locked on Windows, so what is paid for would not be safe; run this in WSL, which is Linux"
-            ) from None
-        try:
-            return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        except OSError as error:
-            if path.is_symlink():  # its folder may come from elsewhere, and the name of a store can be known in advance
-                raise WriteError(f"{path} is a link, and nothing is written through it; remove it") from error
-            raise
+        """Open a file to read and to append to; create it if missing. A link is refused."""
+        # The folder may come from elsewhere, and the name of a store can be known in advance.
+        is_link = path.is_symlink()
+        if not is_link:
+            try:
+                return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK | _AS_IT_IS, 0o666)
+            except OSError:
+                is_link = path.is_symlink()
+                if not is_link:
+                    raise
+        raise WriteError(f"{path} is a link, and nothing is written through it; remove it")
 
     def close(self, file: int) -> None:
         """Close a file, which releases the lock on it."""
@@ -41,6 +66,10 @@ class Machine:
 
     def lock(self, file: int, *, wait: bool) -> bool:
         """Lock a file against all other openings of it; return whether it is locked, which without `wait` it may not be."""
+        if not _is_posix():
+            while not (is_locked := _byte_locked(file)) and wait:
+                time.sleep(_PAUSE)
+            return is_locked
         import fcntl
 
         try:
@@ -51,6 +80,12 @@ class Machine:
 
     def unlock(self, file: int) -> None:
         """Release the lock on a file."""
+        if not _is_posix():
+            import msvcrt
+
+            os.lseek(file, _LOCKED, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]  # as Windows has it
+            return
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_UN)
@@ -65,7 +100,8 @@ class Machine:
 
     def last_byte(self, file: int, size: int) -> bytes:
         """Return the last byte of a file of this size."""
-        return os.pread(file, 1, size - 1)
+        os.lseek(file, size - 1, os.SEEK_SET)  # what is written is appended, wherever the file was read
+        return os.read(file, 1)
 
     def write(self, file: int, content: bytes) -> int:
         """Append content to a file; return how many bytes fitted."""
@@ -73,7 +109,7 @@ class Machine:
 
     def truncate(self, file: int, size: int) -> None:
         """Cut a file to a size."""
-        os.truncate(file, size)
+        os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:
         """Wait until the content of a file is on the disk, where it survives a power failure."""

@@ -176,8 +176,8 @@ class Store:
                 free = [key for key in keys if key not in reserved]
                 if free:
                     file = self._machine.open(place)
-                    claimed.callback(self._machine.close, file)
                     claimed.callback(self._machine.remove, place)
+                    claimed.callback(self._machine.close, file)  # first: Windows removes no file that is open
                     self._machine.lock(file, wait=True)
                     self._write(file, "\n".join(free).encode())
             yield free
@@ -190,13 +190,14 @@ class Store:
                 place = self.path.parent / name
                 file = self._machine.open(place)
                 try:
-                    if self._machine.lock(file, wait=False):
-                        self._machine.remove(place)
-                    else:
+                    is_left_behind = self._machine.lock(file, wait=False)
+                    if not is_left_behind:
                         with suppress(FileNotFoundError):
                             keys.update(self._machine.read(place).decode().split("\n"))
                 finally:
                     self._machine.close(file)
+                if is_left_behind:
+                    self._machine.remove(place)
         return keys
 
     def _owner(self) -> str:

@@ -3,6 +3,7 @@
 Nothing here changes rcParams: settings of the user (a dark style, another font) are kept.
 """
 
+import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.schema.kinds import check_kinds
+
+# Once on each machine Matplotlib builds a cache, and says so before anything that was asked for.
+logging.getLogger("matplotlib.font_manager").addFilter(
+    lambda record: "building the font cache" not in record.getMessage()
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

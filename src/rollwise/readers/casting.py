@@ -30,21 +30,6 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
         Of the column in TURNS.
     ids
         `rollout_id` of the same rows, to name the one that does not fit.
-
-    Raises
-    ------
-    SchemaError
-        Naming column, rollout, value and remedy.
-
-    Examples
-    --------
-    >>> ids = pl.Series(["a", "b"])
-    >>> cast(pl.Series("succeeded", [1, 0]), pl.Boolean, ids).to_list()
-    [True, False]
-    >>> cast(pl.Series("succeeded", ["yes", "no"]), pl.Boolean, ids)
-    Traceback (most recent call last):
-    rollwise.errors.SchemaError: TURNS: column `succeeded` of rollout 'a' is 'yes', not true or false;
-    correct or rename the column, or `frame.with_columns(...)` it into what it should be
     """
     if series.dtype == dtype:
         return series
@@ -63,14 +48,7 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
 
 
 def converted(series: pl.Series, dtype: pl.DataType | type[pl.DataType]) -> tuple[pl.Series, str]:
-    """Return the series in this dtype, null where a value does not fit, and what its values must be.
-
-    Examples
-    --------
-    >>> result, what = converted(pl.Series("turn", ["1", "two"]), pl.Int32)
-    >>> result.to_list(), what
-    ([1, None], 'a whole number below 2147483648')
-    """
+    """Return the series in this dtype, null where a value does not fit, and what its values must be."""
     rule, what = _rule(dtype)
     if series.dtype == pl.Null:
         return series.cast(dtype), what
@@ -78,13 +56,7 @@ def converted(series: pl.Series, dtype: pl.DataType | type[pl.DataType]) -> tupl
 
 
 def guessed(series: pl.Series) -> pl.Series:
-    """Text as the numbers or Booleans that all of it says; ``007`` stays text.
-
-    Examples
-    --------
-    >>> guessed(pl.Series(["1", "2.5"])).to_list(), guessed(pl.Series(["1", "007"])).to_list()
-    ([1.0, 2.5], ['1', '007'])
-    """
+    """Text as the numbers or Booleans that all of it says; ``007`` stays text."""
     known = series.drop_nulls()
     if known.is_empty():
         return series
@@ -190,7 +162,7 @@ def _calls(series: pl.Series, dtype: Any) -> pl.Series:
 
 
 def _called(value: Any) -> list[dict[str, str | None]] | None:
-    """The tool calls of one answer; null where there is none, or where it is nothing of the kind."""
+    """Return the tool calls of one answer; null if there are none, or if the value is something else."""
     try:
         given = lenient(value.encode())[0] if isinstance(value, str) else value
         return (calls(given) or []) if isinstance(given, list) else None

@@ -19,6 +19,7 @@ from rollwise.schema.named import column_named, columns_named, values_named
 F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
 
 MIXED = pl.Object()  # represents values without a common dtype
+DTYPES = TURNS.dtypes
 ADDED = frozenset(TURNS.names) - {*TURNS.required, *TREE_COLUMNS}  # columns that `arrange` adds if they are missing
 _BIG = 2**63
 _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
@@ -34,16 +35,7 @@ _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
 
 
 class Columns:
-    """Lists that grow row by row; a name that first appears later is null in the earlier rows.
-
-    Examples
-    --------
-    >>> columns = Columns()
-    >>> columns.append({"a": 1})
-    >>> columns.append({"b": "x"})
-    >>> columns.padded()
-    {'a': [1, None], 'b': [None, 'x']}
-    """
+    """Lists that grow row by row; a name that first appears later is null in the earlier rows."""
 
     def __init__(self) -> None:
         self.height = 0
@@ -52,7 +44,10 @@ class Columns:
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one row."""
         for name, value in row.items():
-            self._filled(name).append(value)
+            column = self._values.get(name)
+            if column is None or len(column) < self.height:
+                column = self._filled(name)
+            column.append(value)
         self.height += 1
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:
@@ -107,13 +102,7 @@ def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool
 
 
 def dtype_of(values: Iterable[Any]) -> pl.DataType:
-    """Return the common dtype of the values, or `MIXED`.
-
-    Examples
-    --------
-    >>> dtype_of([1, None, 2.5]), dtype_of([[1], []]), dtype_of([1, "a"])
-    (Float64, List(Int64), Object)
-    """
+    """Return the common dtype of the values, or `MIXED`."""
     by_type: dict[type, list[Any]] = {}
     for value in values:
         if value is not None:
@@ -130,13 +119,7 @@ def dtype_of(values: Iterable[Any]) -> pl.DataType:
 
 
 def json_column(series: pl.Series) -> pl.Series:
-    """Return the column as JSON text; null stays null.
-
-    Examples
-    --------
-    >>> json_column(pl.Series("x", ["1", None])).to_list()
-    ['"1"', None]
-    """
+    """Return the column as JSON text; null stays null."""
     return pl.Series(series.name, [json_text(value) for value in series.to_list()], dtype=pl.String)
 
 
@@ -145,12 +128,6 @@ def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
     Integers of any width become Int64, and with floats Float64; text of any kind becomes String; other mixtures become
     JSON text in all rows. A column that is null in all rows is String.
-
-    Examples
-    --------
-    >>> a, b = pl.DataFrame({"index": [3]}), pl.DataFrame({"index": ["0"], "note": [None]})
-    >>> reconcile([a, b]).rows()
-    [('3', None), ('"0"', None)]
     """
     schemas = [frame.schema for frame in frames]
     names = list(dict.fromkeys(name for schema in schemas for name in schema))
@@ -176,28 +153,17 @@ def without_nulls(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame without columns of TURNS that are null in all rows.
 
     `arrange` adds them again as literals, which take no memory; a column of nulls that was read takes as much as any other.
-
-    Examples
-    --------
-    >>> without_nulls(pl.DataFrame({"rollout_id": ["a"], "goal": [None], "harm": [None]})).columns
-    ['rollout_id', 'harm']
     """
     return frame.drop(columns_named(ADDED & _empty(frame)))
 
 
 def arrange(frame: F) -> F:
-    """Return a frame, or a lazy one, with every column of TURNS in its order, then its others; tree columns only if it has one.
-
-    Examples
-    --------
-    >>> arrange(pl.DataFrame({"harm": [0.5], "rollout_id": ["a"]})).columns[:2]
-    ['rollout_id', 'turn']
-    """
+    """Return a frame, or a lazy one, with every column of TURNS in its order, then its others; tree columns only if it has one."""
     names = frame.collect_schema().names()
     is_tree = any(name in TREE_COLUMNS for name in names)
     turns_columns = [
         column_named(name) if name in names else pl.lit(None, dtype).alias(name)
-        for name, dtype in TURNS.dtypes.items()
+        for name, dtype in DTYPES.items()
         if is_tree or name not in TREE_COLUMNS
     ]
     return frame.select(*turns_columns, *(column_named(name) for name in names if name not in TURNS.names))
@@ -205,11 +171,6 @@ def arrange(frame: F) -> F:
 
 def selected(turns: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
     """Select the keys, then the wanted columns in their order.
-
-    Raises
-    ------
-    ArgumentError
-        Where one is missing.
 
     Examples
     --------

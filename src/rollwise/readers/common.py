@@ -21,14 +21,7 @@ TOLERANCE = 1e-6  # of tau-bench and tau2-bench: how near to 1 the reward of a s
 
 # ── recognizing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 def has_fields(document: Document, *fields: str) -> bool:
-    """Return whether a file holds JSON, as one value or as lines, whose records have these fields.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> has_fields(Document(Path("log.jsonl"), b'{"doc_id": 1, "resps": []}'), "doc_id", "resps")
-    True
-    """
+    """Return whether a file holds JSON, as one value or as lines, whose records have these fields."""
     return document.kind in {"json", "lines"} and document.keys.issuperset(fields)
 
 
@@ -48,94 +41,46 @@ def records_in_data(document: Document, field: str) -> Iterator[tuple[int, Any]]
 
 # ── values ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def first_of(*values: T | None) -> T | None:
-    """Return the first value that is not null.
-
-    Examples
-    --------
-    >>> first_of(None, 0, 7)
-    0
-    """
+    """Return the first value that is not null."""
     return next((value for value in values if value is not None), None)
 
 
 def parse_all(values: Iterable[Any] | None, kind: type[T], field: str) -> list[T]:
-    """Return the values of a list as structs; a value that does not fit is named by its place, as in ``steps[3]``.
-
-    Examples
-    --------
-    >>> parse_all(["4", "5"], str, "answers")
-    ['4', '5']
-    """
+    """Return the values of a list as structs; a value that does not fit is named by its place, as in ``steps[3]``."""
     return [parse(value, kind, f"{field}[{place}]") for place, value in enumerate(values or ())]
 
 
 def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that have a value.
-
-    Examples
-    --------
-    >>> without_nulls({"refusal": None, "finish_reason": "stop"})
-    {'finish_reason': 'stop'}
-    """
+    """Return the fields that have a value."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def text_in(value: Any, *names: str) -> str | None:
-    """Return the text under these nested names; null for anything else.
-
-    Examples
-    --------
-    >>> text_in({"metadata": {"model": "parrot"}}, "metadata", "model"), text_in({"metadata": 3}, "metadata", "model")
-    ('parrot', None)
-    """
+    """Return the text under these nested names; null for anything else."""
     text = inner(value, *names)
     return text if isinstance(text, str) else None
 
 
 def join_texts(texts: Iterable[str | None]) -> str | None:
-    r"""Join the texts that are not null, with an empty line between them; null where all are.
-
-    Examples
-    --------
-    >>> join_texts(["a", None, "b"]), join_texts([None])
-    ('a\n\nb', None)
-    """
+    r"""Join the texts that are not null, with an empty line between them; null where all are."""
     return joined([text for text in texts if text is not None])
 
 
 # ── verdicts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 def outcome_of(success: bool | None, unknown: str | None = None) -> str | None:  # noqa: FBT001 - a verdict, not an option
-    """Return the outcome of an attack that succeeded or failed; `unknown` where no verdict was given.
-
-    Examples
-    --------
-    >>> outcome_of(True), outcome_of(False), outcome_of(None), outcome_of(None, "undetermined")
-    ('success', 'failure', None, 'undetermined')
-    """
+    """Return the outcome of an attack that succeeded or failed; `unknown` where no verdict was given."""
     if success is None:
         return unknown
     return SUCCESS if success else FAILURE
 
 
 def zero_or_one(value: Any) -> bool | None:
-    """Return a score of 0 or 1 as a Boolean; null for anything else, such as a partial score.
-
-    Examples
-    --------
-    >>> zero_or_one(1.0), zero_or_one(False), zero_or_one(0.4), zero_or_one("C")
-    (True, False, None, None)
-    """
+    """Return a score of 0 or 1 as a Boolean; null for anything else, such as a partial score."""
     return bool(value) if isinstance(value, int | float) and value in {0, 1} else None
 
 
 def solved_by(reward: float | None) -> bool | None:
-    """Return whether a reward says that a task is solved, by the rule of tau-bench: it is 1, up to rounding.
-
-    Examples
-    --------
-    >>> solved_by(0.9999999), solved_by(0.5), solved_by(None)
-    (True, False, None)
-    """
+    """Return whether a reward says that a task is solved, by the rule of tau-bench: it is 1, up to rounding."""
     return None if reward is None else abs(reward - 1) < TOLERANCE
 
 
@@ -143,11 +88,6 @@ def unless_crashed(value: T | None, *, crashed: bool) -> T | None:
     """Return what a log says of a whole rollout; null, and told, where it crashed and the value says no.
 
     Frameworks write 0 or false for a rollout that an error ended before anybody judged it: as a value it would be a failure.
-
-    Examples
-    --------
-    >>> unless_crashed(0.0, crashed=True), unless_crashed(0.0, crashed=False), unless_crashed(0.5, crashed=True)
-    (None, 0.0, 0.5)
     """
     if not crashed or value is None or value:
         return value
@@ -156,36 +96,18 @@ def unless_crashed(value: T | None, *, crashed: bool) -> T | None:
 
 
 def is_verdict(value: Any) -> bool:
-    """Return whether a raw value of a log can be a verdict: a number or a Boolean.
-
-    Examples
-    --------
-    >>> is_verdict(False), is_verdict(0.5), is_verdict(None), is_verdict("no")
-    (True, True, False, False)
-    """
+    """Return whether a raw value of a log can be a verdict: a number or a Boolean."""
     return isinstance(value, bool | int | float)
 
 
 # ── chats ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def as_prompt(message: Message) -> Message:
-    """Return a message of a prompt: an assistant message in it is an example, not an answer of this target.
-
-    Examples
-    --------
-    >>> as_prompt(Message("assistant", "Hello")).role, as_prompt(Message("system", "Be kind.")).role
-    ('user', 'system')
-    """
+    """Return a message of a prompt: an assistant message in it is an example, not an answer of this target."""
     return Message("user", message.content) if message.role in ANSWERS else message
 
 
 def exchange(prompt: Any, completion: Any) -> list[Message]:
-    """Return one chat of a prompt and its completion, each a text or a list of messages.
-
-    Examples
-    --------
-    >>> [(message.role, message.content) for message in exchange("2 + 2?", "4")]
-    [('user', '2 + 2?'), ('assistant', '4')]
-    """
+    """Return one chat of a prompt and its completion, each a text or a list of messages."""
     messages = messages_of(prompt, "prompt")
     text = isinstance(completion, str)
     answers = [Message("assistant", completion)] if text else messages_of(completion, "completion")
@@ -199,13 +121,6 @@ def complete_last(
 
     A reward or a score belongs to an answer: without an answer (the only turn has no number) neither is kept. An error is
     kept in any case, since it is often the reason why the answer is missing.
-
-    Examples
-    --------
-    >>> turns = [TurnRow(1, response="4"), TurnRow(2, response="5")]
-    >>> complete_last(turns, reward=1.0)
-    >>> [turn.reward for turn in turns]
-    [None, 1.0]
     """
     last = turns[-1]
     if last.turn is None:

@@ -1,4 +1,4 @@
-"""Files beside logs: results, verdicts and listings, which hold no rollouts, and copies, with the rollouts of another file."""
+"""Files beside logs: results, verdicts and listings without rollouts, and copies of rollouts in other files."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from rollwise.errors import counted
 
 TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 OWN_IDS = "if these are separate runs, give each rollout an id of its own"
-# Rollouts that were read before, by what `rollwise.readers.repeats` decides of them.
+# Notices on rollouts that were read twice, by the decision of `rollwise.readers.repeats`.
 KINDS = {
     "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}", TWO_RUNS),
     "superseded": ("rollout is", "rollouts are", "superseded by later versions, which count", "{} by {}", ""),
@@ -24,31 +24,20 @@ KINDS = {
 
 
 class FilesBeside:
-    """The files of one reading that may accompany logs, until it is known which logs were read.
-
-    Examples
-    --------
-    >>> files = FilesBeside()
-    >>> files.add("runs/results.json", "lm_eval")
-    >>> files.add("runs/a_output.json", "nat", has_verdicts=True)
-    >>> list(files.settled([(Path("runs"), "lm_eval")])), files.verdicts
-    ([('runs/results.json', 'lm_eval')], [])
-    """
+    """The files of one reading that may accompany logs, until it is known which logs were read."""
 
     def __init__(self) -> None:
-        self._formats: dict[str, str] = {}
+        self.formats: dict[str, str] = {}  # of the logs that each file accompanies
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companion files with verdicts the logs lack
         self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
-        self.decided: Counter[str] = Counter()  # fields that times decide, by file
-        self.num_unknown = 0  # verdicts that contradict each other
-        self.told: dict[
-            tuple[str, str | None, str | None, str], None
-        ] = {}  # problems that cost no rollout and no verdict
+        self.decided: Counter[str] = Counter()  # number of fields decided by time, by file
+        self.num_unknown = 0  # verdicts that are unknown because two records contradict each other
+        self.told: dict[tuple[str, str | None, str | None, str], None] = {}  # rows of PROBLEMS that lose nothing
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
-        self._formats[file] = format_name
+        self.formats[file] = format_name
         if has_verdicts:
             self._with_verdicts.add(file)
 
@@ -57,15 +46,15 @@ class FilesBeside:
         folders: dict[str | None, set[Path]] = {}
         for folder, format_name in logs:
             folders.setdefault(format_name, set()).update((folder, *folder.parents))
-        for file, format_name in self._formats.items():
+        for file, format_name in self.formats.items():
             if Path(file).parent in folders.get(format_name, ()):
                 if file in self._with_verdicts:
                     self.verdicts.append(file)
                 yield file, format_name
-        self._formats.clear()
+        self.formats.clear()
 
     def sentences(self) -> Iterator[str]:
-        """Yield what a user should know of these files, a sentence for each kind."""
+        """Yield notices, one sentence for each kind."""
         for kind, (one, many, what, between, hint) in KINDS.items():
             if counts := self.counts[kind]:
                 places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]
@@ -97,12 +86,6 @@ class FilesBeside:
 
 
 def some(names: list[str], most: int = 2) -> str:
-    """List the first names, and count the others.
-
-    Examples
-    --------
-    >>> some(["a", "b", "c"])
-    'a, b and 1 more'
-    """
+    """List the first names, and count the others."""
     first = ", ".join(names[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most} more"

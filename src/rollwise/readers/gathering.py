@@ -42,13 +42,6 @@ def gather(
     frame_of
         Returns the frame of one file, which is empty if the file holds no such data.
 
-    Raises
-    ------
-    ReadError
-        Where a named file, or all files of the folders, hold no such data.
-    ArgumentError
-        For another value of `errors`.
-
     Examples
     --------
     >>> import tempfile

@@ -1,4 +1,4 @@
-"""Labels of verdicts, and which outcome each of them stands for.
+"""Labels of verdicts, and the outcome that each means.
 
 A word is read in one of three ways. Some words name the outcome: JAILBREAK, REFUSED, unsafe. Some answer the question that
 the column asks: yes, no, true, 0. And some depend on who is speaking: in a red-team log, ``pass`` may mean that the attack got
@@ -66,13 +66,7 @@ MOST_LABELS = 8  # that a message lists
 
 
 def normal(value: object) -> str:
-    """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones.
-
-    Examples
-    --------
-    >>> normal(" Not Jailbroken "), normal(True), normal("1.0"), normal('"REFUSED"')
-    ('not_jailbroken', 'true', '1', 'refused')
-    """
+    """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones."""
     # A whole number beside a missing one has a point in pandas.
     words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
     return words if words in BLANK else words.replace(" ", "_").replace("-", "_")
@@ -80,11 +74,6 @@ def normal(value: object) -> str:
 
 def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str | None]:
     """Check a map from labels to values of a column of TURNS, and return it with normal labels.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a map, the column holds no verdicts, or a value does not fit the column.
 
     Examples
     --------
@@ -142,25 +131,13 @@ def meanings(name: str, column: str, values: Meanings | None = None) -> dict[str
 
 
 def asks_the_opposite(column: str) -> bool:
-    """Return whether a column's name asks if the target held, rather than if the attack succeeded.
-
-    Examples
-    --------
-    >>> asks_the_opposite("is_safe"), asks_the_opposite("unsafe"), asks_the_opposite("jailbroken")
-    (True, False, False)
-    """
+    """Return whether a column's name asks if the target held, rather than if the attack succeeded."""
     words = column.lower()
     return any(part in words for part in OPPOSITE) and not any(part in words for part in ("unsafe", "not_", "insecure"))
 
 
 def may_change_values(names: Mapping[str, str], values: Mapping[str, Meanings]) -> bool:
-    """Return whether naming columns may change more than their names, even where they have the dtypes of TURNS.
-
-    Examples
-    --------
-    >>> may_change_values({"succeeded": "jailbroken"}, {}), may_change_values({"succeeded": "is_safe"}, {})
-    (False, True)
-    """
+    """Return whether naming columns may change more than their names, even where they have the dtypes of TURNS."""
     labeled = {name: column for name, column in names.items() if name in LABELED and name != column}
     return bool(values) or any(map(asks_the_opposite, labeled.values()))
 
@@ -186,11 +163,6 @@ def values_of(
         The user's map from normal labels, if there is one.
     ids
         `rollout_id` of the same rows, to name the one whose label is not understood.
-
-    Raises
-    ------
-    LabelError
-        Where a label is not understood or not beyond doubt, with the line to type.
 
     Examples
     --------
@@ -226,13 +198,7 @@ def values_of(
 
 
 def unknown_labels(labels: Iterable[object], words: Mapping[str, Any]) -> list[object]:
-    """Return the labels without a meaning; blank ones mean that nothing was judged, unless they are mapped.
-
-    Examples
-    --------
-    >>> unknown_labels(["yes", "", "pass", None], {"yes": True})
-    ['pass']
-    """
+    """Return the labels without a meaning; blank ones mean that nothing was judged, unless they are mapped."""
     known = words.keys() | BLANK
     return [label for label in labels if label is not None and normal(label) not in known]
 
@@ -288,13 +254,7 @@ def _are_scores(labels: Sequence[object]) -> bool:
 
 
 def example_map(name: str, column: str, labels: Iterable[object]) -> str:
-    """Return the argument that maps all of these labels, as an example.
-
-    Examples
-    --------
-    >>> example_map("succeeded", "is_safe", [True, False])
-    'names={"succeeded": ("is_safe", {"false": True, "true": False})}'
-    """
+    """Return the argument that maps all of these labels, as an example."""
     return as_names({name: (column, example_values(name, column, labels))})
 
 
@@ -338,13 +298,7 @@ def _shown(label: object) -> str:
 
 
 def as_names(names: Mapping[str, Any]) -> str:
-    """Return the argument `names=` as a user types it in Python.
-
-    Examples
-    --------
-    >>> as_names({"rollout_id": "conv", "succeeded": ("verdict", {"JAILBREAK": True})})
-    'names={"rollout_id": "conv", "succeeded": ("verdict", {"JAILBREAK": True})}'
-    """
+    """Return the argument `names=` as a user types it in Python."""
     return f"names={_written(names)}"
 
 

@@ -178,6 +178,8 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
     >>> repeated_verdicts(turns)[0].partition(": ")[2]
     'if it judges the whole conversation, map it with names={"outcome": "succeeded"}'
     """
+    if not turns["succeeded"].count():
+        return []
     rows = (
         turns.filter(pl.col("source").is_null() | pl.col("source").is_in(CUSTOM))
         if "source" in turns.columns
@@ -246,13 +248,7 @@ def _short(value: object) -> str:
 
 
 def likely_names(columns: Iterable[str]) -> dict[str, str]:
-    """Return for each column of TURNS the column of the user's that it probably is.
-
-    Examples
-    --------
-    >>> likely_names(["conv", "user_msg", "bot_msg", "technique", "note"])
-    {'rollout_id': 'conv', 'prompt': 'user_msg', 'response': 'bot_msg', 'attack': 'technique'}
-    """
+    """Return for each column of TURNS the column of the user's that it probably is."""
     plain: dict[str, str] = {}
     for column in columns:
         plain.setdefault(plain_name(column), column)

@@ -19,7 +19,7 @@ from rollwise.readers.native.fields import Fields, hiding
 from rollwise.readers.native.files import OF_A_TURN, from_csv
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
-from rollwise.readers.registry import is_custom, is_known
+from rollwise.readers.registry import format_of, is_custom, is_known
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
@@ -46,12 +46,6 @@ class Names(NamedTuple):
 
 def checked_names(names: object, verb: str = "read") -> Names:
     """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a mapping of texts, a key is not a column of TURNS, one column is mapped to two names, or a map of
-        labels does not fit its column.
 
     Examples
     --------
@@ -103,11 +97,6 @@ def checked_names(names: object, verb: str = "read") -> Names:
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
     """Return turns with the verdict that their score gives, true for at least `at`; unchanged if that is None.
 
-    Raises
-    ------
-    ArgumentError
-        If no turn has a score, or one has a verdict already.
-
     Examples
     --------
     >>> turns = pl.DataFrame({"score": [0.2, None, 0.5], "succeeded": None, "outcome": None})
@@ -158,13 +147,7 @@ class Naming:
         self._tool_files: dict[str, list[str]] = {}  # files of each tool
 
     def translated(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
-        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns.
-
-        Raises
-        ------
-        ArgumentError
-            Where a file that was named is not recognized, and lacks the column.
-        """
+        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns."""
         if not self.names or document.kind not in {"json", "lines", "table", "parquet", "arrow"}:
             return document
         if not is_custom(document, forced):
@@ -187,12 +170,17 @@ class Naming:
         has_rollouts = "rollout_id" in self.names.keys() - missing
         return translation if has_rollouts or is_known(document) else document
 
-    def note(self, document: Document, form: Format) -> None:
-        """Note that a file is read as this format."""
-        if self.names and document.name not in self._missing:
+    def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
+        """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
+        document = self.translated(original, forced, by_name=by_name) if self.names else original
+        form = format_of(document, forced, by_name=by_name, problems=self._problems)
+        if form is None or not self.names:
+            return document, form
+        if document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
         for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
+        return document, form
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """Rename the columns read from a tool's logs to the names of TURNS."""
@@ -275,13 +263,7 @@ class Naming:
         ).lazy()
 
     def finish(self) -> None:
-        """Check that each mapped column was in a file.
-
-        Raises
-        ------
-        ArgumentError
-            Naming the first that was not, and what was probably meant.
-        """
+        """Check that each mapped column was in a file."""
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(name, "these files")

@@ -1,6 +1,6 @@
-"""The file that each rollout was read from, and the further versions of rollouts that several files have."""
+"""The file that each rollout was read from, and rollouts that were read more than once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -22,10 +22,10 @@ class Origins:
         self._files = {} if files is None else files
         self._first_frame: tuple[str | pl.Series, pl.Series] | None = None
         self.tables: list[Table] = []
-        self.named: dict[str, str] = {}  # further names of rollouts, each with the id of its first version
-        self.appended: set[str] = set()  # files without ids to which their tool appends
+        self.named: dict[str, str] = {}  # other names of rollouts, with the id of the first version
+        self.appended: set[str] = set()  # files without ids that their tool appends to
         self._times: dict[str, float] = {}  # when files were written
-        self._versions: dict[str, list[Version]] = {}  # versions of a rollout besides the first
+        self._versions: dict[str, list[Version]] = {}  # all versions of a rollout except the first
 
     @property
     def files(self) -> dict[str, str]:
@@ -50,7 +50,7 @@ class Origins:
         return True
 
     def add_all(self, file: str, ids: Sequence[str], columns: Sequence[Sequence[str | None]]) -> bool:
-        """Add rollouts with columns of further names; return False, and add none, if any is known or occurs twice."""
+        """Add rollouts with columns of other names; return False, and add none, if a name is known or occurs twice."""
         pairs = (pair for column in columns for pair in zip(column, ids, strict=True))
         names = [(name, rollout_id) for name, rollout_id in pairs if name is not None]
         files, named = dict.fromkeys(ids, file), dict(names)
@@ -62,9 +62,9 @@ class Origins:
         self.named.update(named)
         return True
 
-    def add_version(self, version: Version, names: Iterable[str] = ()) -> bool:
-        """Add a rollout with further names; return False where it is another version of a known one, as any name says."""
-        rollout_id, names = version.rollout_id, list(names)
+    def add_version(self, version: Version, names: Collection[str] = ()) -> bool:
+        """Add a rollout with its other names; return False if its id or one of these names is known."""
+        rollout_id = version.rollout_id
         known = self.named.get(rollout_id, rollout_id if rollout_id in self.files else None)
         known = known or next((self.named[name] for name in names if name in self.named), None)
         self.files.setdefault(rollout_id, version.file)
@@ -75,7 +75,7 @@ class Origins:
         return known is None
 
     def date(self, file: str, stamp: object) -> None:
-        """State when a file was written, in ISO 8601."""
+        """Note when a file was written; anything but a time is ignored."""
         time = time_of(stamp)
         if time is not None:
             self._times[file] = time

@@ -38,16 +38,7 @@ def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn(field: str, reason: str) -> None:
-    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     warn("role", "'narrator' is not a known speaker")
-    >>> problems.frame().row(0)
-    ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
-    """
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`."""
     current = RECORD.get()
     if current is not None:
         problems, file, _ = current
@@ -66,15 +57,6 @@ def nulled(field: str | None, reason: str) -> bool:
 
     A field that its format does not need never costs the record: it is null, and the row says so. Where problems are raised,
     nothing is noted, and the caller raises.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     nulled("score", "is 'high', not a number: the field is null")
-    True
-    >>> problems.frame().row(0)
-    ('a.jsonl', '3', 'score', "is 'high', not a number: the field is null")
     """
     current = RECORD.get()
     if current is None or not is_collecting():
@@ -86,14 +68,7 @@ def nulled(field: str | None, reason: str) -> bool:
 
 @contextmanager
 def strictly() -> Iterator[None]:
-    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading.
-
-    Examples
-    --------
-    >>> with Problems(collect=True).record("a.jsonl", 3), strictly():
-    ...     nulled("score", "is 'high', not a number")
-    False
-    """
+    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading."""
     token = RECORD.set(None)
     try:
         yield
@@ -178,8 +153,8 @@ class Problems:
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
-    def record(self, file: str, record: object = None) -> Iterator[None]:
-        """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+    def record(self, file: str, record: object = None, otherwise: Callable[[], object] | None = None) -> Iterator[None]:
+        """Read a record in this block: an error it is to blame for is raised, or collected and then `otherwise` is called."""
         surrounding = RECORD.get()
         is_inner = record is None and surrounding is not None and surrounding[1] == file
         # A block without a name is a part of the record around it.
@@ -210,6 +185,8 @@ class Problems:
         # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)
+        if otherwise is not None:
+            otherwise()
 
     def broken(self, file: str, error: BrokenError) -> None:
         """Raise what is broken, or keep it as a row."""
@@ -237,6 +214,8 @@ class Problems:
 
     def settle_files_beside(self) -> None:
         """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
+        if not self.files_beside.formats:
+            return
         formats = [(Path(file).parent, account.format) for file, account in self.record_counts.items()]
         for file, format_name in self.files_beside.settled(formats):
             self.rows = [row for row in self.rows if row[0] != file]
@@ -272,8 +251,8 @@ class Problems:
         self._num_crashed += count
 
     def suggest(self, sentences: Iterable[str]) -> None:
-        """Note sentences on columns that were read and are unused."""
-        self._suggestions += sentences
+        """Note sentences that are one line on stderr, such as those on unused columns."""
+        self._suggestions += filter(None, ["; ".join(sentences)])
 
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
@@ -335,8 +314,10 @@ class Problems:
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
-        if told := [f"read {', '.join(self._readings)}"] * bool(self._readings) + self._suggestions:
-            say(WORDING.get()("; ".join(told)))
+        if self._readings:
+            say(WORDING.get()(f"read {', '.join(self._readings)}"))
+        for sentence in self._suggestions:
+            say(WORDING.get()(sentence))
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
             say(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")

@@ -12,18 +12,19 @@ from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_verdicts, suggestions, unused_in
-from rollwise.readers.naming import Naming, checked_names, judged
+from rollwise.readers.naming import Names, Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
-from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
+from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
+from rollwise.readers.synonyms import CUSTOM
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
@@ -171,9 +172,9 @@ def read_into(
     (1, ['is not recognized'])
     """
     # All arguments are checked before any file is opened.
-    values = fact_literals(facts)
+    values = fact_literals(facts) if facts else {}
     wanted = None if columns is None else [*names_of(columns), *values]
-    naming = Naming(checked_names(names), problems)
+    naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
     places = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
     if remote := addresses(places):  # all files are in an object store
@@ -187,7 +188,8 @@ def read_into(
     if not {"run", "target"} & values.keys():
         problems.suggest(notices_of_targets(turns))
     problems.announce()
-    turns = filled(turns.lazy(), values)
+    if values:
+        turns = filled(turns.lazy(), values)
     if wanted is not None:
         turns = selected(turns, wanted)
     return turns.lazy().collect()
@@ -202,7 +204,7 @@ def read_local(
     wanted: list[str] | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
-    forced = format_named(format_name)
+    forced = None if format_name is None else format_named(format_name)
     if folder is None:
         return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
@@ -228,17 +230,20 @@ def turns_of(
 ) -> pl.DataFrame:
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
-    frames = [
-        without_nulls(naming.of_tool(frame, table.source))
-        for table in tables
-        for frame in native.understood(table, naming.names)
-    ]
-    naming.finish()
-    turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
+    frames = [(frame, table.source) for table in tables for frame in native.understood(table, naming.names)]
+    if naming.names:
+        frames = [(naming.of_tool(frame, source), source) for frame, source in frames]
+        naming.finish()
+    turns = arrange(reconcile([without_nulls(frame) for frame, _ in frames]))
+    if naming.given.at is not None:
+        turns = judged(turns, naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
-    problems.suggest([*notices_of_files(turns, tables[0].origins), *suggestions(unused_in(turns))])
-    if naming.given.at is None:
-        problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
+    # Only tables and chats of people's own: readers of tools know what their columns mean.
+    if not CUSTOM.isdisjoint(source for _, source in frames):
+        problems.suggest(notices_of_files(turns, tables[0].origins))
+        problems.suggest(suggestions(unused_in(turns)))
+        if naming.given.at is None:
+            problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns
 
 
@@ -252,20 +257,10 @@ def tables_of(
     outcomes: bool = False,
     wanted: list[str] | None = None,
 ) -> list[TurnsBuilder]:
-    """Read the rollouts of all files, into a table for each format.
+    """Read the rollouts of all files into a table for each format.
 
-    Parameters
-    ----------
-    files
-        The files, each with whether the user named it, rather than a folder with it.
-    paths
-        What the user named, for the error where nothing can be read.
-    forced, problems, naming
-        The format to read all files as, where problems are recorded, and the user's names of columns.
-    outcomes
-        Whether only outcomes are needed: a format that can read them faster may leave out the turns.
-    wanted
-        The wanted columns; None wants all.
+    Each file comes with whether the user named it, rather than its folder. `paths`, which the user named, are for the error
+    if nothing can be read. If only `outcomes` are needed, a format may leave out the turns; `wanted` columns are all if None.
     """
     origins = Origins()
     tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
@@ -277,18 +272,17 @@ def tables_of(
         with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
             _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
+    reporting = naming.reporting if naming.names else nullcontext
     batches = Batches(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
-        with problems.record(original.name), naming.reporting():
+        with problems.record(original.name), reporting():
             # Small files that are alike wait to be read as one; any other file comes after them.
             if batches.takes(original, by_name=by_name):
                 continue
-            document = naming.translated(original, forced, by_name=by_name)
-            form = format_of(document, forced, by_name=by_name, problems=problems)
+            document, form = naming.recognized(original, forced, by_name=by_name)
             if form is None:
                 batches.flush()
                 continue
-            naming.note(document, form)
             if form.copies(document) if callable(form.copies) else form.copies:
                 # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
                 waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
@@ -301,7 +295,7 @@ def tables_of(
     batches.flush()
     has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
     for document, form, by_name in copies:
-        with problems.record(document.name), naming.reporting():
+        with problems.record(document.name), reporting():
             if form is NATIVE and has_logs and not by_name:
                 problems.dropped(document.name, RESULTS_BESIDE_LOGS)
             else:
@@ -323,7 +317,8 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
     try:
         read_document(document, table)
     finally:
-        table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+        if document.odd_numbers:
+            table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
         for record, field in document.too_deep:
             table.problems.warned(document.name, record, field or None, TOO_DEEP)
         table.problems.record_counts.close(document.name, form.name, document.num_records)

@@ -54,20 +54,7 @@ class FileCounts:
 
 
 class RecordCounts:
-    """The accounts of all files of one reading, in the order of reading.
-
-    Examples
-    --------
-    >>> from rollwise.readers.origins import Origins
-    >>> accounts = RecordCounts()
-    >>> accounts.of("a.jsonl").num_passed_over += 1
-    >>> accounts.close("a.jsonl", "toy", num_records=3)
-    >>> accounts.count(
-    ...     pl.DataFrame({"rollout_id": ["x", "y"], "turn": [1, 1]}), Origins({"x": "a.jsonl", "y": "a.jsonl"})
-    ... )
-    >>> accounts.frame([]).select("format", "records", "read", "passed_over", "broken", "rollouts").rows()
-    [('toy', 3, 2, 1, 0, 2)]
-    """
+    """The accounts of all files of one reading, in the order of reading."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, FileCounts] = {}

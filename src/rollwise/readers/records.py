@@ -88,27 +88,6 @@ def without_odd_fields(
         What the conversion of the whole value said.
     convert
         The function that converts it.
-
-    Raises
-    ------
-    BrokenError
-        Where problems are raised, for the first odd field; else for the first that the struct cannot do without.
-
-    Examples
-    --------
-    >>> from rollwise.readers.problems import Problems
-    >>> class Record(msgspec.Struct):
-    ...     turns: int
-    ...     score: float | None = None
-    ...     goal: str | None = None
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     parse({"turns": 2, "score": "high", "goal": 7}, Record)
-    Record(turns=2, score=None, goal='7')
-    >>> problems.frame().select("field", "reason").row(0)
-    ('score', 'expected `float | null`, got `str`: the field is null')
-    >>> problems.frame().select("field", "reason").row(1)
-    ('goal', 'expected `str | null`, got `int`: it is read as text')
     """
     rows: list[tuple[str | None, str]] = []
     while is_collecting() and len(rows) < MOST:
@@ -184,13 +163,7 @@ def _changed(value: Any, path: list[str | int], *, is_text: bool) -> Any:
 
 
 def field_error(error: msgspec.ValidationError, within: str = "") -> BrokenError:
-    """Describe the value that does not fit a struct, with the name of its field.
-
-    Examples
-    --------
-    >>> field_error(msgspec.ValidationError("Expected `int`, got `str` - at `$.turns`")).field
-    'turns'
-    """
+    """Describe the value that does not fit a struct, with the name of its field."""
     # msgspec writes "Expected `int`, got `str` - at `$.turns`".
     reason, _, place = str(error).partition(" - at `$")
     field = (within + place.removesuffix("`")).removeprefix(".") or None
@@ -212,26 +185,12 @@ def leftovers(record: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[s
 
 
 def spare(name: str) -> str:
-    """Return the name of a producer's column, which must not be one of TURNS.
-
-    Examples
-    --------
-    >>> spare("behavior"), spare("outcome")
-    ('behavior', 'outcome_source')
-    """
+    """Return the name of a producer's column, which must not be one of TURNS."""
     return f"{name}_source" if name in _TURNS_NAMES else name
 
 
 def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
-    """Return the struct with other names for these fields.
-
-    Examples
-    --------
-    >>> class Record(msgspec.Struct):
-    ...     messages: list[str]
-    >>> parse({"chat": ["Hi"]}, renamed(Record, messages="chat"))
-    Record(messages=['Hi'])
-    """
+    """Return the struct with other names for these fields."""
     # Only fields with a new name: msgspec takes the others from the base class.
     fields = [
         (field.name, field.type, msgspec.field(name=names[field.name], default=field.default))
@@ -245,11 +204,6 @@ def whole(value: Count, field: str) -> int | None:
     """Return a count as an integer; some tools write ``60.0``.
 
     One with a fraction breaks the record; where problems are collected, it is a row of them, and null.
-
-    Examples
-    --------
-    >>> whole(60.0, "queries")
-    60
     """
     if value is None or isinstance(value, int):
         return value
@@ -283,27 +237,24 @@ def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | No
 
 
 def inner(value: Any, *names: str) -> Any:
-    """Return the value at these nested names, or None.
-
-    Examples
-    --------
-    >>> inner({"a": {"b": 1}}, "a", "b"), inner({"a": 1}, "a", "b")
-    (1, None)
-    """
+    """Return the value at these nested names, or None."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def total(counts: Iterable[Count], field: str) -> int | None:
-    """Return the sum of the counts that are not null, as an integer; None if all are null.
+    """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is no whole number.
 
     Examples
     --------
     >>> total([3, None, 4.0], "tokens"), total([None], "tokens")
     (7, None)
     """
-    numbers = [number for count in counts if (number := whole(count, field)) is not None]
+    parts = [whole(count, field) for count in counts if count is not None]
+    numbers = [number for number in parts if number is not None]
+    if len(numbers) < len(parts):  # the sum of the others would be too small
+        return None
     if abs(sum(numbers)) >= 2**63:
         if nulled(field, f"is more than can be counted: {IS_NULL}"):
             return None
@@ -312,24 +263,12 @@ def total(counts: Iterable[Count], field: str) -> int | None:
 
 
 def worded(value: object) -> str | None:
-    """Return a text unchanged, anything else as JSON text; null stays null.
-
-    Examples
-    --------
-    >>> worded("no"), worded({"code": 429}), worded(None)
-    ('no', '{"code":429}', None)
-    """
+    """Return a text unchanged, anything else as JSON text; null stays null."""
     return value if isinstance(value, str) else json_text(value)
 
 
 def prompt_id(text: str) -> str:
-    """Return a short name for a prompt without one: the same text always has the same name.
-
-    Examples
-    --------
-    >>> prompt_id("2 + 2?") == prompt_id("2 + 2?") != prompt_id("2 + 3?")
-    True
-    """
+    """Return a short name for a prompt without one: the same text always has the same name."""
     return f"prompt-{hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=6).hexdigest()}"
 
 

@@ -250,11 +250,6 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     """Return the format of a file: `forced`, or the first that recognizes it. Where it has none, `problems` notes why.
 
     `by_name` is whether the file itself was named, rather than a folder with it.
-
-    Raises
-    ------
-    ReadError
-        Where a file that was named has no known format.
     """
     if forced is not None:
         if forced.sniff(document) or _recognizes_loosely(forced, document):

@@ -1,11 +1,11 @@
-"""One place that decides what two records of one id mean, for every format.
+"""Decide what two records with the same id mean, for every format.
 
-- A copy that says the same counts once.
-- A later version counts instead of an earlier one: the times of their files say so, or the other has neither an answer nor
-  a verdict, or is the beginning of it, as in a file that was half written.
-- Verdicts on one conversation that differ are unknown: null, and a problem.
-- Two conversations are not one rollout, whatever their id: the first is read, and the other is a broken record, which is
-  missing and not safe. Where problems are raised, the error asks for `run`, or for another id.
+- A copy with the same content is counted once.
+- A later version replaces an earlier one. It is later if its file is, or if the other version has neither an answer nor a
+  verdict (it crashed), or if the other one is only its beginning (the file was half written).
+- Two verdicts on the same conversation that differ: the verdict is unknown (null), and a problem names both.
+- Two different conversations are not one rollout, even under one id: the first is read, the other is a broken record. With
+  ``errors="raise"``, the error asks for a `run`, or for ids that differ.
 """
 
 import re
@@ -18,32 +18,41 @@ from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ERROR, TURNS, UNDETERMINED
 
-SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # what makes a conversation
-ABOUT = ("run", "target", "attack", "goal", "task", "category", "attempt", "expected")  # what tells rollouts apart
-OF_TASKS = tuple(name for name in ABOUT if name not in {"run", "attempt"})  # which do not follow from the file
-VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # which are never either of two
+SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # the content of a conversation
+ABOUT = (
+    "run",
+    "target",
+    "attack",
+    "goal",
+    "task",
+    "category",
+    "attempt",
+    "expected",
+)  # facts that differ between different rollouts
+OF_TASKS = tuple(name for name in ABOUT if name not in {"run", "attempt"})  # facts that do not depend on the file
+VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # if two differ, neither is taken
 UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict
 OF_TURNS = frozenset(TURNS.names) - {*TURNS.facts}
-OF_CONTENT = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)  # a run that its file does not name
-SHOWN = 3  # columns in a sentence
+OF_CONTENT = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)  # a run named after a hash of its file
+SHOWN = 3  # columns named in one message
 REPEATS, SUPERSEDED, ANOTHER = "repeats", "superseded", "another"
 
 Row = Mapping[str, Any]
 
 
 class Decision(NamedTuple):
-    """What two versions of one rollout mean.
+    """Which of two versions of a rollout counts, and why.
 
     Attributes
     ----------
     is_second
-        Whether the second of them counts.
+        Whether the second version counts rather than the first.
     kind
-        Why the other does not: it `repeats`, is `superseded`, or is `another` conversation.
+        Why the other one does not count: it `repeats`, is `superseded`, or is `another` conversation.
     reason
-        What says which is the later.
+        Why one of them is the later version.
     unknown
-        Columns in which they contradict each other, each with the numbers of these turns.
+        Columns in which they contradict each other, with the places of the turns concerned.
     """
 
     is_second: bool
@@ -59,20 +68,20 @@ def settle(
     times: Mapping[str, float],
     problems: Problems,
 ) -> None:
-    """Decide between all versions of each rollout: only one stays in its table, and what became of the others is told.
+    """Keep one version of each rollout in its table, and report what became of the others.
 
     Parameters
     ----------
     later
-        The versions of each rollout besides its first one, in the order of reading.
+        All versions of each rollout except the first, in the order of reading.
     parts
         The versions in each table.
     files
-        The file of each rollout, by its id.
+        The file of each rollout, by rollout id.
     times
-        When files were written, in seconds, where they say so.
+        When each file was written, in seconds, for files that say so.
     problems
-        Where it is told.
+        Where the decisions are reported.
     """
     further = [version for versions in later.values() for version in versions]
     first = {version.rollout_id: version for part in parts for version in part.first(later, further, files)}
@@ -84,7 +93,7 @@ def settle(
             version for version in (*first.values(), *further) if id(version.table) == key
         )
     }
-    counted: set[tuple[str, object]] = set()  # records that were passed over
+    counted: set[tuple[str, object]] = set()  # records already counted as passed over
     others: Counter[tuple[str, str]] = Counter()  # further conversations under one id, by file
     for name, versions in later.items():
         kept = first[name]
@@ -95,9 +104,9 @@ def settle(
             kept, lost = (other, kept) if decision.is_second else (kept, other)
             if decision.kind == ANOTHER:
                 others[lost.file, lost.rollout_id] += 1
-                _tell_another(kept, lost, others[lost.file, lost.rollout_id], problems)
+                _report_another(kept, lost, others[lost.file, lost.rollout_id], problems)
             else:
-                _tell(kept, lost, decision, rows, problems)
+                _report(kept, lost, decision, rows, problems)
             num_records = by_table[id(lost.table)].drop(lost, len(rows[lost]))
             if decision.kind != ANOTHER and (lost.record is None or (lost.file, lost.record) not in counted):
                 counted.add((lost.file, lost.record))
@@ -123,23 +132,13 @@ def decide(
     *,
     is_named: bool = True,
 ) -> Decision:
-    """Decide what two versions of one rollout mean, given their turns and the times of their files.
+    """Return which of two versions of a rollout counts, given their turns and the times of their files.
 
-    `is_named` says whether both have the same id; else they are known to be one rollout, whatever their runs and attempts.
-
-    Examples
-    --------
-    >>> said, failed = {"turn": 1, "response": "No"}, {"turn": 1, "error": "timeout"}
-    >>> decide([said], [dict(said)]).kind, decide([failed], [said]).is_second, decide([said], [failed]).is_second
-    ('repeats', True, False)
-    >>> decide([said | {"score": 0.0}], [said | {"score": 1.0}]).unknown
-    {'score': [0]}
-    >>> other = [said | {"response": "Yes"}]
-    >>> decide([said], other).kind, decide([said], other, 1.0, 2.0).is_second
-    ('another', True)
+    `is_named` says whether both have the same id. If not, they are known to be the same rollout, even if `run` and `attempt`
+    differ.
     """
     num_turns = [sum(row.get("turn") is not None for row in rows) for rows in (first, second)]
-    # A version without turns, such as a summary, states no conversation.
+    # A version without turns, such as a summary, has no conversation to compare.
     is_same = not all(num_turns) or (len(first) == len(second) and _says_the_same(first, second))
     unknown = _contradictions(first, second)
     if first_time is not None and second_time is not None and first_time != second_time:
@@ -164,7 +163,7 @@ def is_verdict(column: str) -> bool:
 
 
 def _says_the_same(first: Sequence[Row], second: Sequence[Row]) -> bool:
-    """Return whether the turns are the same; what follows the last answer may be missing in one of them."""
+    """Return whether the turns are the same; the last observation is not compared, as one of them may lack it."""
     for place, (one, other) in enumerate(zip(first, second, strict=True), start=1):
         names = [name for name in SAID if name != "observation" or place < len(first)]
         if any(one.get(name) != other.get(name) for name in names):
@@ -173,7 +172,7 @@ def _says_the_same(first: Sequence[Row], second: Sequence[Row]) -> bool:
 
 
 def _contradictions(first: Sequence[Row], second: Sequence[Row]) -> dict[str, list[int]]:
-    """Return the columns with different values, each with these turns; a version without a value contradicts nobody."""
+    """Return the columns whose values differ, with the places of the turns; null contradicts nothing."""
     is_same_length = len(first) == len(second)
     unknown: dict[str, list[int]] = {}
     for place, (one, other) in enumerate(zip(first, second, strict=False)):
@@ -187,7 +186,7 @@ def _contradictions(first: Sequence[Row], second: Sequence[Row]) -> dict[str, li
 
 
 def _differ(name: str, first: Any, second: Any) -> bool:
-    """Return whether two stated values differ; a run that is named after the content of its file is not stated."""
+    """Return whether two known values differ; a run named after the content of its file is not a known value."""
     if first is None or second is None or first == second:
         return False
     if name == "outcome" and {first, second} & UNJUDGED:
@@ -196,23 +195,17 @@ def _differ(name: str, first: Any, second: Any) -> bool:
 
 
 def is_empty(rows: Sequence[Row]) -> bool:
-    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read.
-
-    Examples
-    --------
-    >>> is_empty([{"turn": 1, "response": None, "error": "timeout"}]), is_empty([{"turn": 1, "response": "No"}])
-    (True, False)
-    """
+    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read."""
     return not (rows[-1].get("response") or rows[-1].get("tool_calls") or _num_verdicts(rows))
 
 
 def _num_verdicts(rows: Sequence[Row]) -> int:
-    """Return how many verdicts a version states."""
+    """Return the number of verdicts in a version."""
     return sum(row.get(name) not in {None, *UNJUDGED} for row in rows for name in VERDICTS)
 
 
-def _tell_another(kept: Version, lost: Version, number: int, problems: Problems) -> None:
-    """Say that a conversation cannot be counted, as another one has its id; each is a broken record, whose `number` tells it."""
+def _report_another(kept: Version, lost: Version, number: int, problems: Problems) -> None:
+    """Report a broken record: another conversation has its id; `number` counts such records of the file."""
     name = lost.rollout_id
     problems.files_beside.counts[ANOTHER][lost.file, kept.file] += 1
     where = _where(kept, lost)
@@ -226,13 +219,13 @@ def _where(kept: Version, lost: Version) -> str:
     return "twice in this file" if kept.file == lost.file else f"in {kept.file} as well"
 
 
-def _tell(
+def _report(
     kept: Version, lost: Version, decision: Decision, rows: Mapping[Version, Sequence[Row]], problems: Problems
 ) -> None:
-    """Say what became of a version that does not count, and what is unknown of the one that does."""
+    """Report why a version does not count, and which columns of the other one are unknown."""
     name, file, where = lost.rollout_id, lost.file, _where(kept, lost)
     problems.files_beside.counts[decision.kind][file, kept.file] += 1
-    rows_told: list[tuple[str, str | None, str | None, str]] = []
+    reported: list[tuple[str, str | None, str | None, str]] = []
     for column in filter(is_verdict, sorted(decision.unknown)):
         place = next(place for place in decision.unknown[column] if place < min(len(rows[kept]), len(rows[lost])))
         ours, theirs = (rows[version][place].get(column) for version in (lost, kept))
@@ -240,7 +233,7 @@ def _tell(
         if not problems.collect:
             remedy = 'delete the wrong one, or leave it unknown: errors="collect" does'
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
-        rows_told.append((file, name, column, reason))
+        reported.append((file, name, column, reason))
         problems.files_beside.num_unknown += 1
     others = [f"`{column}`" for column in sorted(decision.unknown) if not is_verdict(column)]
     rest = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
@@ -249,6 +242,6 @@ def _tell(
     else:
         kept_in = "in this file" if kept.file == file else f"in {kept.file}"
         reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{rest}"
-    rows_told.append((file, name, None, reason))
-    problems.rows += rows_told
-    problems.files_beside.told.update(dict.fromkeys(rows_told))
+    reported.append((file, name, None, reason))
+    problems.rows += reported
+    problems.files_beside.told.update(dict.fromkeys(reported))

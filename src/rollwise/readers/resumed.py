@@ -1,7 +1,7 @@
-"""Files of one run without ids that were written, copied and resumed: which records of them are the same.
+"""Earlier copies of result files whose records have no ids.
 
-Tools that append results to a file and go on after a crash leave an earlier copy of it beside the whole one. Where all that a
-file says is in another one, record for record, but for records that crashed, it is such a copy.
+A tool that appends to its results and is resumed after a crash may leave a copy of the unfinished file. A file is such a copy
+if another file has all of its records, except for records that crashed.
 """
 
 from collections import defaultdict
@@ -12,15 +12,13 @@ from rollwise.readers.records import json_text
 from rollwise.readers.repeats import Row, is_empty
 from rollwise.readers.versions import Version
 
-APART = frozenset(
-    {"rollout_id", "run", "attempt"}
-)  # which follow from the content of the file, and from the order in it
+APART = frozenset({"rollout_id", "run", "attempt"})  # which depend on the file and on the order in it
 
 Rollout = tuple[Version, Sequence[Row]]
 
 
 def resumed(files: Mapping[str, Sequence[Rollout]]) -> Iterator[tuple[Version, Version]]:
-    """Yield the rollouts of the largest files, each with one of an earlier copy of its file.
+    """Yield pairs: a rollout of a whole file, and the same rollout in an earlier copy of that file.
 
     Parameters
     ----------
@@ -38,7 +36,7 @@ def resumed(files: Mapping[str, Sequence[Rollout]]) -> Iterator[tuple[Version, V
 
 
 def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Version, Version]]:
-    """Return the rollouts of a whole file, each with that of its copy; none where the other is no copy of it."""
+    """Return the pairs of a file and its copy; an empty list if the second is not a copy of the first."""
     alike: dict[str | None, list[Rollout]] = defaultdict(list)
     for rollout in whole[::-1]:
         alike[_said(rollout)].append(rollout)
@@ -63,5 +61,5 @@ def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Vers
 
 
 def _said(rollout: Rollout) -> str | None:
-    """Return all that a rollout says, as one text."""
+    """Return the content of a rollout as one text."""
     return json_text([{name: value for name, value in row.items() if name not in APART} for row in rollout[1]])

@@ -29,20 +29,13 @@ STEPS = ("train_step", "global_step", "step")  # what a record may call the step
 
 
 def step_in(place: re.Pattern[str], path: Path, record: Mapping[str, Any]) -> dict[str, int]:
-    r"""The step of the training that a producer's layout names, as a column; none where it does not, or the record says one.
-
-    Examples
-    --------
-    >>> place = re.compile(r"/step_(\d+)/")
-    >>> step_in(place, Path("/runs/step_7/a.jsonl"), {}), step_in(place, Path("/runs/step_7/a.jsonl"), {"step": 3})
-    ({'train_step': 7}, {})
-    """
+    r"""The step of the training that a producer's layout names, as a column; none where it does not, or the record says one."""
     found = None if any(record.get(name) is not None for name in STEPS) else place.search(path.absolute().as_posix())
     return {} if found is None else {"train_step": int(found[1])}
 
 
 def fact(name: str, value: Any) -> Any:
-    """A value as the fact of that name, as `turns` would cast it; None where it is none.
+    """Return a value cast to the fact of that name, as `turns` does; None if it does not fit.
 
     Words may be whole numbers, numbers and Booleans may be spelled out, 0 and 1 may be Booleans.
 
@@ -63,15 +56,7 @@ def fact(name: str, value: Any) -> Any:
 
 
 def facts(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any] | None]:
-    """Return a column of facts, nulls included, and its values that do not fit; None where all do.
-
-    Examples
-    --------
-    >>> facts("attempt", [1, None, 2])
-    ([1, None, 2], None)
-    >>> facts("attempt", [1, "twice", None])
-    ([1, None, None], [None, 'twice', None])
-    """
+    """Return a column of facts, nulls included, and its values that do not fit; None where all do."""
     try:
         return msgspec.convert(values, COLUMNS[name]), None
     except msgspec.ValidationError:
@@ -86,15 +71,7 @@ def facts(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any
 def stated(
     record: Mapping[str, Any], known: type[msgspec.Struct], names: AbstractSet[str] = FACTS
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a record's content beyond its struct: facts of these names that fit, and everything else by its own name.
-
-    Examples
-    --------
-    >>> class Record(msgspec.Struct):
-    ...     index: int
-    >>> stated({"index": 3, "attempt": 2, "outcome": "won", "score": 1, "goal": None}, Record)
-    ({'attempt': 2}, {'outcome_source': 'won', 'score_source': 1})
-    """
+    """Return a record's content beyond its struct: facts of these names that fit, and everything else by its own name."""
     fields = known.__struct_encode_fields__
     told: dict[str, Any] = {}
     extras: dict[str, Any] = {}

@@ -70,49 +70,25 @@ def is_complete(columns: Iterable[str]) -> bool:
 
 
 def concerns(columns: Iterable[str]) -> bool:
-    """Return whether a table has a column that `interpreted` or `crashed` may read.
-
-    Examples
-    --------
-    >>> concerns(["rollout_id", "jailbroken"]), concerns(["rollout_id", "succeeded"]), concerns(TURNS.names)
-    (True, False, False)
-    """
+    """Return whether a table has a column that `interpreted` or `crashed` may read."""
     names = {*columns}
     return not is_complete(names) and any(map(is_alias, names))
 
 
 @lru_cache(maxsize=4096)
 def is_alias(column: str) -> bool:
-    """Return whether `interpreted` or `crashed` may read a column of this name.
-
-    Examples
-    --------
-    >>> is_alias("Jailbroken"), is_alias("error"), is_alias("succeeded")
-    (True, True, False)
-    """
+    """Return whether `interpreted` or `crashed` may read a column of this name."""
     return column == "error" or (column not in TURNS.names and plain_name(column) in _ALIASES)
 
 
 def plain_name(column: str) -> str:
-    """Return the name that a column has in the file, as readers keep it, in lower case and with underscores.
-
-    Examples
-    --------
-    >>> plain_name("succeeded_source"), plain_name("rollout_succeeded"), plain_name("Model under test")
-    ('succeeded', 'succeeded', 'model_under_test')
-    """
+    """Return the name that a column has in the file, as readers keep it, in lower case and with underscores."""
     words = column.strip().lower().replace(" ", "_").replace("-", "_")
     return words.removeprefix(_PREFIX).removesuffix(_SUFFIX) or words
 
 
 def name_in_file(column: str) -> str:
-    """Return the name of a column as the file has it: readers add to a name that TURNS has.
-
-    Examples
-    --------
-    >>> name_in_file("succeeded_source"), name_in_file("rollout_succeeded"), name_in_file("source")
-    ('succeeded', 'succeeded', 'source')
-    """
+    """Return the name of a column as the file has it: readers add to a name that TURNS has."""
     name = column.removeprefix(_PREFIX).removesuffix(_SUFFIX)
     return name if name in TURNS.names and column not in TURNS.names else column
 
@@ -143,7 +119,7 @@ def interpreted(
     """
     readings: list[Reading] = []
     candidates: dict[str, list[str]] = {}
-    # One verdict on the attack is enough: that of a record would outweigh those of its turns.
+    # One verdict on the attack is enough: a verdict of the record would outweigh the verdicts of its turns.
     decided = {*named} | ({*ON_ATTACKS} if ON_ATTACKS & {*named} else set())
     for column, name in _candidates(frame, frozenset(of_records)):
         if name not in decided:
@@ -176,12 +152,6 @@ def unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
     """Iterate over the verdicts that records state in our names and in words that we do not know.
 
     Yields the column of TURNS, the ids of the rollouts where it is null for that reason, and the predicate of a sentence.
-
-    Examples
-    --------
-    >>> rows = {"rollout_id": ["a", "b"], "outcome": ["success", None], "outcome_source": [None, "won"]}
-    >>> [(name, list(ids), reason) for name, ids, reason in unread_words(pl.DataFrame(rows))][0][:2]
-    ('outcome', ['b'])
     """
     for name in ("outcome", "solved", "ending"):
         column = f"{name}_source"
@@ -198,13 +168,7 @@ def unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
 
 
 def labels_in(series: pl.Series) -> tuple[str, ...]:
-    """Return the labels of a column, each in one spelling, without blank ones.
-
-    Examples
-    --------
-    >>> labels_in(pl.Series(["REFUSED", "refused", "", None, "JAILBREAK"]))
-    ('JAILBREAK', 'REFUSED')
-    """
+    """Return the labels of a column, each in one spelling, without blank ones."""
     spellings = {normal(label): str(label).strip('"') for label in series.unique().drop_nulls().sort(descending=True)}
     return tuple(spellings[label] for label in sorted(spellings) if label not in BLANK)
 
@@ -280,12 +244,6 @@ def judges_rollouts(frame: pl.DataFrame, column: str) -> bool:
 
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "jailbroken": [1, 1, 0], "is_safe": [True, False, True]})
-    >>> judges_rollouts(turns, "jailbroken"), judges_rollouts(turns, "is_safe")
-    (True, False)
     """
     if not _is_constant(frame, column):
         return False

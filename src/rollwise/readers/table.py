@@ -1,17 +1,17 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from rollwise.readers.columns import Columns, arrange, column
+from rollwise.readers.columns import DTYPES, Columns, arrange, column
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import RECORD, Problems
 from rollwise.readers.versions import Version, Versions
-from rollwise.schema import ROLLOUTS, TURNS
+from rollwise.schema import ROLLOUTS
 from rollwise.schema.named import columns_named
 
 Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
@@ -101,8 +101,7 @@ class TurnsBuilder:
         """Read one record in this block; see `Problems.record`."""
         return self.problems.record(file, record)
 
-    @contextmanager
-    def rollout(self, file: str, record: object, identity: Callable[[], Identities]) -> Iterator[None]:
+    def rollout(self, file: str, record: object, identity: Callable[[], Identities]) -> AbstractContextManager[None]:
         """Read one record that is one rollout in this block; one that is broken still counts, as missing.
 
         Leaving it out would bias every rate, as records are not broken at random. Where problems are collected, it keeps one
@@ -127,18 +126,17 @@ class TurnsBuilder:
         >>> table.frame().select("rollout_id", "turn", "target", "outcome", "ending").row(0)
         ('run/7', None, 'parrot', None, None)
         """
-        is_broken = False
-        with self.record(file, record):
-            try:
-                yield
-            except Exception:
-                is_broken = True
-                raise
         # Problems of a record that was read, or is a copy of another, raise nothing where they are collected.
-        readable = identity() if is_broken else None
-        for rollout_id, facts in readable if isinstance(readable, list) else [readable] if readable else []:
+        return self.problems.record(file, record, lambda: self._add_missing(file, identity()))
+
+    def _add_missing(self, file: str, identities: Identities) -> None:
+        for rollout_id, facts in identities if isinstance(identities, list) else [identities] if identities else []:
             if not self.knows(rollout_id):
-                self.add(file, rollout_id, [TurnRow(turn=None)], _that_fit(facts))
+                fitting = {  # without whole numbers that no column of TURNS can hold, which its problem names
+                    name: None if isinstance(value, int) and abs(value) > _LARGEST else value
+                    for name, value in facts.items()
+                }
+                self.add(file, rollout_id, [TurnRow(turn=None)], fitting)
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
@@ -193,8 +191,9 @@ class TurnsBuilder:
         record = RECORD.get()
         version = Version(self, rollout_id, file, len(self._turn_counts), record=record and record[2])
         # The source in front keeps names of different tools apart.
-        is_new = self.origins.add_version(version, (f"{self.source}:{name}" for name in also if name is not None))
-        columns = turns if isinstance(turns, Mapping) else _by_column(turns)
+        names = [f"{self.source}:{name}" for name in also if name is not None] if also else ()
+        is_new = self.origins.add_version(version, names)
+        columns = turns if isinstance(turns, Mapping) else by_column(turns)
         count = len(columns["turn"])
         self._turn_counts.append(count)
         self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
@@ -291,7 +290,8 @@ class TurnsBuilder:
     def added(self, place: str) -> pl.DataFrame:
         """Return the rollouts that were added one by one, with the number of each in the column `place`."""
         numbers = pl.Series(place, np.repeat(np.arange(len(self._turn_counts)), self._turn_counts))
-        return self._joined()[0].with_columns(numbers)
+        self._settled = self._joined()  # versions are looked at once all are read
+        return self._settled[0].with_columns(numbers)
 
     def replace_added(self, frame: pl.DataFrame) -> None:
         """Keep this frame instead of the rollouts that were added one by one, once there are no more to come."""
@@ -371,17 +371,12 @@ class TurnsBuilder:
             self._turns = Columns()
 
 
-def _that_fit(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a broken record without whole numbers that no column of TURNS can hold, which its problem names."""
-    return {name: None if isinstance(value, int) and abs(value) > _LARGEST else value for name, value in facts.items()}
-
-
 def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
     return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:
-    dtype = TURNS.dtypes.get(name)
+    dtype = DTYPES.get(name)
     if dtype is None:
         return column(name, values, nested=False)
     if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list
@@ -394,7 +389,7 @@ def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
     return rollouts.rename({name: f"rollout_{name}" for name in names if name in rollouts.columns})
 
 
-def _by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:
+def by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:
     """Return turns by column, without columns that are null in all of them."""
     columns = zip(TurnRow._fields, zip(*turns, strict=True), strict=True)
     return {name: values for name, values in columns if name == "turn" or values.count(None) < len(turns)}

@@ -14,11 +14,6 @@ def calls(values: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[
 
     Understands ``{name, arguments}``, ``{function, args}``, ``{function_name, arguments}``, ``{name, input}``,
     ``{function: {name, arguments}}``, ``{custom: {name, input}}``, and each of these as JSON text.
-
-    Examples
-    --------
-    >>> calls([{"function": "send", "args": {"to": "Ann"}}, {"function": {"name": "read", "arguments": "{}"}}])
-    [{'name': 'send', 'arguments': '{"to":"Ann"}'}, {'name': 'read', 'arguments': '{}'}]
     """
     if not values:
         return None

@@ -1,4 +1,4 @@
-"""Versions of rollouts in one table: where they are, what they say, and what is left out of them."""
+"""Rollouts of one table that were read more than once: where they are, and what is removed from the table."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -11,11 +11,11 @@ import polars as pl
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named
 
-PLACE = "__rollwise_place"  # column with the number of a rollout among those that were added one by one
+PLACE = "__rollwise_place"  # column with the number of a rollout that was added by itself
 
 
 class Table(Protocol):
-    """The table of one format, as `rollwise.readers.table.TurnsBuilder` is it."""
+    """The part of `rollwise.readers.table.TurnsBuilder` that is used here."""
 
     @property
     def ids(self) -> list[str]:
@@ -35,14 +35,14 @@ class Table(Protocol):
 
 
 class Version(NamedTuple):
-    """One of the records with the same id.
+    """One of several records with the same id.
 
     Attributes
     ----------
     table
         The table that holds it.
     rollout_id
-        Its own id: a later version may have another.
+        Its own id, which differs from that of the first version if another name of the rollout is known.
     file
         Name of its file.
     place
@@ -50,7 +50,7 @@ class Version(NamedTuple):
     in_frame
         Whether it is in a frame that was TURNS already.
     record
-        Name or number of the record that it was read from; None where it is not known.
+        Name or number of the record that it was read from; None if unknown.
     alias
         Its id in its frame until it is decided which version counts: an earlier record of the frame may have its own.
     """
@@ -70,12 +70,12 @@ class Version(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What is its own in its part of the table."""
+        """What identifies it in its part of the table."""
         return (self.alias or self.rollout_id) if self.in_frame else self.place
 
 
 class Versions:
-    """What is decided of the versions in one table.
+    """What is removed from one table.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Versions:
             counts = frame.count().row(0, named=True)
             frame = _without_values(frame, name, self._unknown[part])
             frame = frame.filter(~column_named(name).is_in([*self._dropped[part]]))
-            # A column that only a dropped version filled is none of the table.
+            # A column that only a removed version filled goes with it.
             emptied = [
                 column for column, count in frame.count().row(0, named=True).items() if counts[column] and not count
             ]
@@ -157,7 +157,7 @@ class Versions:
                 self.table.replace_frame(part, frame)
 
     def _part(self, part: int | None) -> tuple[str, pl.DataFrame]:
-        """Return a part of the table, with the name of the column that tells versions apart."""
+        """Return a part of the table, and the name of the column that identifies versions in it."""
         return (PLACE, self._added) if part is None else ("rollout_id", self._frames[part])
 
     @cached_property
@@ -168,7 +168,7 @@ class Versions:
 def _without_values(
     frame: pl.DataFrame, name: str, unknown: Sequence[tuple[Version, str, Sequence[int]]]
 ) -> pl.DataFrame:
-    """Return a frame with null in columns and turns that are unknown of versions, which the column `name` tells apart."""
+    """Return a frame with null where a value of a version is unknown; the column `name` identifies versions."""
     runs = frame[name].rle().struct.unnest()
     starts = dict(zip(runs["value"], runs["len"].cum_sum().shift(1, fill_value=0), strict=True))
     heights = dict(zip(runs["value"], runs["len"], strict=True))

@@ -68,8 +68,10 @@ def check_kinds(
     rollwise.errors.ArgumentError: draw: kind='boxes' is unknown; did you mean `box`?
     """
     label = name or verb.__name__
-    for option, hint in _hints(verb):
+    for option, hint, default in _hints(verb):
         value = arguments[option]
+        if value is default:
+            continue
         _check_sizes(value, f"{label}: {option}")
         if option in own or _is_of(value, hint):
             continue
@@ -102,11 +104,11 @@ def _check_sizes(value: Any, words: str) -> None:
 
 
 @cache
-def _hints(verb: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the annotations to check, by parameter; several values (`*metrics`) and named ones are left to the verb."""
+def _hints(verb: Callable[..., Any]) -> tuple[tuple[str, Any, Any], ...]:
+    """Return annotations to check, with defaults, by parameter; several values (`*metrics`) and named ones are the verb's."""
     several = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     return tuple(
-        (parameter.name, parameter.annotation)
+        (parameter.name, parameter.annotation, parameter.default)
         for parameter in inspect.signature(verb).parameters.values()
         if parameter.kind not in several
         and not isinstance(parameter.annotation, str)

@@ -67,7 +67,9 @@ class Table:
         if ipython is not None and ipython.get_ipython() is not None:
             sys.modules["IPython.display"].display(self)
         else:
-            print(self)  # noqa: T201  # what it is for
+            # A pipe of Windows has a code page, which knows few signs; the others are escaped.
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            print(str(self).encode(encoding, "backslashreplace").decode(encoding))  # noqa: T201  # what it is for
 
     @property
     def html(self) -> str:

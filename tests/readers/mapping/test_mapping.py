@@ -103,7 +103,7 @@ def test_a_line_without_the_list_costs_itself_and_a_file_without_it_is_refused()
         ([{"results": [{"id": "a", "reply": "x"}, {"id": 3}, 4]}, {"results": [{"id": "b", "reply": "y"}]}], 4),
         ([{"results": [3]}, {"results": [4, 5]}], 3),
         ([{"results": 3}, {"results": [{"id": "a", "reply": "x"}]}, 3], 3),
-        ([{"results": []}, {"results": [{"id": "a", "reply": "x"}]}], 1),
+        ([{"results": []}, {"results": [{"id": "a", "reply": "x"}]}], 2),  # an empty one is told
     ],
 )
 def test_records_within_lines_are_what_a_file_holds(lines, held):
@@ -114,7 +114,7 @@ def test_records_within_lines_are_what_a_file_holds(lines, held):
     mapping(document, table)
     account = problems.record_counts.of("log.jsonl")
     assert account.num_records == held
-    assert held - len(account.broken) == table.frame()["rollout_id"].count()
+    assert held - len(account.broken) - account.num_passed_over == table.frame()["rollout_id"].count()
 
 
 def test_fields_around_a_record_have_types_too():
@@ -267,7 +267,7 @@ def test_the_table_of_fields_and_columns_is_printed_from_the_rules():
 
 @pytest.mark.parametrize("name", ["facts", "turn", "last"])
 def test_a_column_that_turns_does_not_have_is_refused(name):
-    with pytest.raises(ArgumentError, match="'judge' is no column of TURNS; give it in `columns`"):
+    with pytest.raises(ArgumentError, match="'judge' is not a column of TURNS; give it in `columns`"):
         RecordMapping(**GUESS | {name: {"judge": "judge"}})
 
 
@@ -330,15 +330,15 @@ def test_a_written_mapping_reads_what_it_says():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"record": "x[*]"}, "mapping: 'record' is no key; did you mean `records`?"),
+        ({"record": "x[*]"}, "mapping: 'record' is not a key; did you mean `records`?"),
         ({"facts": ["target"]}, "mapping: facts: expected names and values, got list"),
-        ({"numbers": {"euros": "x"}}, "mapping: numbers: 'euros' is none of them"),
+        ({"numbers": {"euros": "x"}}, "mapping: numbers: unknown name 'euros'"),
         ({"verdicts": [{"from": "x", "is": 1}]}, "needs `of`, which is attack or task"),
         ({"verdicts": ["x"]}, "needs `of`, which is attack or task"),
-        ({"prompt": {"by": print}}, "is no rule"),
-        ({"prompt": 3}, "mapping: 3 is no rule"),
+        ({"prompt": {"by": print}}, "is not a rule"),
+        ({"prompt": 3}, "mapping: 3 is not a rule"),
         ({"scores": {"each": "x"}}, "needs paths for `each`, `name` and `from`"),
-        ({"rollout": ["a..b"]}, "mapping: 'a..b' is no path"),
+        ({"rollout": ["a..b"]}, "mapping: 'a..b' is not a path"),
     ],
 )
 def test_a_written_mapping_that_is_wrong_is_said_in_a_sentence(change, sentence):
@@ -352,3 +352,30 @@ def test_a_written_mapping_that_is_wrong_is_said_in_a_sentence(change, sentence)
 def test_a_written_mapping_is_an_object(data):
     with pytest.raises(ArgumentError, match="mapping: expected keys and values"):
         mapping_of(data)
+
+
+def test_a_crash_makes_what_the_framework_wrote_unknown_and_is_counted_once_for_each_rollout(capsys):
+    mapping = RecordMapping(
+        doc="",
+        rollout=["id"],
+        turn={"prompt": "ask", "response": "reply"},
+        last={"reward": "reward", "score": "score", "error": "error"},
+        crashed=lambda record: record["error"] is not None,
+        verdicts=[
+            {"of": "task", "from": "solved"},
+            {"of": "rollout", "from": "safe", "true": [False], "false": [True], "unknown": "undetermined"},
+        ],
+        fields={"id": str, "reply": str},
+    )
+    no = {"ask": "Hi", "reply": "No", "reward": 0.0, "score": 0.5, "solved": False, "safe": True}
+    rows = [{"id": "a", **no}, {"id": "b", **no, "error": "timeout"}, {"id": "c", **no, "reward": 1.0, "error": "late"}]
+    problems = Problems(collect=True)
+    table = TurnsBuilder("toy", problems, {})
+    mapping(Document(Path("log.json"), json.dumps(rows).encode()), table)
+    assert table.frame().select("reward", "score", "solved", "outcome", "succeeded").rows() == [
+        (0.0, 0.5, False, "failure", None),
+        (None, 0.5, None, "undetermined", None),
+        (1.0, 0.5, None, "undetermined", None),
+    ]
+    problems.announce()
+    assert capsys.readouterr().err.startswith("rollwise: 2 rollouts crashed")

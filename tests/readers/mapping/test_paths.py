@@ -81,7 +81,7 @@ def test_quoted_names_reach_whatever_they_are(names, number):
 
 @pytest.mark.parametrize("text", ["", "a..b", "a[", "a[x]", 'a."b', "a]b", "[*", "a{1}"])
 def test_what_is_no_path_is_said(text):
-    with pytest.raises(ArgumentError, match=r"^mapping: .* is no path"):
+    with pytest.raises(ArgumentError, match=r"^mapping: .* is not a path"):
         path_of(text)
 
 

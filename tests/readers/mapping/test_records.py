@@ -139,3 +139,11 @@ def test_the_fields_of_a_record_within_a_line_are_named_by_their_path():
     frame, problems = read(mapping_with(records=items), [{"items": [{"id": "a", "reply": "x"}, {"id": 3}]}])
     assert frame.height == 1
     assert [(row[1], row[2]) for row in problems] == [("0.1", "items[1].id")]
+
+
+def test_a_line_without_records_is_told():
+    frame, problems = read(
+        mapping_with(records="results[*]"), [{"results": [{"id": "a", "reply": "x"}]}, {"results": []}]
+    )
+    assert frame["response"].to_list() == ["x"]
+    assert problems == [("log.json", "1", None, "holds no records at `results[*]`")]

@@ -1,4 +1,4 @@
-"""Rules: the value of each kind, of null, and what is no rule."""
+"""Rules: the value of each kind, of null, and what is not a rule."""
 
 from pathlib import Path
 from typing import Any

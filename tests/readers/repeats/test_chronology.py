@@ -63,6 +63,7 @@ def test_of_two_scores_of_one_name_the_latest_counts_or_none(tmp_path, tool):
         ([(0.25, None), (0.25, None)], 0.25, False),
         ([(0.25, early), (0.75, late)], 0.75, True),
         ([(0.25, late), (0.75, early)], 0.25, True),
+        ([(0.25, "2026-01-01 12:00:00 UTC"), (0.75, "Thu, 01 Jan 2026 18:00:00 GMT")], 0.75, True),
         ([(0.25, early), (0.75, None)], None, True),
         ([(0.25, early), (0.75, early)], None, True),
     ):
@@ -71,7 +72,9 @@ def test_of_two_scores_of_one_name_the_latest_counts_or_none(tmp_path, tool):
         assert turns["score_harm"].to_list() == [expected]
         assert problems.height == is_told
         if expected is None:
-            with pytest.raises(ReadError, match=r"is 0\.25 and 0\.75: which counts is not known; delete what is wrong"):
+            with pytest.raises(
+                ReadError, match=r"is 0\.25 and 0\.75: which of them counts is not known; delete the wrong ones"
+            ):
                 rw.read(path)
         else:
             assert (rw.read(path)["score_harm"].to_list(), unread) == ([expected], 0)

@@ -17,10 +17,10 @@ _SIMILARITIES = {"cosine": tfidf_cosine, "jaccard": jaccard_similarity, "levensh
 
 
 class SimilarityConfig(EvaluatorBaseConfig, name="similarity"):
-    """Similarity of answer and reference: cosine of TF-IDF fitted on the pair, as on the seed's page, jaccard or levenshtein."""
+    """Similarity of answer and reference: cosine of TF-IDF fitted on the pair, jaccard or levenshtein."""
 
     similarity_type: Literal["cosine", "jaccard", "levenshtein"] = Field("cosine", description="which similarity")
-    digits: int | None = Field(None, ge=0, description="digits to round to; the seed's page rounds to 2")
+    digits: int | None = Field(None, ge=0, description="digits to round to; NeMo Agent Toolkit's example rounds to 2")
 
 
 @register_evaluator(config_type=SimilarityConfig)

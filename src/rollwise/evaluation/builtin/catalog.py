@@ -1,4 +1,4 @@
-"""Metrics as evaluators: every metric of turns and steps by its own name, and the cost of steps under the seed's names."""
+"""Metrics as evaluators: every metric of turns and steps by its own name, and figures of steps under NeMo Agent Toolkit's names."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,7 @@ from rollwise.metrics.metric import ABOUT, SHARE
 _PLAIN = (str, int, float, bool)
 
 
-# ── under the seed's names ────────────────────────────────────────────────────────────────────────────────────────────
+# ── under NeMo Agent Toolkit's names ──────────────────────────────────────────────────────────────────────────────────
 class LatencyConfig(EvaluatorBaseConfig, name="avg_llm_latency"):
     """Mean seconds of a call of a language model, each from its own start to its own end."""
 

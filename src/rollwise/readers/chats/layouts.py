@@ -40,29 +40,13 @@ class Layout(NamedTuple):
 
     @cache  # noqa: B019  # a layout is a few names, and a struct takes far longer to define than a chat to read
     def chat(self, record: type[msgspec.Struct], message: type[msgspec.Struct]) -> type[msgspec.Struct]:
-        """Return a struct of records with `messages` and `id`, and of these messages, under the names of this layout.
-
-        Examples
-        --------
-        >>> from rollwise.readers.chats.turns import Message
-        >>> class Record(msgspec.Struct):
-        ...     messages: list[Message]
-        ...     id: str
-        >>> Layout("chat", role="speaker", text="text").chat(Record, Message).__struct_encode_fields__
-        ('chat', 'id')
-        """
+        """Return a struct of records with `messages` and `id`, and of these messages, under the names of this layout."""
         inner = renamed(message, role=self.role or "role", content=self.text or "content")
         messages = ("messages", list[inner], msgspec.field(name=self.turns))  # type: ignore[valid-type]
         return msgspec.defstruct("Chat", [messages], bases=(renamed(record, id=self.id),))
 
     def name(self, run: str, number: int, record_id: Any, other_id: Any = None) -> str:
-        """Return the id of a rollout: its id in the run, or the number of its record.
-
-        Examples
-        --------
-        >>> Layout("turns").name("run", 3, None), Layout("turns", named=True).name("run", 3, 7)
-        ('run/3', '7')
-        """
+        """Return the id of a rollout: its id in the run, or the number of its record."""
         if record_id is None and isinstance(other_id, str | int) and not isinstance(other_id, bool):
             record_id = other_id
         if record_id is None:
@@ -70,13 +54,7 @@ class Layout(NamedTuple):
         return str(record_id) if self.named else f"{run}/{record_id}"
 
     def names(self, run: str, numbers: Sequence[int], record_ids: Sequence[Any], other_ids: Sequence[Any]) -> list[str]:
-        """Return the ids of some rollouts.
-
-        Examples
-        --------
-        >>> Layout("turns").names("run", [3, 4], ["a", None], [None, None])
-        ['run/a', 'run/4']
-        """
+        """Return the ids of some rollouts."""
         if self.named or None in record_ids:
             return list(map(partial(self.name, run), numbers, record_ids, other_ids))
         return [f"{run}/{record_id}" for record_id in record_ids]
@@ -113,13 +91,7 @@ def layouts(document: Document) -> Iterator[Layout]:
 
 
 def words_of(names: frozenset[str]) -> tuple[str, str] | None:
-    """Return the names of speaker and text in a message with these names; None where it is not a message.
-
-    Examples
-    --------
-    >>> words_of(frozenset({"from", "value", "weight"}))
-    ('from', 'value')
-    """
+    """Return the names of speaker and text in a message with these names; None where it is not a message."""
     role, text = (next((word for word in words if word in names), None) for words in (ROLES, TEXTS))
     return None if role is None or text is None else (role, text)
 

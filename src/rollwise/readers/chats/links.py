@@ -17,16 +17,11 @@ class Links(Generic[K]):
     Parameters
     ----------
     parents
-        Of each message, by its name, the one before it; one that is not there is none.
+        The message before each message, by name; a name that no message has is ignored.
     answers
         Which of them are answers, in order.
     field
         What the log calls the link.
-
-    Raises
-    ------
-    BrokenError
-        Where a message is its own ancestor, or answers refer to more messages than any log holds.
 
     Examples
     --------

@@ -18,15 +18,6 @@ def openai_form(message: Any, text: str = "content") -> Any:
         As the log has it.
     text
         What the log calls the text of a message.
-
-    Examples
-    --------
-    >>> openai_form({"role": "assistant", "content": None, "refusal": "I can't help with that."})
-    {'role': 'assistant', 'content': [{'type': 'refusal', 'refusal': "I can't help with that."}]}
-    >>> openai_form({"role": "user", "parts": [{"text": "Hi"}]}), openai_form({"role": "user", "text": "Hi"})
-    ({'role': 'user', 'content': [{'text': 'Hi'}]}, {'role': 'user', 'content': 'Hi'})
-    >>> openai_form({"role": "assistant", "function_call": {"name": "find", "arguments": "{}"}})
-    {'role': 'assistant', 'tool_calls': [{'name': 'find', 'arguments': '{}'}]}
     """
     if not isinstance(message, dict) or (message.get(text) and not message.get("function_call")):
         return message

@@ -19,16 +19,7 @@ OF_A_MESSAGE = OF_MESSAGES | ANSWER_COLUMNS.keys()  # columns that never describ
 
 
 def message_rows(document: Document) -> Layout | None:
-    r"""Return the layout of a file whose rows are messages with a `rollout_id`; None if they are something else.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> message_rows(Document(Path("a.csv"), b"rollout_id,speaker,text\na,user,Hi\n"))
-    Layout(turns='messages', named=True, other=None, role='speaker', text='text')
-    >>> message_rows(Document(Path("a.csv"), b"rollout_id,prompt,response\na,Hi,Hello\n")) is None
-    True
-    """
+    r"""Return the layout of a file whose rows are messages with a `rollout_id`; None if they are something else."""
     names = document.keys
     words = words_of(names)
     if words is None or "rollout_id" not in names or names & TURN_COLUMNS or any(layouts(document)):
@@ -41,18 +32,6 @@ def read_message_rows(document: Document, table: TurnsBuilder, layout: Layout, r
 
     A column with the same value in all rows of each rollout describes the rollout, any other the message. A fact of TURNS
     may be in some rows only, like an outcome in the last row.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> messages = [("user", "Hi"), ("assistant", "Hello"), ("user", "Bye")]
-    >>> rows = [{"rollout_id": "a", "role": role, "content": text, "goal": "g"} for role, text in messages]
-    >>> table = TurnsBuilder("native", Problems(), {})
-    >>> layout = Layout("messages", named=True, role="role", text="content")
-    >>> read_message_rows(Document(Path("a.jsonl"), b""), table, layout, enumerate(rows))
-    >>> table.frame().select("rollout_id", "goal", "prompt", "response", "observation").rows()
-    [('a', 'g', 'Hi', 'Hello', 'Bye')]
     """
     chats = Chats(document, table, layout)
     for number, record in _folded(document, table, layout, rows):

@@ -34,12 +34,6 @@ WORDS = frozenset({*REPLIES, *ASKS, *TOOLS, "system", "developer"})
 
 
 def speaker(role: str) -> str:
-    """Return the word for a known speaker without blanks and in small letters; a speaker with a name of its own keeps it.
-
-    Examples
-    --------
-    >>> speaker("Assistant "), speaker("USER"), speaker("Ann")
-    ('assistant', 'user', 'Ann')
-    """
+    """Return the word for a known speaker without blanks and in small letters; a speaker with a name of its own keeps it."""
     word = role.strip().lower()
     return word if word in WORDS else role

@@ -58,16 +58,7 @@ class TextChat(msgspec.Struct, gc=False):
 
 
 def text_chats(layout: Layout) -> Callable[[Any], Any]:
-    """Return a function that converts a record to a `TextChat`, or to None if its chat holds anything else.
-
-    Examples
-    --------
-    >>> text_chat = text_chats(Layout("messages", role="role", text="content"))
-    >>> text_chat({"id": 7, "messages": [{"role": "user", "content": "Hi"}]}).messages[0].content
-    'Hi'
-    >>> text_chat({"messages": [{"role": "user", "content": ["Hi"]}]}) is None
-    True
-    """
+    """Return a function that converts a record to a `TextChat`, or to None if its chat holds anything else."""
     kind = layout.chat(TextChat, OnlyText)
 
     def text_chat(record: Any) -> Any:
@@ -115,15 +106,7 @@ def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequ
 
 
 def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]]) -> None:
-    """Fill the usual facts into columns where records do not state them.
-
-    Examples
-    --------
-    >>> columns = {"target": ["owl", None]}
-    >>> fill_in(columns, {"target": ["parrot", "parrot"], "attempt": [1, 1]})
-    >>> columns
-    {'target': ['owl', 'parrot'], 'attempt': [1, 1]}
-    """
+    """Fill the usual facts into columns where records do not state them."""
     for name, values in usual.items():
         stated = columns.get(name)
         columns[name] = (
@@ -131,33 +114,10 @@ def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]
         )
 
 
-def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
-    """Decode a JSON text as the decoder's struct; None if it does not fit.
-
-    Examples
-    --------
-    >>> fitting(b'{"role": "user", "content": ["Hi"]}', msgspec.json.Decoder(Text)) is None
-    True
-    """
-    try:
-        return decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def batches(
     blocks: Iterable[tuple[Sequence[K], Sequence[T]]], fit: Callable[[T], F | None]
 ) -> Iterator[tuple[Sequence[K], Sequence[T], list[F]]]:
-    """Iterate over the records of some blocks in order: runs of records that fit, with their fitted form, or one that does not.
-
-    Examples
-    --------
-    >>> for batch in batches([("abcd", ["1", "2", "x", "4"])], lambda text: int(text) if text.isdigit() else None):
-    ...     print(batch)
-    ('ab', ['1', '2'], [1, 2])
-    ('c', ['x'], [])
-    ('d', ['4'], [4])
-    """
+    """Iterate over the records of some blocks in order: runs of records that fit, with their fitted form, or one that does not."""
     for keys, items in blocks:
         start = 0
         while start < len(items):
@@ -168,13 +128,7 @@ def batches(
 
 
 def blocks_of(records: Iterable[tuple[K, T]], size: int = TOGETHER) -> Iterator[tuple[Sequence[K], Sequence[T]]]:
-    """Iterate over numbered records in blocks of `size`, as `batches` takes them.
-
-    Examples
-    --------
-    >>> list(blocks_of(enumerate("abc"), 2))
-    [((0, 1), ('a', 'b')), ((2,), ('c',))]
-    """
+    """Iterate over numbered records in blocks of `size`, as `batches` takes them."""
     pairs = iter(records)
     while block := list(islice(pairs, size)):
         keys, items = zip(*block, strict=True)

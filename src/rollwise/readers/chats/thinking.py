@@ -1,7 +1,7 @@
-"""Reasoning in tags at the head of an answer, as servers leave it in the text where nobody parses it.
+"""Reasoning in tags such as ``<think>`` at the beginning of an answer, which servers without a parser leave in the text.
 
-The same reasoning as a part of its own, or as `reasoning_content`, is never in `response`: judges and metrics of texts would
-read a hidden plan as the answer. What is quoted in an answer, in its middle or in code, is the answer's.
+It is moved out of `response`, where judges and text metrics would take a hidden plan for the answer. Tags that the answer
+itself quotes, in its middle or in code, stay.
 """
 
 import re
@@ -25,7 +25,7 @@ PAIRS = {
 COLUMN, SPARE = (
     "reasoning",
     "reasoning_in_tags",
-)  # the latter where a table has a `reasoning` of its own, perhaps a judge's
+)  # the second if the table has a column `reasoning` already, perhaps of a judge
 QUOTES = "`'\"“”‘’"
 _OPENING = re.compile("|".join(map(re.escape, PAIRS)), re.IGNORECASE)
 _AT_HEAD = re.compile(rf"\s*({_OPENING.pattern})", re.IGNORECASE)
@@ -42,9 +42,9 @@ class Parted(NamedTuple):
 
 
 def parted(text: str) -> Parted | None:
-    r"""Return the reasoning in tags at the head of a text, and its answer; None where there is none.
+    r"""Return the reasoning in tags at the beginning of a text, and the answer after it; None without such tags.
 
-    An opening tag may be missing, as templates write it into the prompt.
+    The opening tag may be missing, since chat templates write it into the prompt.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def parted(text: str) -> Parted | None:
 
 
 def _is_quoted(text: str, tag: re.Match[str]) -> bool:
-    """Return whether a tag without an opening one is spoken of: in code, in quotes, or within a sentence."""
+    """Return whether a closing tag without an opening one is only mentioned: in code, in quotes, or within a sentence."""
     before, after = text[: tag.start()], text[tag.end() : tag.end() + 1]
     if before.count("```") % 2 or (before[-1:] and before[-1:] in QUOTES and after and after in QUOTES):
         return True
@@ -76,7 +76,7 @@ def _is_quoted(text: str, tag: re.Match[str]) -> bool:
 
 
 def without_thoughts(frame: pl.DataFrame, taken: Collection[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Move reasoning in tags from `response` to a column, and say so; the columns `taken` are not the target's reasoning."""
+    """Return the frame with reasoning in tags moved out of `response`, and notices; columns in `taken` are not overwritten."""
     if frame.schema.get("response") != pl.String:
         return frame, []
     texts = frame["response"]

@@ -73,13 +73,7 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[TurnRow]
 
 
 def split_by_column(messages: Iterable[Message], field: str = "messages") -> dict[str, Sequence[Any]]:
-    """Return the turns of a chat as `split` does, as columns of TURNS; columns without a value are absent.
-
-    Examples
-    --------
-    >>> split_by_column([Message("user", "Hi"), Message("assistant", "Hello")])
-    {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello']}
-    """
+    """Return the turns of a chat as `split` does, as columns of TURNS; columns without a value are absent."""
     roles: list[str] = []
     texts: list[str | None] = []
     tool_calls: list[list[dict[str, str | None]] | None] = []
@@ -112,11 +106,6 @@ def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tupl
         The roles of the messages of each chat.
     texts
         The texts of all messages, chat after chat.
-
-    Examples
-    --------
-    >>> by_turn([["user", "assistant", "user", "tool"]], ["Hi", "Hello", "Bye", "Gone"])
-    ([1], {'turn': [1], 'prompt': ['Hi'], 'response': ['Hello'], 'observation': ['Bye\n\nGone']})
     """
     shapes = list(map(shape_of, chats))
     starts = list(accumulate(map(len, chats), initial=0))
@@ -185,13 +174,7 @@ def shape_of(roles: Sequence[str]) -> Shape:
 
 
 def messages_of(value: Any, field: str = "messages") -> list[Message]:
-    """Return the messages of a chat in a log; a plain text is a message of the user.
-
-    Examples
-    --------
-    >>> messages_of("Hi"), messages_of([{"role": "assistant", "content": "Hello"}])[0].content
-    ([Message(role='user', content='Hi', tool_calls=None, error=None, name=None)], 'Hello')
-    """
+    """Return the messages of a chat in a log; a plain text is a message of the user."""
     if value is None or isinstance(value, str):
         return [] if value is None else [Message("user", value)]
     messages = [openai_form(message) for message in value] if isinstance(value, list) else value
@@ -203,11 +186,6 @@ def answered(messages: list[M], field: str = "messages", role: str = "role") -> 
 
     A speaker with a name of its own asks. If the log has another word than "role", a system that speaks after the first
     message is the target, as in corpora of dialogues.
-
-    Raises
-    ------
-    BrokenError
-        Where a speaker has an unknown name and no message is an answer.
 
     Examples
     --------
@@ -227,13 +205,7 @@ def answered(messages: list[M], field: str = "messages", role: str = "role") -> 
 
 
 def thoughts(content: Any) -> str | None:
-    """Return the target's reasoning before its answer, where a part of its message holds it.
-
-    Examples
-    --------
-    >>> thoughts([{"type": "thinking", "thinking": "Rude."}, {"type": "text", "text": "No."}])
-    'Rude.'
-    """
+    """Return the target's reasoning before its answer, where a part of its message holds it."""
     if not isinstance(content, list):
         return None
     parts = [part for part in content if isinstance(part, dict) and _is_thought(part)]
@@ -242,13 +214,7 @@ def thoughts(content: Any) -> str | None:
 
 
 def refusals(content: Any) -> str | None:
-    """Return the text of a refusal, where a part of the message marks one.
-
-    Examples
-    --------
-    >>> refusals([{"type": "refusal", "refusal": "No."}]), refusals("No.")
-    ('No.', None)
-    """
+    """Return the text of a refusal, where a part of the message marks one."""
     parts = content if isinstance(content, list) else []
     texts = [part.get(REFUSAL) for part in parts if isinstance(part, dict) and part.get("type") == REFUSAL]
     return joined([text for text in texts if isinstance(text, str)])
@@ -258,13 +224,6 @@ def message_text(message: Message, place: str = "message") -> str | None:
     r"""Return the text of a message, with the error that a tool gave besides or instead.
 
     An error that is false or empty is ignored; one that is only true adds nothing to a text, and is ``[error]`` without one.
-
-    Examples
-    --------
-    >>> message_text(Message("tool", "gone", error={"code": 404})), message_text(Message("tool", "gone", error=True))
-    ('gone\n{"code":404}', 'gone')
-    >>> message_text(Message("tool", "{}", error=False)), message_text(Message("tool", "", error=True))
-    ('{}', '[error]')
     """
     text = text_of(message.content, field=f"{place}.content")
     if message.role in ANSWERS or not message.error or (message.error is True and text):
@@ -276,13 +235,7 @@ def message_text(message: Message, place: str = "message") -> str | None:
 
 
 def text_of(content: Any, field: str = "content") -> str | None:
-    r"""Return the text of a message's content, which is a string, null, or a list of parts.
-
-    Examples
-    --------
-    >>> text_of([{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": "..."}])
-    'Look:\n[image_url]'
-    """
+    r"""Return the text of a message's content, which is a string, null, or a list of parts."""
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -331,11 +284,5 @@ def _calls_in(message: Message) -> list[Any]:
 
 
 def joined(texts: Sequence[str]) -> str | None:
-    r"""Join texts with a blank line between them; None if there are none.
-
-    Examples
-    --------
-    >>> joined(["a", "b"]), joined([])
-    ('a\n\nb', None)
-    """
+    r"""Join texts with a blank line between them; None if there are none."""
     return texts[0] if len(texts) == 1 else "\n\n".join(texts) if texts else None

@@ -121,19 +121,22 @@ def _literal(text: str) -> Any:
         return None
 
 
-def _utility(record: Record) -> bool | None:
+def _has_crashed(record: Record) -> bool:
     error = worded(record["error"])
-    return unless_crashed(record["utility"], crashed=error is not None and OWN_LIMIT not in error)
+    return error is not None and OWN_LIMIT not in error
 
 
 def _solved(record: Record) -> bool | None:
     """`utility`."""
-    return None if record["@task"] is None else _utility(record)
+    solved: bool | None = None if record["@task"] is None else record["utility"]
+    return solved
 
 
 def _capability(record: Record) -> dict[str, bool | None]:
     """Return what `utility` says of an injection task that was run alone."""
-    return {} if record["@task"] is not None else {"injection_task_utility": _utility(record)}
+    if record["@task"] is not None:
+        return {}
+    return {"injection_task_utility": unless_crashed(record["utility"], crashed=_has_crashed(record))}
 
 
 def _outcome(record: Record) -> str | None:
@@ -165,7 +168,7 @@ injection task, so give intervals both as clusters.""",
     rollout=[{"from": "@name", "in_file": "suite, user task, attack, injection task (none for a missing part)"}],
     facts={
         "target": "pipeline_name",
-        "attack": {"from": "@attack", "in_file": "`attack_type`", "note": "null is none"},
+        "attack": {"from": "@attack", "in_file": "`attack_type`", "note": "``none`` if it is null"},
         "goal": {"from": "@goal", "in_file": "`suite_name` + injection task", "note": "null without an attack"},
         "task": {
             "from": "@task",
@@ -184,6 +187,7 @@ injection task, so give intervals both as clusters.""",
     },
     turns=_turns,
     last={"error": "error"},
+    crashed=_has_crashed,
     verdicts=[{"of": "task", "by": _solved}],
     signs=["utility", "security"],
     columns={"suite_name": "suite_name", "*": _capability},

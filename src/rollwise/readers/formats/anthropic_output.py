@@ -72,17 +72,6 @@ def read_anthropic_output(document: Document, table: TurnsBuilder) -> None:
 
     The producer judges the `whole_rollout`, but writes no verdict. `attack`, `goal`, `outcome` and `solved` are null where
     the record does not state them; a message that was stopped with ``refusal`` says so in the column `stop_reason`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"custom_id": "q1", "result": {"type": "succeeded", "message": {"type": "message", "role": "assistant",
-    ... "model": "parrot", "content": [{"type": "text", "text": "Hello"}], "usage": {"input_tokens": 7, "output_tokens": 2}}}}'''
-    >>> table = TurnsBuilder("anthropic_output", Problems(), {})
-    >>> read_anthropic_output(Document(Path("results.jsonl"), log), table)
-    >>> table.frame().select("target", "task", "turn", "response", "total_tokens").row(0)
-    ('parrot', 'q1', 1, 'Hello', 9)
     """
     read_exchanges(document, table, "anthropic", _replied)
 

@@ -82,8 +82,8 @@ def _target(record: Record) -> str:
 
 def _tokens(record: Record) -> int | None:
     """`final_metrics`."""
-    names = ("total_prompt_tokens", "total_completion_tokens")
-    return total((record[f"final_metrics.{name}"] for name in names), "final_metrics")
+    counts = [record[f"final_metrics.{name}"] for name in ("total_prompt_tokens", "total_completion_tokens")]
+    return None if None in counts else total(counts, "final_metrics")
 
 
 def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]:

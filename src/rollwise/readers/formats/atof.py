@@ -71,19 +71,6 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
     and `ending`; `attempt` is 1.
 
     The producer judges the `whole_rollout`, in other files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"kind": "scope", "scope_category": "start", "atof_version": "0.1", "category": "agent", "uuid": "a1",
-    ... "name": "adder", "data": {"input": "3 + 4?"}}
-    ... {"kind": "scope", "scope_category": "end", "atof_version": "0.1", "category": "llm", "uuid": "l1",
-    ... "parent_uuid": "a1", "data": {"content": "7"}}'''
-    >>> table = TurnsBuilder("atof", Problems(), {})
-    >>> read_atof(Document(Path("events.jsonl"), log.replace(b",\n", b", ")), table)
-    >>> table.frame().select("rollout_id", "prompt", "response").row(0)
-    ('adder/a1', '3 + 4?', '7')
     """
     events: list[Event] = []
     for number, value in document.records():

@@ -15,13 +15,13 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import text_of, thoughts
 from rollwise.readers.common import AnthropicUsage, first_of, join_texts
+from rollwise.readers.moments import seconds_of
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
-from rollwise.readers.traces.moments import seconds_of
 from rollwise.schema import NO_ATTACK
 
 MESSAGES = frozenset({"user", "assistant"})
@@ -97,18 +97,6 @@ def read_claude_code(document: Document, table: TurnsBuilder) -> None:
     sessions of one piece of work, `cwd`, `version`, `git_branch`, `stop_reason`.
 
     The producer judges the `whole_rollout`, but writes no verdict.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"uuid": "a", "sessionId": "S", "type": "user", "message": {"role": "user", "content": "Hi"}}
-    ... {"uuid": "b", "parentUuid": "a", "sessionId": "S", "type": "assistant", "message": {"role": "assistant",
-    ... "content": [{"type": "text", "text": "Hello"}], "model": "claude"}}'''
-    >>> table = TurnsBuilder("claude_code", Problems(), {})
-    >>> read_claude_code(Document(Path("session.jsonl"), log.replace(b'assistant",\n', b'assistant",')), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
-    ('S', 'claude', 'Hi', 'Hello')
     """
     parts: dict[str, list[Entry]] = {}
     part_of: dict[str, str] = {}  # of each message: name of its rollout

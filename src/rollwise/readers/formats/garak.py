@@ -8,15 +8,16 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from rollwise.errors import counted
 from rollwise.readers.chats.speakers import ANSWERS
-from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chats.turns import Message, split_by_column
 from rollwise.readers.common import is_verdict
+from rollwise.readers.mapping.cells import Columns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.mapping.types import checked, type_of
@@ -24,7 +25,7 @@ from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, wa
 from rollwise.readers.records import Whole, json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
-from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import UNDETERMINED
 
 EVALUATED = 2  # status of an attempt that the detectors have judged
@@ -132,11 +133,12 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
                 reason = f"{probe} holds no output: a verdict or a plan, not a rollout"
                 builder.problems.dropped(document.name, reason, number)
         else:
+            setup = run.setup
+            threshold = THRESHOLD if setup.threshold is None else setup.threshold
+            found = {"run": run.name, "attempt": key, "target": setup.target, "type": setup.kind, "hit": threshold}
+            of_attempt = Around(document, around.run, found)
             for place in range(len(outputs) if isinstance(outputs, list) else 1):
-                setup = run.setup
-                threshold = THRESHOLD if setup.threshold is None else setup.threshold
-                found = {"run": run.name, "attempt": key, "target": setup.target, "type": setup.kind, "hit": threshold}
-                yield Record(record, number, replace(around, found=found), key=place)
+                yield Record(record, number, of_attempt, key=place)
 
 
 def _key(record: dict[str, Any]) -> str:
@@ -173,13 +175,13 @@ def _scores(record: Record) -> dict[str, float | None]:
 
 
 def _score(record: Record) -> float | None:
-    """First of `detector_results`, at `status` 2."""
+    """First score of `detector_results`, at `status` 2."""
     # Before status 2 an attempt has not been judged, whatever it holds.
     return next(iter(_scores(record).values()), None) if record["status"] >= EVALUATED else None
 
 
 def _is_hit(record: Record) -> bool | None:
-    """Whether that is `run.eval_threshold` or more, else 0.5."""
+    """Whether that score is at least `run.eval_threshold` (0.5 if missing)."""
     score = _score(record)
     return None if score is None else score >= record["@hit"]
 
@@ -191,7 +193,7 @@ def _sign(record: Record) -> float | None:
     return next(filter(is_verdict, flat), None)
 
 
-def _turns(record: Record) -> list[TurnRow]:
+def _turns(record: Record) -> Columns:
     """`conversations`, else `prompt` and `outputs`."""
     # The turns up to one output, from its conversation or else from the prompt alone.
     place, chats = record.key, record["conversations"] or record["messages"] or []
@@ -202,7 +204,7 @@ def _turns(record: Record) -> list[TurnRow]:
     # Older reports hold the prompt alone: the output completes it.
     if not chat or chat[-1].role not in ANSWERS:
         chat.append(Message("assistant", text_of(record["outputs"][place], f"outputs[{place}]")))
-    return split(chat, "turns")
+    return split_by_column(chat, "turns")
 
 
 def _translated(record: Record) -> str | None:

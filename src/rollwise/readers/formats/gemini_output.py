@@ -94,17 +94,6 @@ def read_gemini_output(document: Document, table: TurnsBuilder) -> None:
 
     The producer judges the `whole_rollout`, but writes no verdict. `attack`, `goal`, `outcome` and `solved` are null where
     the record does not state them.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"key": "q1", "response": {"modelVersion": "parrot", "candidates": [{"finishReason": "STOP",
-    ... "content": {"role": "model", "parts": [{"text": "Hello"}]}}]}}'''
-    >>> table = TurnsBuilder("gemini_output", Problems(), {})
-    >>> read_gemini_output(Document(Path("results.jsonl"), log), table)
-    >>> table.frame().select("target", "task", "turn", "response", "finish_reason").row(0)
-    ('parrot', 'q1', 1, 'Hello', 'STOP')
     """
     read_exchanges(document, table, "gemini", _replied)
 

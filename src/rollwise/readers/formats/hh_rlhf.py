@@ -9,13 +9,14 @@
 import re
 from collections.abc import Iterator
 
-from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chats.turns import Message, split_by_column
+from rollwise.readers.mapping.cells import Columns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
-from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.table import TurnsBuilder
 
 SPEAKER = re.compile(r"\n\n(Human|Assistant):")
 ROLES = {"Human": "user", "Assistant": "assistant"}
@@ -31,14 +32,14 @@ def _sides(document: Document, builder: TurnsBuilder, around: Around) -> Iterato
             yield Record(value, number, around, key=side, outer=pair)
 
 
-def _turns(record: Record) -> list[TurnRow]:
+def _turns(record: Record) -> Columns:
     """Each ``Human:`` and ``Assistant:``."""
     before, *parts = SPEAKER.split(record[record.key])  # speakers and what they say, in turn
     if not parts:
         raise BrokenError("names no speaker: expected `Human:` and `Assistant:`", field=record.key)
     chat = [Message("system", before.strip())] if before.strip() else []
     chat += [Message(ROLES[speaker], text.strip()) for speaker, text in zip(parts[::2], parts[1::2], strict=True)]
-    return split(chat, record.key)
+    return split_by_column(chat, record.key)
 
 
 def _preferred(record: Record) -> bool | None:

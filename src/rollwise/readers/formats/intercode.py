@@ -186,7 +186,7 @@ Only the name of the file holds the target, so give it: ``read(path, target="gpt
             "of": "task",
             "by": lambda record: None if _best(record) is None else _best(record) == 1,
             "in_file": "`summary.max_reward`, else the best reward",
-            "note": "where it is 1",
+            "note": "whether it is 1",
         }
     ],
     signs=["summary.max_reward", "reward", "turn_history.rewards"],

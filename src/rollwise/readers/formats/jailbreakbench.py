@@ -12,7 +12,7 @@ import msgspec
 
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
-from rollwise.readers.records import Key, leftovers, parse, whole
+from rollwise.readers.records import Key, leftovers, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS
@@ -67,8 +67,8 @@ def _ending(record: Record) -> str:
 
 def _tokens(record: Record) -> int | None:
     """`prompt_tokens` and `response_tokens` (of all queries)."""
-    prompt, response = (whole(record[name], name) for name in ("prompt_tokens", "response_tokens"))
-    return None if prompt is None or response is None else prompt + response
+    counts = [record[name] for name in ("prompt_tokens", "response_tokens")]
+    return None if None in counts else total(counts, "prompt_tokens")
 
 
 JAILBREAKBENCH = RecordMapping(

@@ -12,12 +12,12 @@ import msgspec
 
 from rollwise.readers.chronology import latest
 from rollwise.readers.common import first_of, records_in_data
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Finite, Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
 from rollwise.readers.traces.usage import tokens_of
@@ -120,18 +120,6 @@ def read_langfuse(document: Document, table: TurnsBuilder) -> None:
     column `span_name`. `attempt` is 1. Scores of single observations are not read.
 
     The producer judges the `whole_rollout`, by its scores.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"id": "t", "timestamp": "2026-01-01T00:00:00Z", "observations": [{"id": "o", "traceId": "t",
-    ... "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z", "model": "parrot", "input": [{"role": "user", "content": "Hi"}],
-    ... "output": {"role": "assistant", "content": "Hello"}}]}'''
-    >>> table = TurnsBuilder("langfuse", Problems(), {})
-    >>> read_langfuse(Document(Path("trace.json"), log), table)
-    >>> table.frame().select("target", "turn", "prompt", "response").row(0)
-    ('parrot', 1, 'Hi', 'Hello')
     """
     run = f"langfuse-{document.digest}"
     observations: list[Span] = []

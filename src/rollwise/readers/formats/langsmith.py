@@ -13,12 +13,12 @@ import msgspec
 
 from rollwise.readers.chronology import latest
 from rollwise.readers.common import of_trace, text_in, without_nulls
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
 from rollwise.readers.traces.usage import tokens_of
@@ -87,17 +87,6 @@ def read_langsmith(document: Document, table: TurnsBuilder) -> None:
     attackers and judges before reading, or afterwards by the column `span_name`. `attempt` is 1.
 
     The producer judges the `whole_rollout`, by its feedback.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"id": "r", "trace_id": "r", "run_type": "llm", "inputs": {"messages": [{"role": "user", "content": "Hi"}]},
-    ... "outputs": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}'''
-    >>> table = TurnsBuilder("langsmith", Problems(), {})
-    >>> read_langsmith(Document(Path("runs.jsonl"), log), table)
-    >>> table.frame().select("turn", "prompt", "response").row(0)
-    (1, 'Hi', 'Hello')
     """
     run = f"langsmith-{document.digest}"
     spans: dict[str, Span] = {}  # by id: a run may be in the file on its own and among the `child_runs` of another

@@ -14,11 +14,11 @@ import msgspec
 from rollwise.readers.common import parse_all
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
+from rollwise.readers.moments import Stamp, seconds_at
 from rollwise.readers.records import Count, Key, inner, parse, total, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
 from rollwise.readers.tool_calls import calls
-from rollwise.readers.traces.moments import Stamp, seconds_at
 from rollwise.schema import NO_ATTACK
 
 REPEAT = re.compile(r"(?P<item>.*)_rep(?P<number>\d{1,6})", re.DOTALL)

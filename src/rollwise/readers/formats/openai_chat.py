@@ -86,29 +86,10 @@ def read_openai_chat(document: Document, table: TurnsBuilder) -> None:
     ============================ ==========================================================================
 
     The producer judges the `whole_rollout`, but writes no verdict.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = (
-    ...     b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}], "goal": "g"}'
-    ... )
-    >>> table = TurnsBuilder("openai_chat", Problems(), {})
-    >>> read_openai_chat(Document(Path("chats.jsonl"), log), table)
-    >>> table.frame().select("goal", "prompt", "response").row(0)
-    ('g', 'Hi', 'Hello')
     """
     Chats(document, table, chat_layout(document) or USUAL).add_all()
 
 
 def chat_layout(document: Document) -> Layout | None:
-    r"""Return the names that a file's records use for chats and their fields; None where they hold no chats.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> chat_layout(Document(Path("a.jsonl"), b'{"dialogue": [{"speaker": "user", "text": "Hi"}]}\n{}')).turns
-    'dialogue'
-    """
+    r"""Return the names that a file's records use for chats and their fields; None where they hold no chats."""
     return next((layout for layout in layouts(document) if layout.role is not None), None)

@@ -102,17 +102,6 @@ def read_openai_output(document: Document, table: TurnsBuilder) -> None:
 
     The producer judges the `whole_rollout`, but writes no verdict. `attack`, `goal`, `outcome` and `solved` are null where
     the record does not state them; so is `refused`, since an answer without `refusal` may still refuse in its text.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"custom_id": "q1", "error": null, "response": {"status_code": 200, "body": {"object": "chat.completion",
-    ... "model": "parrot", "choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}}'''
-    >>> table = TurnsBuilder("openai_output", Problems(), {})
-    >>> read_openai_output(Document(Path("batch_output.jsonl"), log), table)
-    >>> table.frame().select("target", "task", "turn", "response").row(0)
-    ('parrot', 'q1', 1, 'Hello')
     """
     read_exchanges(document, table, "openai", _replied)
 

@@ -62,20 +62,6 @@ def read_opentelemetry(document: Document, table: TurnsBuilder) -> None:
     `attempt` is 1.
 
     The producer judges the `whole_rollout`, but writes no verdict.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "spanId": "s", "attributes": [
-    ... {"key": "gen_ai.request.model", "value": {"stringValue": "parrot"}},
-    ... {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
-    ... {"key": "gen_ai.prompt.0.content", "value": {"stringValue": "Hi"}},
-    ... {"key": "gen_ai.completion.0.content", "value": {"stringValue": "Hello"}}]}]}]}]}'''
-    >>> table = TurnsBuilder("opentelemetry", Problems(), {})
-    >>> read_opentelemetry(Document(Path("spans.json"), log), table)
-    >>> table.frame().select("target", "turn", "prompt", "response").row(0)
-    ('parrot', 1, 'Hi', 'Hello')
     """
     run = f"opentelemetry-{document.digest}"
     spans: list[Span] = []

@@ -12,11 +12,11 @@ import msgspec
 
 from rollwise.readers.chats.turns import Message
 from rollwise.readers.common import of_trace, records_in_data
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.records import Finite, Key, inner, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import BINARY, JSON, Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.otlp import undotted
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.usage import tokens_of
@@ -122,18 +122,6 @@ def read_phoenix(document: Document, table: TurnsBuilder) -> None:
     with dots in its names. `attempt` is 1; no verdict is read, since annotations are in other files.
 
     The producer judges the `whole_rollout`, in other files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"context": {"trace_id": "t", "span_id": "s"}, "span_kind": "LLM", "attributes": {"llm.model_name": "parrot",
-    ... "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi",
-    ... "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Hello"}}'''
-    >>> table = TurnsBuilder("phoenix", Problems(), {})
-    >>> read_phoenix(Document(Path("spans.jsonl"), log), table)
-    >>> table.frame().select("target", "turn", "prompt", "response").row(0)
-    ('parrot', 1, 'Hi', 'Hello')
     """
     run = f"phoenix-{document.digest}"
     spans: list[Span] = []
@@ -147,15 +135,7 @@ def read_phoenix(document: Document, table: TurnsBuilder) -> None:
 
 
 def span_of(row: dict[str, Any]) -> Span:
-    """Convert a row or an object of Phoenix to a span.
-
-    Examples
-    --------
-    >>> row = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "LLM", "attributes.input.value": "Hi"}
-    >>> span = span_of(row)
-    >>> span.trace, span.calls, span.asked[0].content
-    ('t', True, 'Hi')
-    """
+    """Convert a row or an object of Phoenix to a span."""
     record = parse(undotted(row), Record)
     attributes = undotted(record.attributes or {})
     model = parse(attributes.get("llm") or {}, Model, "attributes.llm")

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import outcome_of, unless_crashed
+from rollwise.readers.common import outcome_of
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
@@ -137,12 +137,6 @@ def _solved(record: Record) -> bool | None:
     return solved
 
 
-def _score(record: Record) -> float | None:
-    """`score`."""
-    # promptfoo scores what failed with 0.
-    return unless_crashed(record["score"], crashed=_has_failed(record))
-
-
 @once
 def _ending(record: Record) -> str | None:
     """`stopReason`, `failureReason`."""
@@ -219,7 +213,7 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "attempt": {"from": "@attempt", "in_file": "repeats of a test", "note": "from 1"},
         "ending": {
             "by": _ending,
-            "note": "stopped by the grader success; a maximum budget; an empty history gave_up; 2 error",
+            "note": "stopped by the grader is success; a maximum is budget; an empty history is gave_up; 2 is error",
         },
         "outcome": {"by": _outcome, "note": "a test that passes is a failure of the attack; with an error, error"},
         "queries": {"from": ["response.tokenUsage.numRequests", "tokenUsage.numRequests"]},
@@ -228,7 +222,8 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "total_cost_usd": {"from": ["cost", "response.cost"]},
     },
     turns=_turns,
-    last={"score": {"by": _score, "note": "unchanged: 1 is a pass"}, "error": _error},
+    last={"score": {"from": "score", "note": "unchanged: 1 is a pass"}, "error": _error},
+    crashed=_has_failed,  # promptfoo scores what failed with 0
     verdicts=[{"of": "task", "by": _solved}],
     signs=["success"],
     columns={

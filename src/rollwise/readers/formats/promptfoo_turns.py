@@ -95,13 +95,7 @@ def _metadata(record: Record) -> dict[str, Any]:
 
 
 def stopped(reason: Any, outcome: str | None) -> str | None:
-    """Return the ending that a stop reason means; success only where promptfoo's final verdict agrees.
-
-    Examples
-    --------
-    >>> [stopped(reason, "success") for reason in ("Grader failed", "Max turns reached", "NO_IMPROVEMENT", "Error")]
-    ['success', 'budget', 'gave_up', None]
-    """
+    """Return the ending that a stop reason means; success only where promptfoo's final verdict agrees."""
     word = reason.lower().replace("_", " ") if isinstance(reason, str) else ""
     if word in HITS:
         return SUCCESS if outcome == SUCCESS else None
@@ -141,7 +135,7 @@ def _tree(nodes: list[Node]) -> tuple[list[TurnRow], dict[str, list[Any]]]:
 
 
 def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the object in a field; an empty one where there is none."""
+    """Return the object in a field, or an empty object."""
     inner = value.get(name)
     return inner if isinstance(inner, dict) else {}
 

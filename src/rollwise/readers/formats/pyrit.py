@@ -93,16 +93,6 @@ def read_pyrit(document: Document, table: TurnsBuilder) -> None:
     successes and failures only, and among all attacks.
 
     The producer judges `every_turn` that it passes to its scorer, and the whole rollout by `outcome`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b"id,role,conversation_id,sequence,converted_value\na,user,c,0,Hi\nb,assistant,c,1,No\n"
-    >>> table = TurnsBuilder("pyrit", Problems(), {})
-    >>> read_pyrit(Document(Path("memory.csv"), log), table)
-    >>> table.frame().select("prompt", "response").row(0)
-    ('Hi', 'No')
     """
     run = f"pyrit-{document.digest}"
     memory = memory_of(document, table)

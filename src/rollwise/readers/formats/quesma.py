@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, joined, split
-from rollwise.readers.common import outcome_of, parse_all
+from rollwise.readers.common import parse_all
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.kinds import Kinds
 from rollwise.readers.mapping.mapping import RecordMapping
@@ -24,6 +24,7 @@ from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, UNDETERMINED
 
+VERDICT = {"unknown": UNDETERMINED, "note": "true is success **of the attack**; undetermined where null"}
 WALKTHROUGHS = "harmony_response_walkthroughs"
 OF_SESSION = frozenset({"session_id", "attempts", "attacker_model", "target_model", "configuration"})
 # A message of a transcript in Harmony's format: `<|start|>role<|channel|>channel<|message|>text`, up to the next marker.
@@ -119,11 +120,6 @@ successes is not an attack success rate.""",
             "note": "else 1",
         },
         "ending": {"value": BUDGET},
-        "outcome": {
-            "by": lambda record: outcome_of(record["vulnerability_detected"], UNDETERMINED),
-            "in_file": "`vulnerability_detected`",
-            "note": "true is success **of the attack**; undetermined where null",
-        },
     },
     turns=_answers,
     last={"score": "confidence"},
@@ -139,7 +135,7 @@ successes is not an attack success rate.""",
         "repetition_run": Small | None,
         "^export_id": str,
     },
-    signs=["vulnerability_detected"],
+    verdicts=[{"of": "rollout", "from": "vulnerability_detected", **VERDICT}],
 )
 SESSION = RecordMapping(
     doc="""An attempt of a session, in which messages of the target are turns and those of the attacker prompts:
@@ -157,11 +153,6 @@ SESSION = RecordMapping(
         "category": {"by": lambda record: _evaluation(record).category, "in_file": "`evaluation.category`"},
         "attempt": {"value": 1},
         "ending": {"value": BUDGET},
-        "outcome": {
-            "by": lambda record: outcome_of(record["success"], UNDETERMINED),
-            "in_file": "`success`",
-            "note": "true is success **of the attack**; undetermined where null",
-        },
     },
     turns=_conversation,
     last={"score": {"by": lambda record: _evaluation(record).confidence, "in_file": "`evaluation.confidence`"}},
@@ -175,7 +166,7 @@ SESSION = RecordMapping(
         "^attacker_model": str | None,
         "^target_model": str | None,
     },
-    signs=["success"],
+    verdicts=[{"of": "rollout", "from": "success", **VERDICT}],
 )
 
 

@@ -112,16 +112,6 @@ def read_sharegpt(document: Document, table: TurnsBuilder) -> None:
     by row like such lines.
 
     The producer judges the `whole_rollout`, if at all, in other files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'[{"id": "c1", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}]'
-    >>> table = TurnsBuilder("sharegpt", Problems(), {})
-    >>> read_sharegpt(Document(Path("chats.json"), log), table)
-    >>> table.frame().select("prompt", "response").row(0)
-    ('Hi', 'Hello')
     """
     conversations = _Conversations(document, table)
     for numbers, records, chats in batches(blocks_of(document.records()), text_chats(LAYOUT)):

@@ -8,7 +8,7 @@
 
 import re
 
-from rollwise.readers.common import has_fields, unless_crashed
+from rollwise.readers.common import has_fields
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.sources.documents import Document
@@ -28,8 +28,7 @@ def sniff_results(document: Document) -> bool:
 def _reward(record: Record) -> float | None:
     """`score`, which may be a list with one reward per token."""
     score = record["score"]
-    reward = sum(score) if isinstance(score, list) else score
-    return unless_crashed(reward, crashed=record["stop_reason"] == "error")
+    return sum(score) if isinstance(score, list) else score
 
 
 def _step(record: Record) -> dict[str, int]:
@@ -58,14 +57,12 @@ The producer judges the `whole_rollout`.""",
         "ending": {
             "from": "stop_reason",
             "words": {"length": BUDGET, "stop": FINISHED, "error": ERROR},
-            "note": "length budget; stop finished; error error; others are null",
+            "note": "length is budget; stop is finished; error is error; others are null",
         },
     },
-    turn={
-        "prompt": "input_prompt",
-        "response": "output_response",
-        "reward": {"by": _reward, "note": "the sum of a list; null beside an error"},
-    },
+    turn={"prompt": "input_prompt", "response": "output_response"},
+    last={"reward": {"by": _reward, "note": "the sum of a list; null beside an error"}},
+    crashed=lambda record: record["stop_reason"] == "error",
     signs=["score"],
     columns={"stop_reason": "stop_reason", "*": _step},
     fields={

@@ -94,8 +94,8 @@ def _of_steps(steps: Sequence[Step], chat: Sequence[Message]) -> list[TurnRow]:
 
 def _tokens(record: Record) -> int | None:
     """`tokens_sent`, `tokens_received` of `info.model_stats`."""
-    names = ("tokens_sent", "tokens_received")
-    return total((record[f"info.model_stats.{name}"] for name in names), "info.model_stats")
+    counts = [record[f"info.model_stats.{name}"] for name in ("tokens_sent", "tokens_received")]
+    return None if None in counts else total(counts, "info.model_stats")
 
 
 def _ending(status: Any) -> str | None:

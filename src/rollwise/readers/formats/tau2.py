@@ -15,9 +15,9 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import in_order
-from rollwise.readers.common import parse_all, solved_by, text_in, unless_crashed
+from rollwise.readers.common import parse_all, solved_by, text_in
 from rollwise.readers.mapping.mapping import RecordMapping
-from rollwise.readers.mapping.paths import Around, Record, once
+from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import Key, Small, Whole, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
@@ -111,12 +111,6 @@ def _name(record: Record) -> str | None:
     """`id` where a file has several."""
     # Ids of simulations may repeat between runs, and those of tasks and trials within a run.
     return None if record["@run"] is None else record["id"]
-
-
-@once
-def _reward(record: Record) -> float | None:
-    """`reward_info.reward`."""
-    return unless_crashed(record["reward_info.reward"], crashed=record["termination_reason"] in CRASHES)
 
 
 def _turns(record: Record) -> tuple[list[TurnRow], dict[str, list[int]] | None]:
@@ -221,19 +215,19 @@ The producer judges the `whole_rollout`, and the user's task, not an attack.""",
     turns=_turns,
     last={
         "reward": {
-            "by": _reward,
+            "from": "reward_info.reward",
             "note": "null beside an error that is not the agent's (infrastructure, unexpected, user)",
         }
     },
+    crashed=lambda record: record["termination_reason"] in CRASHES,
     verdicts=[
         {
             "of": "task",
-            "by": lambda record: solved_by(_reward(record)),
+            "by": lambda record: solved_by(record["reward_info.reward"]),
             "in_file": "`reward_info.reward`",
             "note": "whether it is 1 within 1e-6",
         }
     ],
-    signs=["reward_info.reward"],
     columns={
         "termination_reason": "termination_reason",
         "num_ticks": {

@@ -9,9 +9,9 @@
 from typing import Any, NotRequired, Required
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.common import solved_by, unless_crashed
+from rollwise.readers.common import solved_by
 from rollwise.readers.mapping.mapping import RecordMapping
-from rollwise.readers.mapping.paths import Record, once
+from rollwise.readers.mapping.paths import Record
 from rollwise.readers.records import Key, Small, parse
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
@@ -24,13 +24,6 @@ SHAPES = Shapes({"task_id", "reward", "traj"}, kinds=("json",))
 def _trial(record: Record) -> int:
     """`trial`, else 0."""
     return parse(record["trial"] or 0, int, "trial")
-
-
-@once
-def _reward(record: Record) -> float | None:
-    """`reward`."""
-    # A simulation that raised an error has the reward 0 of tau-bench's runner.
-    return unless_crashed(record["reward"], crashed=record["info.error"] is not None)
 
 
 def _ending(record: Record) -> str:
@@ -72,16 +65,17 @@ The producer judges the `whole_rollout`, and the user's task, not an attack.""",
         "ending": {"by": _ending, "note": "error, `finished`, `target_ended` or `budget`"},
     },
     turns="traj",
-    last={"reward": {"by": _reward, "note": "null beside an error"}, "error": "info.error"},
+    last={"reward": {"from": "reward", "note": "null beside an error"}, "error": "info.error"},
+    # A simulation that raised an error has the reward 0 of tau-bench's runner.
+    crashed=lambda record: record["info.error"] is not None,
     verdicts=[
         {
             "of": "task",
-            "by": lambda record: solved_by(_reward(record)),
+            "by": lambda record: solved_by(record["reward"]),
             "in_file": "`reward`",
-            "note": "where it is 1 within 1e-6",
+            "note": "whether it is 1 within 1e-6",
         }
     ],
-    signs=["reward"],
     columns={"*": _of_info},
     fields={
         "task_id": Key,

@@ -151,24 +151,10 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
     log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
     JSON text.
 
-    Lines of results have no id. A file all of whose lines are in another one, but for lines that crashed, is an earlier copy of
+    Lines of results have no id. A file all of whose lines, except crashed ones, are in another file is an earlier copy of
     a run that was resumed: its rollouts count once.
 
     The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"id": "t1", "task": {"type": "Sum", "key": "k"}, "nodes": [
-    ... {"message": {"role": "user", "content": "2 + 2?"}},
-    ... {"parent": 0, "sampled": true, "message": {"role": "assistant", "content": "4"}},
-    ... {"parent": 0, "sampled": true, "message": {"role": "assistant", "content": "5"}}],
-    ... "rewards": {"exact": {"score": 1.0, "weight": 0.5}}}'''
-    >>> table = TurnsBuilder("verifiers", Problems(), {})
-    >>> read_verifiers(Document(Path("traces.jsonl"), log.replace(b"\n", b" ")), table)
-    >>> table.frame().select("turn", "prompt", "response", "node_id", "parent_id", "reward").rows()
-    [(1, '2 + 2?', '4', '1', None, None), (1, '2 + 2?', '5', '2', None, 0.5)]
     """
     attempts: Counter[str] = Counter()  # of each task
     for number, value in document.records():

@@ -1,4 +1,4 @@
-"""The cells of one record: each column by its rule, and what can be read of a record that is broken."""
+"""The values of one record in the table, and what is kept of a broken record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -8,42 +8,47 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.common import complete_last, is_verdict
+from rollwise.readers.chats.turns import messages_of, split_by_column
+from rollwise.readers.common import is_verdict
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
-from rollwise.readers.mapping.values import Value, value_of
-from rollwise.readers.problems import BrokenError, strictly
+from rollwise.readers.mapping.values import Read, Value, value_of
+from rollwise.readers.problems import BrokenError, gave_way, strictly
 from rollwise.readers.records import parse, spare, whole, worded
-from rollwise.readers.table import Identity, TurnRow
+from rollwise.readers.table import Identity, TurnRow, by_column
 from rollwise.schema import TURNS
 
 if TYPE_CHECKING:
     from rollwise.readers.mapping.mapping import RecordMapping
 
-Turns = list[TurnRow] | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
-ATTACK, TASK = "attack", "task"  # what a verdict may be of
-COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), TASK: ("solved",)}
+Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
+Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
+Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
+ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
+COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
+REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
-_LISTS = ("facts", "turn", "last", "columns", "turn_columns")  # of rules by column
+_OF_TURNS = ("facts", "turn", "last")  # rules of columns of TURNS
+_LISTS = (*_OF_TURNS, "columns", "turn_columns")  # attributes with rules by column
 _TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
 _NUMBERS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype in {pl.Int32, pl.Int64})
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a mapping, ready for use, the types of the fields that they read, and the names of these fields."""
+    """The rules of a mapping as values, the types of the fields that they read, and the names of these fields."""
 
     run: Value | None
     rollout: list[Value]
     facts: dict[str, Value]
     turn: dict[str, Value]
     last: dict[str, Value]
+    cells: dict[str, dict[str, Read]]  # the same three by name, in the dtypes of their columns
     columns: dict[str, Value]
     turn_columns: dict[str, Value]
     verdicts: list[tuple[str, Value, str | None]]
     signs: list[Value]
-    ids: list[tuple[str, Any]]  # fields of the id that have a type
+    ids: list[tuple[str, Any]]  # fields of the id with their types
     tree: Tree
     type: Any
     outer: Tree  # types of the fields around a record
@@ -52,17 +57,17 @@ class Rules:
 
 
 def rules_of(mapping: "RecordMapping") -> Rules:
-    """Return the rules of a mapping, ready for use.
+    """Return the rules of a mapping as values.
 
     Raises
     ------
     ArgumentError
-        For what is no rule, and a column that TURNS does not have.
+        If something is not a rule, or a column is not in TURNS.
     """
     lists = {name: {column: value_of(rule) for column, rule in getattr(mapping, name).items()} for name in _LISTS}
     for column in (*lists["facts"], *lists["turn"], *lists["last"]):
         if column not in TURNS.dtypes:
-            raise ArgumentError(f"mapping: {column!r} is no column of TURNS; give it in `columns`")
+            raise ArgumentError(f"mapping: {column!r} is not a column of TURNS; give it in `columns`")
     verdicts = []
     for rule in mapping.verdicts:
         rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
@@ -84,6 +89,7 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         run,
         rollout,
         **lists,
+        cells={name: {column: _cell(column, rule) for column, rule in lists[name].items()} for name in _OF_TURNS},
         verdicts=verdicts,
         signs=signs,
         ids=[(rule.field, types[rule.field]) for rule in rollout if rule.field in types],
@@ -95,12 +101,14 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     )
 
 
-def cell(name: str, rule: Value, record: Record) -> Any:
-    """Return the value of a column of TURNS for a record, in the dtype of the column."""
-    value = rule.of(record)
+def _cell(name: str, rule: Value) -> Read:
+    """Return what reads a column of TURNS from a record, in the dtype of the column."""
+    read, field = rule.of, rule.paths[0] if rule.paths else name
     if name in _NUMBERS:
-        return whole(value, rule.paths[0] if rule.paths else name)
-    return worded(value) if name in _TEXTS else value
+        return lambda record: whole(read(record), field)
+    if name in _TEXTS:  # most texts are one already
+        return lambda record: value if type(value := read(record)) is str else worded(value)
+    return read
 
 
 def names_of(record: Record, rules: Rules) -> tuple[str, str]:
@@ -109,52 +117,63 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
     if not parts and rules.rollout:
         raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
-    return run, "/".join([run, *(worded(part) or "" for part in parts)])
+    return run, "/".join([run, *[part if type(part) is str else worded(part) or "" for part in parts]])
 
 
 def turns_of(
     record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
-) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]:
-    """Return the turns of a record, and columns of theirs."""
+) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
+    """Return the turns of a record by column, and further columns of these turns."""
+    cells = rules.cells["turn"]
     if turns is None:
-        return [TurnRow(**{"turn": 1, **{name: cell(name, rule, record) for name, rule in rules.turn.items()}})], None
+        return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None
     if callable(turns):
         made = turns(record)
-        return made if isinstance(made, tuple) else (made, None)
-    if not rules.turn:
-        return split(messages_of(record[turns], turns), turns), None
+        rows, columns = made if isinstance(made, tuple) else (made, None)
+        return rows if isinstance(rows, dict) else by_column(rows), columns
+    if not cells:
+        return split_by_column(messages_of(record[turns], turns), turns), None
     inner = items_of(record, turns)
-    rows = [
-        TurnRow(**{"turn": place, **{name: cell(name, rule, item) for name, rule in rules.turn.items()}})
-        for place, item in enumerate(inner, start=1)
-    ]
-    return rows or [TurnRow(None)], {
-        name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items() if inner
-    }
+    if not inner:
+        return {"turn": [None]}, {}
+    values = [[read(item) for read in cells.values()] for item in inner]
+    columns = {name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items()}
+    return {"turn": range(1, len(inner) + 1), **dict(zip(cells, zip(*values, strict=True), strict=True))}, columns
 
 
 def items_of(record: Record, path: str) -> list[Record]:
-    """Return the items of the list at a path as records; of null none.
+    """Return the items of the list at a path as records; null is an empty list.
 
     Raises
     ------
     BrokenError
-        Where there is something else, or an item is no object.
+        If it is not a list of objects.
     """
     items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
     return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 
 
-def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:
-    """Put columns into the last turn: without an answer only its error."""
-    rest = dict(last)
-    complete_last(turns, **{name: rest.pop(name) for name in ("error", "reward", "score") if name in rest})
-    if rest and turns[-1].turn is not None:
-        turns[-1] = turns[-1]._replace(**rest)
+def complete(turns: Columns, last: Mapping[str, Any]) -> None:
+    """Put columns into the last turn; without an answer, only the error. A null reward or score does not replace the turn's."""
+    numbers = turns["turn"]
+    has_answer, nulls = numbers[-1] is not None, [None] * len(numbers)
+    for name, value in last.items():
+        if name == "error" or (has_answer and (value is not None or name not in REWARDS)):
+            turns[name] = [*turns.get(name, nulls)[:-1], value]
+
+
+def without_defaults(last: dict[str, Any], verdicts: Verdicts) -> tuple[dict[str, Any], Verdicts]:
+    """Return rewards and verdicts of a rollout that crashed, null where its framework wrote 0 or false; a notice counts it."""
+    values = [*(last.get(name) for name in REWARDS), *(verdict for _, verdict, _ in verdicts)]
+    if all(value is None or value for value in values):
+        return last, verdicts
+    gave_way()
+    last = {name: (value or None) if name in REWARDS else value for name, value in last.items()}
+    return last, [(of, verdict or None, unknown) for of, verdict, unknown in verdicts]
 
 
 def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
-    """Return the columns of a record besides those of TURNS: declared ones, and fields that no rule reads."""
+    """Return the columns of a record that are not in TURNS: declared ones, and fields that no rule reads."""
     columns: dict[str, Any] = {}
     for name, rule in rules.columns.items():
         if name.endswith("*"):
@@ -168,7 +187,7 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
 
 
 def identity_of(record: Record, rules: Rules) -> Identity | None:
-    """Return id and facts of a broken record; None where it has no id or no verdict, so that it may be no rollout."""
+    """Return id and facts of a broken record; None if it has no id or no verdict, and so may not be a rollout."""
     verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
     numbers = (item for value in verdicts for item in (value if isinstance(value, list) else [value]))
     if not isinstance(record.value, dict) or not any(map(is_verdict, numbers)):
@@ -190,7 +209,7 @@ def _tried(rule: Value, record: Record) -> Any:
 
 
 def _fitting(name: str, value: Any) -> Any:
-    """Return a value that fits a column of text or whole numbers from 1; null for any other."""
+    """Return a value that fits a column of text or whole numbers from 1, or else null."""
     is_text = name in _TEXTS
     fits = isinstance(value, (str, int)) if is_text else isinstance(value, int) and value > 0
     fits = fits and not isinstance(value, bool)

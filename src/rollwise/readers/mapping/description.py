@@ -6,17 +6,20 @@ from typing import Any
 
 from rollwise.readers.mapping.values import Value
 
-WIDTH = 118
-_LEFT = (20, 58)  # narrowest and widest first column
+WIDTH = 80  # of a terminal
+_LEFT = (20, 40)  # narrowest and widest first column
 Row = tuple[str, str]  # what is in the file, and what is in the table
 
 
 def described(doc: str, rows: Iterable[Row]) -> str:
     r"""Return the documentation of a mapping, in which the table of these rows replaces ``{fields}``.
 
+    Fields that fill a column of their own name share the last row.
+
     Examples
     --------
-    >>> print(described("Read each line.\n\n{fields}", [("`ask`", "`prompt`"), ("hash of the content", "`run`")]))
+    >>> rows = [("`ask`", "`prompt`"), ("hash of the content", "`run`"), ("`goal`", "`goal`"), ("`task`", "`task`")]
+    >>> print(described("Read each line.\n\n{fields}", rows))
     Read each line.
     <BLANKLINE>
     ==================== ========
@@ -24,6 +27,7 @@ def described(doc: str, rows: Iterable[Row]) -> str:
     ==================== ========
     `ask`                `prompt`
     hash of the content  `run`
+    `goal`, `task`       the same
     ==================== ========
     """
     return doc.replace("{fields}", _table(list(rows)))
@@ -49,7 +53,9 @@ def _table(rows: list[Row]) -> str:
     by_field: dict[str, list[str]] = {}
     for in_file, in_table in rows:
         by_field.setdefault(in_file, []).append(in_table)
-    cells = [(in_file, _together(columns)) for in_file, columns in by_field.items()]
+    unchanged = [in_file for in_file, columns in by_field.items() if columns == [in_file]]
+    cells = [(in_file, _together(columns)) for in_file, columns in by_field.items() if columns != [in_file]]
+    cells += [(", ".join(unchanged), "the same")] if unchanged else []
     left = min(max(_LEFT[0], *(len(in_file) for in_file, _ in cells)), _LEFT[1])
     lines = []
     for in_file, in_table in [("in the file", "in the table"), *cells]:

@@ -1,4 +1,4 @@
-"""A format with several kinds of files, each with a mapping of its own."""
+"""Formats with several kinds of files, each with its own mapping."""
 
 from collections.abc import Callable, Mapping
 from inspect import cleandoc
@@ -10,7 +10,7 @@ Read = Callable[[Document, TurnsBuilder], None]
 
 
 class Kinds:
-    r"""How the files of a format are read that has several kinds of them.
+    r"""A reader that chooses the mapping of a file by the names that the file has.
 
     Parameters
     ----------

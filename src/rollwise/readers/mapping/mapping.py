@@ -1,4 +1,4 @@
-"""A mapping: how the records of a file become turns, as data."""
+"""A format as data: how the records of a file become turns."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +10,16 @@ from rollwise.readers.common import outcome_of
 from rollwise.readers.mapping.cells import (
     ATTACK,
     COLUMNS_OF,
+    TASK,
     Rules,
     Turns,
-    cell,
     complete,
     identity_of,
     names_of,
     own_columns,
     rules_of,
     turns_of,
+    without_defaults,
 )
 from rollwise.readers.mapping.description import described, described_turns, row_of
 from rollwise.readers.mapping.paths import Around, Record
@@ -52,32 +53,35 @@ class RecordMapping:
     facts
         Rules for the columns of TURNS that describe the rollout.
     turns
-        Where the turns are in a record: a path to messages, or to a list of objects that `turn` describes; a function of
-        the record that returns them (and columns of theirs); by default the record is one turn.
+        Where the turns of a record are: a path to messages; a path to a list of objects that `turn` describes; or a function
+        that returns turns (and their further columns). By default the record is one turn.
     turn
         Rules for the columns of one turn.
     last
         Rules for the columns of the last turn.
     verdicts
-        Rules with ``of``: of the ``attack`` (columns `succeeded` of the last turn and `outcome`), or of the ``task``
-        (`solved`).
+        Rules with ``of``: of the ``attack`` (columns `succeeded` of the last turn and `outcome`), of the ``rollout``
+        (`outcome` alone), or of the ``task`` (`solved`).
+    crashed
+        A function that says whether an error ended the rollout before it was judged. A reward, score or verdict that then
+        says no (0 or false) was written by the framework, not by a judge: it is null, and a notice counts it.
     columns
         Rules for columns of your own; a name that ends in ``*`` spreads an object, ``"*"`` what a function returns.
     turn_columns
         Rules for columns of your own of each turn, where `turns` is a path and `turn` describes its items.
     fields
-        Types of fields that differ from those of the columns they fill, or that functions read; also of fields around a
-        record, as ``^name``, where `records` is a path. One that allows null may be absent; ``Required[...]`` and
+        Types of fields that differ from the type of their column, or that functions read; also of fields around a record, as
+        ``^name``, where `records` is a path. A field whose type allows null may be absent; ``Required[...]`` and
         ``NotRequired[...]`` say otherwise.
     signs
-        Rules for values that show that a broken record is a rollout, besides the verdicts: a number or Boolean is one,
-        alone or in a list.
+        Further rules, besides the verdicts, whose values show that a broken record is a rollout: a number or Boolean, alone
+        or in a list.
     used
-        Fields that functions read, so that they are no columns.
+        Further fields that do not become columns, because functions read them.
     empty
-        Values of further fields that are null.
+        Values that are null in fields that no rule reads.
     where
-        Values that a record must have; others are passed over.
+        Values by path that a record must have; other records are passed over.
     around
         A function that returns what a file, or its folder, says of all its records: ``@name`` in paths.
     module
@@ -115,6 +119,7 @@ class RecordMapping:
     turn: Mapping[str, Rule] = field(default_factory=dict)
     last: Mapping[str, Rule] = field(default_factory=dict)
     verdicts: Sequence[Mapping[str, Any]] = ()
+    crashed: Callable[[Record], bool] | None = None
     columns: Mapping[str, Rule] = field(default_factory=dict)
     turn_columns: Mapping[str, Rule] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -152,20 +157,26 @@ class RecordMapping:
         records = (
             find(document, builder, around) if callable(find) else records_at(find, document, builder, around, check)
         )
+        raw, fields = object(), {}
         for record in records:
             with builder.rollout(document.name, record.name, partial(identity_of, record, rules)):
-                record.value = checked(record.value, rules.type, rules.tree, record.within)
-                if any(record[path] != value for path, value in self.where.items()):
+                if record.raw is not raw:  # several rollouts may be in one
+                    fields = checked(record.value, rules.type, rules.tree, record.within)
+                    raw = record.raw
+                record.value = fields
+                if self.where and any(record[path] != value for path, value in self.where.items()):
                     builder.passes_over(document.name)
                     continue
                 turns, turn_columns = turns_of(record, self.turns, rules)
                 run, rollout_id = names_of(record, rules)
-                facts = {"run": run, **{name: cell(name, rule, record) for name, rule in rules.facts.items()}}
-                last = {name: cell(name, rule, record) for name, rule in rules.last.items()}
-                for of, rule, unknown in rules.verdicts:
-                    verdict = rule.of(record)
+                facts = {"run": run, **{name: read(record) for name, read in rules.cells["facts"].items()}}
+                last = {name: read(record) for name, read in rules.cells["last"].items()}
+                verdicts = [(of, rule.of(record), unknown) for of, rule, unknown in rules.verdicts]
+                if self.crashed is not None and self.crashed(record):
+                    last, verdicts = without_defaults(last, verdicts)
+                for of, verdict, unknown in verdicts:
                     last |= {"succeeded": verdict} if of == ATTACK else {}
-                    facts |= {"outcome": outcome_of(verdict, unknown)} if of == ATTACK else {"solved": verdict}
+                    facts |= {"solved": verdict} if of == TASK else {"outcome": outcome_of(verdict, unknown)}
                 if last:
                     complete(turns, last)
                 builder.add(document.name, rollout_id, turns, facts, own_columns(record, rules), turn_columns)

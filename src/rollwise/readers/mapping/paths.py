@@ -9,7 +9,7 @@
 | `^a`, `^^a`         | a field of the object around the record, and of the one around it |
 | `@key`              | the name of the record in its object, or its place in its list    |
 | `@file`, `@folder`  | the name of the file without its suffix, and of its folder        |
-| `@name`             | whatever the mapping finds around the records under that name     |
+| `@name`             | a value that the mapping found in the file or beside it           |
 """
 
 import re
@@ -30,10 +30,7 @@ _STEP = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<name>[^.\[\]{}"]+)|\[(?P<inde
 
 
 class Path(NamedTuple):
-    """A path, taken apart.
-
-    `exact` is what comes before `steps` are tried: a field of this very name.
-    """
+    """The parts of a path. A field that is named `exact` comes before the field at `steps`."""
 
     ups: int
     special: str
@@ -44,18 +41,18 @@ class Path(NamedTuple):
 
 @dataclass(slots=True)
 class Around:
-    """What the records of one file share.
+    """Data that all records of one file share.
 
     Attributes
     ----------
     document
         The file.
     run
-        Name of the run where the records name none.
+        Name of the run for records that name none.
     found
-        Values that a mapping found in the file or beside it: ``@name`` is one of them.
+        Values that a mapping found in the file or beside it, by the name after the ``@``.
     counts
-        How often each value has been seen, for rules that count.
+        How often each value was seen, for rules that count.
     """
 
     document: Document
@@ -63,11 +60,17 @@ class Around:
     found: dict[str, Any] = field(default_factory=dict)
     counts: dict[tuple[str, Any], int] = field(default_factory=dict)
 
+    def at(self, name: str) -> Any:
+        """Return the value of the path ``@name``."""
+        if name == "file":
+            return self.document.path.name.partition(".")[0]
+        return self.document.path.absolute().parent.name if name == "folder" else self.found.get(name)
+
 
 class Record:
-    """A record with its name in the file, and what surrounds it.
+    """A record with its name in the file, and the data around it.
 
-    `within` is its path in its line, for errors; `raw` is its value as it is in the file, before fields have their types.
+    `within` is its path in its line, for errors; `raw` is its value in the file, before fields have their types.
     """
 
     __slots__ = ("around", "key", "made", "name", "outer", "raw", "value", "within")
@@ -88,11 +91,15 @@ class Record:
         self.key: Any = name if key is None else key
         self.outer = outer
         self.within = within
-        self.made: dict[object, Any] = {}  # what was worked out once for this record
+        self.made: dict[object, Any] = {}  # results of functions that are called once for this record
 
     def __getitem__(self, path: str) -> Any:
-        """Return the value at a path; null where there is none."""
-        ups, special, exact, steps, alls = path_of(path)
+        """Return the value at a path, or null."""
+        return self.at(path_of(path))
+
+    def at(self, path: "Path") -> Any:
+        """Return the value at a path that was taken apart, or null."""
+        ups, special, exact, steps, alls = path
         record: Record | None = self
         for _ in range(ups):
             record = None if record is None else record.outer
@@ -100,19 +107,17 @@ class Record:
             return None
         value = record.value
         if special:
-            around = record.around
-            match special:
-                case "key":
-                    value = record.key
-                case "file":
-                    value = around.document.path.name.partition(".")[0]
-                case "folder":
-                    value = around.document.path.absolute().parent.name
-                case _:
-                    value = around.found.get(special)
+            value = record.key if special == "key" else record.around.at(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
-        return _walk(value, steps, alls, 0) if steps else value
+        if alls:
+            return _walk(value, steps, alls, 0)
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            else:
+                value = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+        return value
 
 
 def once(function: Callable[[Record], T]) -> Callable[[Record], T]:
@@ -129,7 +134,7 @@ def once(function: Callable[[Record], T]) -> Callable[[Record], T]:
 
 
 def _walk(value: Any, steps: tuple[Step, ...], alls: frozenset[int], place: int) -> Any:
-    """Return what is at these steps below a value, from the one at this place on."""
+    """Return the value at these steps below a value, starting with the step at `place`."""
     while place < len(steps):
         step = steps[place]
         if place in alls:
@@ -146,12 +151,12 @@ def _walk(value: Any, steps: tuple[Step, ...], alls: frozenset[int], place: int)
 
 @cache
 def path_of(text: str) -> Path:
-    """Take a path apart.
+    """Return the parts of a path.
 
     Raises
     ------
     ArgumentError
-        Where it is none.
+        If it is not a path.
 
     Examples
     --------
@@ -166,18 +171,18 @@ def path_of(text: str) -> Path:
     while at < len(rest):
         step = _STEP.match(rest, at)
         if step is None:
-            raise ArgumentError(f"mapping: {text!r} is no path; names with blanks, dots or brackets are quoted")
+            raise ArgumentError(f"mapping: {text!r} is not a path; names with blanks, dots or brackets are quoted")
         if step["all"]:
             alls.add(len(steps))
         steps.append(int(step["index"]) if step["index"] else step["quoted"] or step["name"] or step["all"])
         at = step.end()
     if match is None or not text:
-        raise ArgumentError(f"mapping: {text!r} is no path")
+        raise ArgumentError(f"mapping: {text!r} is not a path")
     return Path(len(match["ups"]), (match["special"] or "")[1:], rest, tuple(steps), frozenset(alls))
 
 
 def top_name(text: str) -> str | None:
-    """Return the field of the record that a path begins with; None where it does not begin in the record.
+    """Return the field that a path begins with; None if the path does not begin in the record.
 
     Examples
     --------

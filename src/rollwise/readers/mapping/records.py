@@ -18,8 +18,8 @@ def records_at(
 ) -> Iterator[Record]:
     """Yield the records at a path below each line, item of a list, or object that is a whole file.
 
-    `check` returns the object around records with the types of its fields. A line without a list at the path, or whose
-    fields do not fit, costs itself; a file that is one object costs the file.
+    `check` returns the object around records with the types of its fields. A line whose fields do not fit, or without a list
+    at the path, is broken; if the file is one object, the file is.
 
     Examples
     --------
@@ -43,18 +43,20 @@ def records_at(
         num_records += 1  # a line that cannot be read is one
         with builder.record(document.name, name):
             found += _below(Record(value, name, around), path_of(text), text, name, check)
-            num_records += len(found) - 1
+            if not found:
+                builder.problems.dropped(document.name, f"holds no records at `{text}`", name)
+            num_records += max(len(found) - 1, 0)
         yield from found
     builder.holds(document.name, num_records)
 
 
 def _object(document: Document) -> Any:
-    """Return the object that a whole file is; None where it is none."""
+    """Return the file's object; None if the file is not one object."""
     if document.kind != "json":
         return None
     if isinstance(document.top, dict):
         return document.value
-    # For most formats, records by name are a list; a path says where they are as the file is written.
+    # `document.top` has records by name as a list; a path needs the object itself.
     text = document.as_written.lstrip()
     return lenient(text)[0] if text.startswith(b"{") else None
 
@@ -62,7 +64,7 @@ def _object(document: Document) -> Any:
 def _below(whole: Record, path: Path, text: str, line: object, check: Check | None) -> Iterator[Record]:
     """Yield the records at a path below one; `line` is its name, where a file has several."""
     last_name = max((place for place in range(len(path.steps)) if place not in path.alls), default=None)
-    # What is still to be looked at: the object around it, the value, the steps so far, and keys on the way.
+    # Values to be looked at: the object around each, the value, the number of steps to it, and the keys on the way.
     pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(whole, parse(whole.value, Any), 0, ())]
     while pending:
         outer, value, place, keys = pending.pop(0)

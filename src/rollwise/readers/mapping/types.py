@@ -1,4 +1,4 @@
-"""Types of the fields that a mapping reads: declared, or those of the columns that they fill."""
+"""Types of the fields that a mapping reads: declared ones, or the types of the columns that they fill."""
 
 import types
 import typing

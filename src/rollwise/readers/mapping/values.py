@@ -1,4 +1,4 @@
-"""Rules that say what a column holds: a path, an object with a rule, a list that is joined, or a function of the record.
+"""Rules for the value of a column: a path, an object, a list of rules that are joined, or a function of the record.
 
 | rule                                          | value                                                        |
 |-----------------------------------------------|--------------------------------------------------------------|
@@ -6,7 +6,7 @@
 | `["a", "b"]`                                  | these values as texts, joined by slashes; null, if all are   |
 | `{"value": "none"}`                           | a constant                                                   |
 | `{"from": ["a", "b"]}`                        | the first of them that is not null                           |
-| `{"from": "a", "words": {"stop": "finished"}}` | what the word stands for; null where it is none of them     |
+| `{"from": "a", "words": {"stop": "finished"}}` | the meaning of a word; null for other words                 |
 | `{"from": "a", "true": [1], "false": [0], "null": []}` | a verdict; a value in none of them is a problem      |
 | `{"from": "a", "at_least": 8}`, `at_most`, `is` | whether the number is                                      |
 | `{"not": "a"}`                                | the opposite of a verdict                                    |
@@ -15,8 +15,8 @@
 | `{"hash": "a"}`                               | a short name for a text that has none                        |
 | `{"by": function}`                            | what a function of the record returns                        |
 
-What the table of the format says: `note` about the column, and `in_file` about the field, if it is not the path itself. Of a
-function it is the docstring.
+In the table of the format's documentation, `note` follows the name of the column, and `in_file` replaces the path of the field
+(of a function, its docstring does).
 """
 
 import operator
@@ -24,18 +24,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.mapping.paths import Record
+from rollwise.readers.mapping.paths import Record, path_of
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import json_text, prompt_id, worded
 
+Read = Callable[[Record], Any]
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
 
 
-_WORDS = {"@key": "its name or place", "@file": "name of the file", "@folder": "name of the folder"}
+_WORDS = {"@key": "name or place of the record", "@file": "name of the file", "@folder": "name of the folder"}
 
 
 class Value(NamedTuple):
-    """A rule, ready for use.
+    """A rule as a function of a record, and its documentation.
 
     Attributes
     ----------
@@ -48,10 +49,10 @@ class Value(NamedTuple):
     note
         What the table adds, in words.
     field
-        The path of the field whose value this is, but for a number added to it: it has the type of the column.
+        The path of the field, if the field has the type of the column: its value is used as it is, or as a number plus another.
     """
 
-    of: Callable[[Record], Any]
+    of: Read
     paths: tuple[str, ...]
     in_file: str
     note: str = ""
@@ -59,12 +60,12 @@ class Value(NamedTuple):
 
 
 def value_of(rule: Rule) -> Value:
-    """Return a rule ready for use.
+    """Return the value of a rule.
 
     Raises
     ------
     ArgumentError
-        Where it is no rule.
+        If it is not a rule.
 
     Examples
     --------
@@ -81,8 +82,12 @@ def value_of(rule: Rule) -> Value:
     if callable(rule):
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
-        # Most rules are a field of the record, and need no walk.
-        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record[rule]
+        # Most rules are a field of the record or its name, and need no walk.
+        path = path_of(rule)
+        if rule == "@key":
+            of: Read = operator.attrgetter("key")
+        else:
+            of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
         return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]
@@ -102,24 +107,28 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
     tests = [name for name in given if name in _TESTS]
     is_verdict = bool(given) and given.keys() <= _VERDICTS
     if source is None or not (is_verdict or len(given) == len(tests) <= 1):
-        raise ArgumentError(f"mapping: {dict(rule)!r} is no rule")
+        raise ArgumentError(f"mapping: {dict(rule)!r} is not a rule")
     paths = (source,) if isinstance(source, str) else tuple(source)
     in_file = ", else ".join(_said(map(value_of, paths)))
     field = source if isinstance(source, str) else None
+    read = _first([value_of(path).of for path in paths])
     if is_verdict:
         words = "; ".join(f"{', '.join(map(str, each))} is {verdict}" for verdict, each in given.items() if each)
-        return Value(lambda record: _verdict(_first(record, paths), paths[0], given), paths, in_file, words)
+        return Value(lambda record: _verdict(read(record), paths[0], given), paths, in_file, words)
     if not given and isinstance(source, str):
         return value_of(source)
     if not tests:
-        return Value(lambda record: _first(record, paths), paths, in_file, field=field)
+        return Value(read, paths, in_file, field=field)
     (name, wanted), (test, note) = next(iter(given.items())), _TESTS[tests[0]]
     of_column = field if name in _NUMBERS else None
-    return Value(lambda record: _tested(_first(record, paths), test, wanted), paths, in_file, note(wanted), of_column)
+    return Value(_tested(read, test, wanted), paths, in_file, note(wanted), of_column)
 
 
-def _first(record: Record, paths: tuple[str, ...]) -> Any:
-    return next((value for path in paths if (value := record[path]) is not None), None)
+def _first(reads: Sequence[Read]) -> Read:
+    """Return what reads the first of several values that is not null."""
+    if len(reads) == 1:
+        return reads[0]
+    return lambda record: next((value for read in reads if (value := read(record)) is not None), None)
 
 
 def _joined(values: Iterable[Any]) -> str | None:
@@ -143,12 +152,13 @@ def _name(value: Any) -> str | None:
     return None if value is None else prompt_id(value if isinstance(value, str) else json_text(value) or "")
 
 
-def _tested(value: Any, test: Callable[[Any, Any], Any], wanted: Any) -> Any:
-    return None if value is None else test(value, wanted)
+def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any) -> Read:
+    """Return what asks something of a value that is not null."""
+    return lambda record: None if (value := read(record)) is None else test(value, wanted)
 
 
 def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool | None:
-    """Return the verdict that a value stands for; one that no list has is a problem, never a guess."""
+    """Return the verdict of a value; a value in no list is a problem, never a guess."""
     if value is None or value in words.get("null", ()):
         return None
     for verdict in (True, False):
@@ -171,7 +181,7 @@ def _constant(value: Any) -> Value:
 
 def _negated(rule: Rule) -> Value:
     inner = value_of(rule)
-    return inner._replace(of=lambda record: _tested(inner.of(record), operator.is_, False), note="negated")
+    return inner._replace(of=_tested(inner.of, operator.is_, False), note="negated")
 
 
 def _counted(rule: Rule) -> Value:
@@ -190,7 +200,7 @@ def _meanings(words: Mapping[str, str]) -> str:
     by_meaning: dict[str, list[str]] = {}
     for word, meaning in words.items():
         by_meaning.setdefault(meaning, []).append(word)
-    return "; ".join(f"{', '.join(each)} {meaning}" for meaning, each in by_meaning.items())
+    return "; ".join(f"{', '.join(each)} is {meaning}" for meaning, each in by_meaning.items())
 
 
 _ALONE: Mapping[str, Callable[[Any], Value]] = {
@@ -200,7 +210,7 @@ _ALONE: Mapping[str, Callable[[Any], Value]] = {
     "count": _counted,
     "hash": _hashed,
 }
-# What is asked of a value that is not null, and what the table says about it.
+# The test or change of a value that is not null, and its note in the documentation.
 _TESTS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any], str]]] = {
     "words": (lambda value, words: words.get(worded(value)), _meanings),
     "add": (operator.add, lambda number: f"from {number}"),

@@ -1,4 +1,4 @@
-"""A mapping written as plain data, such as YAML: what a person writes for a file that no format knows."""
+"""Mappings written as plain data, such as YAML, for files that no format knows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -68,7 +68,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     Raises
     ------
     ArgumentError
-        Naming the key that is not known, or the rule that is none.
+        Naming the unknown key, or the value that is not a rule.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         raise ArgumentError(f"mapping: expected keys and values, got {type(data).__name__}")
     for key in data:
         if key not in KEYS:
-            raise ArgumentError(f"mapping: {key!r} is no key; {meant(str(key), KEYS, most=len(KEYS))}")
+            raise ArgumentError(f"mapping: {key!r} is not a key; {meant(str(key), KEYS, most=len(KEYS))}")
     facts = {name: _rule(rule) for name, rule in _object(data, "facts").items()}
     numbers = _object(data, "numbers")
     for name, rule in numbers.items():
         if name not in NUMBERS:
-            raise ArgumentError(f"mapping: numbers: {name!r} is none of them; {meant(str(name), NUMBERS)}")
+            raise ArgumentError(f"mapping: numbers: unknown name {name!r}; {meant(str(name), NUMBERS)}")
         facts[NUMBERS[name]] = _rule(rule)
     columns = {name: _rule(rule) for name, rule in _object(data, "columns").items()}
     columns |= {name: facts.pop(name) for name in list(facts) if name not in TURNS.dtypes}
@@ -133,10 +133,10 @@ def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _rule(rule: Any) -> Rule:
-    """Return a rule that was checked; data hold no functions."""
+    """Return a checked rule; data cannot contain functions."""
     plain: Any = {_WORDS.get(name, name): item for name, item in rule.items()} if isinstance(rule, Mapping) else rule
     if not isinstance(plain, str | Mapping | list | tuple) or (isinstance(plain, Mapping) and "by" in plain):
-        raise ArgumentError(f"mapping: {rule!r} is no rule: expected a path, a list of paths, or an object")
+        raise ArgumentError(f"mapping: {rule!r} is not a rule: expected a path, a list of paths, or an object")
     value_of(plain)  # raises where it is none
     checked: Rule = plain
     return checked

@@ -62,7 +62,7 @@ class Batches:
     def __init__(self, table: TurnsBuilder, read: Callable[[Document, bool], None]) -> None:
         self._table, self._read = table, read
         self._waiting: list[Waiting] = []
-        self._likeness: Any = None  # of those that wait
+        self._likeness: Any = None  # of the files that wait
         self._size = 0
 
     def takes(self, document: Document, *, by_name: bool, is_recognized: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""JSON records of your own, with your fields renamed to rollwise's: those of a record and of its turns or messages."""
+"""JSON records of your own, with the fields of records, turns and messages renamed to those of TURNS."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -62,13 +62,7 @@ class Fields:
         self._rollout_id: Any = None  # of the record that is read, to name the first one with a label
 
     def check_labels(self) -> None:
-        """Check that the labels of all records were understood.
-
-        Raises
-        ------
-        LabelError
-            Naming the labels that were not, and the line to type.
-        """
+        """Check that the labels of all records were understood."""
         for name, first_seen in self._labels.items():
             labels = [label for label, _ in first_seen.values()]
             unknown = unknown_labels(labels, self._meanings[name])

@@ -208,17 +208,7 @@ def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:
 
 
 def from_binary(document: Document) -> pl.DataFrame:
-    """Return the table in a Parquet or Arrow file, with the columns that its folders state.
-
-    Examples
-    --------
-    >>> import io
-    >>> from pathlib import Path
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"rollout_id": ["a"]}).write_parquet(file)
-    >>> from_binary(Document(Path("a.parquet"), file.getvalue())).rows()
-    [('a',)]
-    """
+    """Return the table in a Parquet or Arrow file, with the columns that its folders state."""
     columns = None
     if document.kind == "parquet" and rows_in(document.source) >= MANY:
         # `without_nulls` would drop them; not reading them at all saves time and memory.

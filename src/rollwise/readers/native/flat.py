@@ -20,16 +20,7 @@ ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
 
 
 def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
-    r"""The table in a file of records, each a turn with its `rollout_id`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'{"rollout_id": "a", "prompt": "Hi"}\n{"rollout_id": "a", "prompt": "?", "n": 2}'
-    >>> from_flat(Document(Path("a.jsonl"), log), TurnsBuilder("native", Problems(), {})).rows()
-    [('a', 'Hi', None), ('a', '?', 2)]
-    """
+    r"""The table in a file of records, each a turn with its `rollout_id`."""
     rows = RowBuffer(TEXTS)
     names = None if table.wanted is None else needed(table.wanted) | {"rollout_id"}
     key = "rollout_id" if "rollout_id" in document.keys or "turns" in document.keys else None
@@ -50,13 +41,7 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
 
 
 def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
-    """Return the fields of a record with these names, and those that decide what is in them; all where `names` is None.
-
-    Examples
-    --------
-    >>> narrowed({"goal": "g", "note": "n"}, frozenset({"goal", "turn"}))
-    {'goal': 'g'}
-    """
+    """Return the fields of a record with these names, and those that decide what is in them; all where `names` is None."""
     if names is None:
         return record
     # Whether an error stands where an answer should be is decided later.
@@ -66,13 +51,7 @@ def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answe
 
 
 def reports_error(record: dict[str, Any]) -> bool:
-    """Return whether a record may report an error.
-
-    Examples
-    --------
-    >>> reports_error({"prompt": "Hi", "error": "timeout"}), reports_error({"prompt": "Hi", "error": None})
-    (True, False)
-    """
+    """Return whether a record may report an error."""
     return any(record[name] not in (None, "", False) for name in _aliases(tuple(record)))
 
 
@@ -88,13 +67,7 @@ def _aliases(present: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def needed(wanted: Collection[str]) -> frozenset[str]:
-    """The names that decide what is in the columns wanted.
-
-    Examples
-    --------
-    >>> sorted(needed(["reward", "rollout_n"]))
-    ['n', 'node_id', 'reward', 'rollout_n', 'turn']
-    """
+    """The names that decide what is in the columns wanted."""
     parts = [name.split("rollout_") for name in wanted]
     apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
     names = {"turn", "node_id", *wanted, *apart}

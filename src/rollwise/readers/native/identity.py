@@ -1,7 +1,7 @@
-"""Rows without ids of their own: the id and the run that each gets, and what the reader is told of rows that are equal.
+"""Rows without ids: the id and the run that each is given, and notices on rows that are equal.
 
-An id is made of what holds the row, a file or a frame, and of the number of the row. Nothing is merged: equal rows, a copied
-file and an export that holds an older one are all counted, and said.
+An id is made of the name of the file or frame and the number of the row. Nothing is merged: equal rows, copied files and
+exports that contain an older one are all counted, and a notice says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,15 @@ from rollwise.schema.named import column_named
 ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
 """The notice on rows without ids; the line that names a column is filled in."""
 
+NATIVE = "native"  # the format of tables of turns
 _CHECKSUM = r"-[0-9a-f]{8}$"  # how the run of a file that names none ends
 _NEARLY_ALL = 0.9  # of the rows of a file: a copy may have been corrected
-_MOST_CANDIDATES = 3  # files that are looked through for the rows of another one
+_MOST_CANDIDATES = 3  # files that are searched for the rows of another one
 _MOST_FILES = 3  # in one notice
 
 
 def run_of(document: Document, is_known: Callable[[str], bool]) -> str:
-    r"""Return the run that a file is where it names none: its name without suffixes, and a checksum of its content.
+    r"""Return the run of a file that names none: its name without suffixes, and a checksum of its content.
 
     An equal file of the same name, in another folder, is another run, since nothing says that it is a copy.
 
@@ -47,14 +48,14 @@ def run_of(document: Document, is_known: Callable[[str], bool]) -> str:
 
 
 def frame_name(frame: pl.DataFrame) -> str:
-    """Return a name of a frame's content: other rows or columns give another name."""
+    """Return a name for a frame, which changes with its rows and columns."""
     content = blake2b("\0".join(frame.columns).encode(), digest_size=4)
     content.update(frame.hash_rows().to_numpy().tobytes())
     return f"frame-{content.hexdigest()}"
 
 
 def numbered(frame: pl.DataFrame, problems: Problems, holder: str, where: str) -> pl.DataFrame:
-    """Return rows that are rollouts with an id: the name of what holds them, and the number of the row, from 1.
+    """Return rows with an id each: `holder`, the name of their file or frame, and the number of the row from 1.
 
     Notices say so, and how many rows are equal; `where` is the name of the file.
     """
@@ -81,34 +82,23 @@ def numbered_by_file(
 
 
 def count_repeats(frame: pl.DataFrame, problems: Problems, where: str) -> None:
-    """Note how many rows repeat another one in every column; nothing is left out."""
+    """Note how many rows equal another one in every column; none is left out."""
     repeats = frame.height - frame.hash_rows().n_unique() if frame.width else 0
     if repeats:
         problems.repeats[where] += repeats
 
 
 def made_up() -> pl.Expr:
-    """Return whether the run of a row is one that a reader made of the file, because nothing names it.
-
-    Examples
-    --------
-    >>> rows = {
-    ...     "source": ["native", "native", "garak"],
-    ...     "rollout_id": ["gpt-1b0a2316/1", "a", "x"],
-    ...     "run": ["gpt-1b0a2316", "gpt-1b0a2316", "garak-00000000"],
-    ... }
-    >>> pl.DataFrame(rows).select(made_up()).to_series().to_list()
-    [True, False, True]
-    """
+    """Return whether the run of a row was made up from its file, because nothing names it."""
     run, source = pl.col("run"), pl.col("source")
     name = run.str.replace(_CHECKSUM, "")
-    is_of_rows = (source == "native") & pl.col("rollout_id").str.starts_with(run + "/")
+    is_of_rows = (source == NATIVE) & pl.col("rollout_id").str.starts_with(run + "/")
     is_of_tool = (name == source) | name.str.ends_with("/" + source)
     return (run.str.contains(_CHECKSUM) & (is_of_rows | is_of_tool)).fill_null(value=False)
 
 
 def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-    """Return TURNS with the facts that the user gives where the files leave them open; a run that was made up gives way.
+    """Return TURNS with the user's facts where those of the files are null, and the user's run where it was made up.
 
     Examples
     --------
@@ -122,8 +112,17 @@ def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
     return turns.with_columns(columns.values())
 
 
+def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    """Return the rows of tables whose run a reader made of the file."""
+    # In two steps, as most turns are of no such table, or have no run at all, and need no look at their texts.
+    named = turns.lazy().filter((pl.col("source") == NATIVE) & pl.col("run").is_not_null()).collect()
+    return named.filter(made_up()) if named.height else named
+
+
 def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
-    """Return what must be said of files that name no run: that one holds the rows of another, or nearly all of them."""
+    """Return the notice on files that name no run, of which one contains all rows of another, or nearly all."""
+    if turns["run"].n_unique() < 2:  # as in most tables, whose texts then need no look
+        return []
     is_made_up = turns.select(made_up()).to_series()
     if turns["run"].filter(is_made_up).n_unique() < 2:
         return []
@@ -151,13 +150,13 @@ def _apart(inner: str, outer: str) -> tuple[str, str]:
 
 
 def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
-    """Return the sentence on several files of rows without ids that name no target: rates would pool them."""
+    """Return the notice on several files without ids and without a target, which one rate would mix."""
+    rows = _of_files(turns.lazy().select("source", "rollout_id", "run", "target"))
+    runs = rows["run"].n_unique()
+    if runs < 2 or rows["target"].count():
+        return []
     if {plain_name(name) for name in turns.lazy().collect_schema()} & {*LIKELY["target"]} - {"target"}:
         return []  # another notice proposes the column
-    rows = turns.lazy().filter((pl.col("source") == "native") & made_up())
-    runs, targets = rows.select(pl.col("run").n_unique(), pl.col("target").count()).collect().row(0)
-    if runs < 2 or targets:
-        return []
     return [
         f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"
     ]

@@ -22,15 +22,7 @@ OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*
 
 
 def nested_layout(document: Document) -> Layout | None:
-    r"""Return the layout of a file's records with turns that are prompts and responses; None where they have none.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> log = b'{"rollout_id": 1, "turns": []}\n{"rollout_id": 2, "turns": [{"probe": "Hi"}]}'
-    >>> nested_layout(Document(Path("a.jsonl"), log)).turns
-    'turns'
-    """
+    r"""Return the layout of a file's records with turns that are prompts and responses; None where they have none."""
     return next((layout for layout in layouts(document) if layout.role is None), None)
 
 
@@ -40,18 +32,6 @@ def from_nested(document: Document, table: TurnsBuilder, layout: Layout) -> tupl
     The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it
     here or in TURNS, is ``rollout_<name>``: a total of rewards is not the reward of a turn. Only a `context` of the record is
     that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'{"rollout_id": 7, "goal": "g", "reward": 3, "turns": [{"probe": "Hi", "reward": 1}, {"probe": "?", "reward": 2}]}'
-    >>> document = Document(Path("a.jsonl"), log)
-    >>> frame, of_records = from_nested(document, TurnsBuilder("native", Problems(), {}), nested_layout(document))
-    >>> frame.rows(named=True)[1]
-    {'rollout_id': '7', 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
-    >>> sorted(of_records)
-    ['goal', 'rollout_id', 'rollout_reward']
     """
     rollouts = _Rollouts(document, table, layout)
     for number, record in document.records():

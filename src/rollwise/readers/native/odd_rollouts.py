@@ -1,4 +1,4 @@
-"""Rollouts of a table whose rows do not fit together: each costs itself, never its file, and still counts, as missing."""
+"""Rollouts whose rows in a table do not fit together: each is a problem and counts as missing; the rest of the file is read."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from rollwise.schema.named import values_named
 from rollwise.schema.promises import ONE_VALUE, odd_turns, varying_facts
 
 _NUMBER = f"number the turns of each rollout from 1 without gaps, or leave it out: {LEAVE}"
-_VERDICTS = frozenset({"outcome", "solved", "ending"})  # facts that judge a rollout, and so do not stay
+_VERDICTS = frozenset({"outcome", "solved", "ending"})  # facts that an odd rollout loses
 _REPEATED = "a row repeats another one in every column, and counts once"
 
 Odd = dict[str, BrokenError]  # the problem of each odd rollout
@@ -24,7 +24,7 @@ def with_ids(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFram
 
 
 def placed(frame: pl.DataFrame) -> tuple[pl.DataFrame, Odd]:
-    """Return the frame with the places of its turns in their dtypes, null where one does not fit, and the odd rollouts."""
+    """Return the frame with `turn` and other places in their dtypes, null where a value does not fit, and the odd rollouts."""
     odd: Odd = {}
     for name in sorted((PLACES - {"rollout_id"}) & {*frame.columns}):
         series = frame[name]
@@ -39,9 +39,9 @@ def placed(frame: pl.DataFrame) -> tuple[pl.DataFrame, Odd]:
 
 
 def without_odd(frame: pl.DataFrame, where: str, problems: Problems, odd: Odd) -> pl.DataFrame:
-    """Return the frame of a file without its odd rollouts, each of which is a problem and keeps one row without a turn.
+    """Return the frame with one row, without a turn, for each odd rollout, which is also a problem.
 
-    A row that repeats another one in every column, its turn included, counts once, which PROBLEMS says.
+    A row that repeats another one in every column, its turn included, is dropped, and PROBLEMS says so.
     """
     frame = _once(frame, where, problems)
     sound = frame.filter(~pl.col("rollout_id").is_in([*odd])) if odd else frame
@@ -56,7 +56,7 @@ def without_odd(frame: pl.DataFrame, where: str, problems: Problems, odd: Odd) -
 
 
 def _once(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFrame:
-    """Return the frame without rows that repeat another one in every column, which name the same turn."""
+    """Return the frame without rows that repeat another one with its turn in every column."""
     key = frame["node_id"] if is_tree(frame) else frame["turn"]
     keys = pl.DataFrame({"id": frame["rollout_id"], "key": key}).is_duplicated() & key.is_not_null()
     if not keys.any():
@@ -77,7 +77,7 @@ def _odd_numbers(frame: pl.DataFrame) -> Odd:
 
 
 def _odd_nodes(frame: pl.DataFrame) -> Odd:
-    """Return the rollouts of which a node stands in two rows."""
+    """Return the rollouts in which two rows have the same node."""
     key = pl.coalesce("node_id", pl.col("turn").cast(pl.String))
     twice = frame.select("rollout_id", node=key).filter(pl.struct("rollout_id", "node").is_duplicated())
     firsts = twice.unique("rollout_id", keep="first", maintain_order=True)
@@ -88,7 +88,7 @@ def _odd_nodes(frame: pl.DataFrame) -> Odd:
 
 
 def _as_missing(frame: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
-    """Return the frame with one row for each of these rollouts: its id and the facts that do not vary, without any verdict."""
+    """Return the frame with one row for each of these rollouts, which keeps its id and constant facts, but no verdict."""
     is_odd = frame["rollout_id"].is_in(ids)
     facts = [name for name in TURNS.facts if name in frame.columns and name not in _VERDICTS]
     of_odd = frame.filter(is_odd)

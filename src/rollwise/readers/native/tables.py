@@ -83,17 +83,7 @@ def conformed(
 
 
 def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
-    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each.
-
-    Examples
-    --------
-    >>> messages = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
-    >>> (
-    ...     holds_chats({"messages": messages}, {}),
-    ...     holds_chats({"messages": messages, "reply": pl.String}, {"response": "reply"}),
-    ... )
-    (True, False)
-    """
+    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each."""
     column_of = {source: column for column, source in names.items()}
     return _no_turns({column_of.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
 
@@ -170,8 +160,11 @@ def conform(
     )
     frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
     frame = numbered_turns(frame, problems, where, time)
-    frame = frame if schema.in_order(frame) else in_order(frame)
-    if of_file and (odd or not schema.in_order(frame) or facts_change(frame)):
+    is_ordered = schema.in_order(frame)
+    if not is_ordered:
+        frame = in_order(frame)
+        is_ordered = schema.in_order(frame)
+    if of_file and (odd or not is_ordered or facts_change(frame)):
         frame = without_odd(frame, where, problems, odd)
     if has_answers is None:
         has_answers = "response" in frame.columns
@@ -200,7 +193,8 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     frame, readings = without_thoughts(frame, of_records)
-    table.problems.read_as(readings)
+    if readings:
+        table.problems.read_as(readings)
     return [*frames, frame]
 
 
@@ -227,7 +221,7 @@ def _interpreted(
 
 
 def fits(columns: pl.Schema) -> bool:
-    """Return whether columns are those of TURNS already, so that a lazy frame of them need not be collected."""
+    """Return whether a lazy frame has the columns of TURNS already, and need not be collected."""
     dtypes = TURNS.dtypes
     named = all(name in columns for name in TURNS.required) and not _aliases(columns, lambda _: False)
     # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.

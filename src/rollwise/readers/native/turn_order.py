@@ -1,4 +1,4 @@
-"""The number of each turn in a table of turns: as the table states it, by its times, or in the order of its rows."""
+"""The number of each turn in a table: its column `turn`, else the order of its times, else the order of its rows."""
 
 from collections.abc import Mapping
 
@@ -23,9 +23,9 @@ _ORDER, _FIRST, _MOMENT = "__rollwise_order", "__rollwise_first", "__rollwise_mo
 
 
 def with_time(frame: pl.DataFrame, named: Mapping[str, str]) -> tuple[pl.DataFrame, str | None]:
-    """Return the frame with times in `turn` under another name, and that name; None where `turn` holds none.
+    """Return the frame with the column `turn` renamed if it holds times, and its new name or None.
 
-    `named` has columns of TURNS, each with the user's name of it.
+    `named` has the user's names of columns, by their name in TURNS.
     """
     if "turn" not in frame.columns or _moments(frame["turn"], is_named=True) is None:
         return frame, None
@@ -37,8 +37,8 @@ def with_time(frame: pl.DataFrame, named: Mapping[str, str]) -> tuple[pl.DataFra
 def numbered_turns(frame: pl.DataFrame, problems: Problems, where: str, time: str | None = None) -> pl.DataFrame:
     """Return the frame with a number for each turn.
 
-    Numbers that start at 0 are raised by one. Without numbers, the rows of a rollout are in the order of a column of times
-    where it says another order than that of the rows; a notice says which. The column `time` decides if it is given.
+    Numbers from 0 are raised by one. Without numbers, turns are in the order of the column `time`; without it, in the order
+    of a column of times, or else of the rows, and a notice says which.
     """
     if time is not None:
         moments = _moments(values_named(frame, time), is_named=True)
@@ -80,7 +80,7 @@ def _from_one(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
-    """Return the rows in the order of their times, where all columns of times that tell anything say the same one."""
+    """Return the rows in the order of their times, if all columns of times agree; a notice says what decided."""
     orders: dict[str, tuple[pl.Series, bool]] = {}
     clocks, unread = [], []
     for name in frame.columns:
@@ -96,7 +96,7 @@ def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
             clocks.append(name)
     places = [order for order, _ in orders.values()]
     if any((order != places[0]).any() for order in places[1:]):
-        return _told(frame, problems, f"{_columns(orders)} say different orders")
+        return _in_order_of_rows(frame, problems, f"{_columns(orders)} say different orders")
     differing = [name for name, (_, differs) in orders.items() if differs]
     if differing:
         problems.read_as([f"turns in the order of `{differing[0]}`, which is not that of the rows"])
@@ -104,22 +104,24 @@ def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
     if orders:
         return frame
     if clocks:  # after midnight, a clock begins again
-        return _told(frame, problems, f'`{clocks[0]}` says another one: names={{"turn": "{clocks[0]}"}} takes that')
+        return _in_order_of_rows(
+            frame, problems, f'`{clocks[0]}` says another one: names={{"turn": "{clocks[0]}"}} takes that'
+        )
     why = f"the times in `{unread[0]}` cannot be compared" if unread else "no column numbers or times them"
-    return _told(frame, problems, why)
+    return _in_order_of_rows(frame, problems, why)
 
 
 def _columns(names: Mapping[str, object]) -> str:
     return " and ".join(f"`{name}`" for name in names)
 
 
-def _told(frame: pl.DataFrame, problems: Problems, why: str) -> pl.DataFrame:
+def _in_order_of_rows(frame: pl.DataFrame, problems: Problems, why: str) -> pl.DataFrame:
     problems.read_as([f"turns in the order of the rows ({why})"])
     return frame
 
 
 def _order_of(frame: pl.DataFrame, moments: pl.Series) -> tuple[pl.Series, bool, bool]:
-    """Return the rows in the order of moments, whether these differ within a rollout, and whether they contradict the rows."""
+    """Return the rows in the order of times, whether times differ within a rollout, and whether rows are not in that order."""
     rows = frame.select("rollout_id").with_columns(moments.alias(_MOMENT)).with_row_index(_ORDER)
     rows = rows.with_columns(pl.col(_ORDER).min().over("rollout_id").alias(_FIRST)).sort(_FIRST, _ORDER)
     is_same, moment = pl.col(_FIRST) == pl.col(_FIRST).shift(), pl.col(_MOMENT)
@@ -136,7 +138,7 @@ def _by_moments(frame: pl.DataFrame, moments: pl.Series) -> pl.DataFrame:
 def _moments(series: pl.Series, *, is_named: bool) -> pl.Series | None:
     """Return times as numbers that can be compared; None if one is missing or cannot be read.
 
-    Times of the day alone count only where the user named the column, and there numbers are no times.
+    Times of day are read only in a column that the user named, and numbers only in one that the user did not name.
     """
     moments = None
     if not series.len() or series.null_count():

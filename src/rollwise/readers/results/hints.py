@@ -47,30 +47,12 @@ OTHERS = (  # records of other tools, by the names of their fields
 
 
 def hint(document: Document) -> str | None:
-    r"""Return what is missing in a file with messages or turns; None for any other file.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> hint(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
-    'has no column `rollout_id`, which says which rows are one rollout: its columns are `chat_id` (1), ...'
-    >>> hint(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
-    'holds messages under `log`: name that list, names={"messages": "log"}'
-    """
+    r"""Return what is missing in a file with messages or turns; None for any other file."""
     return next(_reasons(document), None)
 
 
 def holds_rollouts(document: Document) -> bool:
-    r"""Return whether each record or row of a file is a rollout of one turn, with an answer in plain text and no id.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> holds_rollouts(Document(Path("a.csv"), b"behavior,response,judge_score\nb1,Sure,5\n"))
-    True
-    >>> holds_rollouts(Document(Path("a.csv"), b"behavior,turn,response\nb1,1,Sure\n"))
-    False
-    """
+    r"""Return whether each record or row of a file is a rollout of one turn, with an answer in plain text and no id."""
     names = document.keys
     if "rollout_id" in names or not (names & {"response", *RESPONSES} or {*map(plain_name, names)} & OF_OUTCOMES):
         return False
@@ -79,14 +61,7 @@ def holds_rollouts(document: Document) -> bool:
 
 
 def holds_outcomes(document: Document) -> bool:
-    r"""Return whether each record or row of a file is a rollout with its outcome, but no answer.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> holds_outcomes(Document(Path("a.csv"), b"behavior,success\nb1,1\n"))
-    True
-    """
+    r"""Return whether each record or row of a file is a rollout with its outcome, but no answer."""
     return not document.keys & {"rollout_id", "response", *RESPONSES} and holds_rollouts(document)
 
 

@@ -71,17 +71,7 @@ def numbers(document: Document) -> bool:
 
 
 def labels(document: Document) -> bool:
-    r"""Return whether the file is a table of labels of rollouts or turns, without the content of the turns.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> [
-    ...     labels(Document(Path("a.csv"), text))
-    ...     for text in (b"rollout_id,turn,human_label\n", b"rollout_id,prompt,label\n")
-    ... ]
-    [True, False]
-    """
+    r"""Return whether the file is a table of labels of rollouts or turns, without the content of the turns."""
     names = document.keys
     # A column of the content of turns, or a count of turns, makes it a table of turns or rollouts.
     if "rollout_id" not in names or names & _HAPPENED or "num_turns" in names:
@@ -157,15 +147,5 @@ LOOKALIKES = (
 
 
 def lookalike(document: Document) -> Lookalike | None:
-    r"""Return the known kind of a file that holds no rollouts; None for any other file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
-    >>> _ = path.write_text("goal,target\nwrite a poem,Here is a poem\n")
-    >>> lookalike(Document(path)).reason
-    'holds prompts, not rollouts: open it with `rw.rollout.read_prompts`'
-    """
+    r"""Return the known kind of a file that holds no rollouts; None for any other file."""
     return next((kind for kind in LOOKALIKES if kind.sniff(document)), None)

@@ -25,11 +25,6 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
     (items of an evaluation also have a prompt and a response). Facts get the dtypes of the schema, and
     ``{duration, observed}`` becomes a time to an event.
 
-    Raises
-    ------
-    ReadError
-        Where the file is broken.
-
     Examples
     --------
     >>> import tempfile
@@ -55,11 +50,6 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
 
 def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
     r"""Read ROLLOUTS from several files into one table; None if one of them holds anything else.
-
-    Raises
-    ------
-    ArgumentError
-        Where a rollout is in two of them, or a column has dtypes that do not fit together.
 
     Examples
     --------
@@ -114,11 +104,6 @@ def read_finished(path: str | Path) -> pl.DataFrame | None:
     r"""Read a SUMMARY from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
 
     A file is a SUMMARY if it has all required columns. They get the dtypes of the schema.
-
-    Raises
-    ------
-    ReadError
-        Where the file is broken.
 
     Examples
     --------

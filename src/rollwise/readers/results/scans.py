@@ -98,7 +98,7 @@ def _message(scan: Scan) -> str | None:
 
 
 def _results(scan: Scan) -> Iterator[dict[str, Any]]:
-    """Yield the results of a scan: one, or those of a set, each under the scanner and the result's own label."""
+    """Yield the results of a scan, one or several, each under the scanner and the result's own label."""
     if scan.value_type != RESULT_SET:
         value = scan.value if scan.value_type == "string" else _decoded(scan.value, "value")
         references = _decoded(scan.message_references, "message_references") or []

@@ -15,10 +15,8 @@ from itertools import pairwise
 from types import TracebackType
 from typing import IO, Self
 
-import zstandard
-
 from rollwise.readers.problems import BrokenError, broken
-from rollwise.readers.sources.compression import inflated, unsound
+from rollwise.readers.sources.compression import inflated, unpacked_frames, unsound
 from rollwise.readers.sources.contents import absurd
 from rollwise.readers.sources.documents import Document
 
@@ -46,11 +44,6 @@ class Archive:
     document
         A file whose `kind` is zip.
 
-    Raises
-    ------
-    BrokenError
-        If the archive is incomplete, or looks like a zip bomb.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -67,7 +60,6 @@ class Archive:
         with _reporting("is not a complete zip archive"):
             self._members = document.members
         self._by_name = {member.filename: member for member in self._members}
-        self._zstandard = zstandard.ZstdDecompressor()  # one for all members: creating it takes as long as one sample
         self._check()
 
     def __enter__(self) -> Self:
@@ -117,13 +109,7 @@ class Archive:
         return self._by_name[name].file_size
 
     def read(self, name: str) -> bytes:
-        """Return the content of the member of that name.
-
-        Raises
-        ------
-        BrokenError
-            Where it is encrypted or damaged, or would unpack to an absurd size.
-        """
+        """Return the content of the member of that name."""
         # The stated sizes are checked first, so that a bomb is never unpacked.
         member = self._by_name[name]
         if member.flag_bits & ENCRYPTED:
@@ -196,8 +182,7 @@ class Archive:
         if method == DEFLATED:
             return inflated(packed, size + 1)
         if method == ZSTANDARD:
-            with self._zstandard.stream_reader(packed, read_across_frames=True) as frames:  # a member may have several
-                return frames.read(size + 1)
+            return unpacked_frames(packed, size + 1)
         raise NotImplementedError(f"packed by zip method {method}; pack it again by deflate")
 
 

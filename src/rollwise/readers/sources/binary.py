@@ -27,15 +27,7 @@ _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def is_stream(head: bytes) -> bool:
-    r"""Return whether these are the first bytes of an Arrow stream, as written by Hugging Face's `save_to_disk`.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1]}).write_ipc_stream(file)
-    >>> is_stream(file.getvalue()), is_stream(b"ARROW1"), is_stream(b"\xff\xff\xff\xff")
-    (True, False, False)
-    """
+    r"""Return whether these are the first bytes of an Arrow stream, as written by Hugging Face's `save_to_disk`."""
     length = int.from_bytes(head[4:8], "little")  # of the schema, which is the first message
     return head.startswith(_CONTINUATION) and 0 < length < LONGEST_SCHEMA and length % 8 == 0
 
@@ -56,20 +48,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
-    """Return the columns of a file with their dtypes.
-
-    Raises
-    ------
-    BrokenError
-        If the file is incomplete.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1]}).write_parquet(file)
-    >>> columns_in(io.BytesIO(file.getvalue()), "parquet")
-    {'n': Int64}
-    """
+    """Return the columns of a file with their dtypes."""
     read = pl.read_parquet_schema if kind == "parquet" else pl.read_ipc_schema
     try:
         # An open file, since [ ] and * in a path would be a pattern; unbuffered, since Polars reads from the position of
@@ -101,30 +80,14 @@ def rows_in(source: Path | io.BytesIO) -> int:
 
 
 def null_columns(source: Path | io.BytesIO) -> frozenset[str]:
-    """Return the columns of a Parquet file that are null in all rows, by its footer, which does not cover lists and structs.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1, None], "m": [None, None]}, schema={"n": pl.Int8, "m": pl.String}).write_parquet(file)
-    >>> null_columns(io.BytesIO(file.getvalue()))
-    frozenset({'m'})
-    """
+    """Return the columns of a Parquet file that are null in all rows, by its footer, which does not cover lists and structs."""
     # A column is null in all rows if it is null in each group of rows.
     chunks = _chunks(source)
     return frozenset(name for name, groups in chunks.items() if groups and all(map(_all_null, groups)))
 
 
 def constants_in(source: Path | io.BytesIO, names: Iterable[str]) -> dict[str, Any]:
-    """Return which of these columns of a Parquet file have one value in all rows, and that value, by its footer.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1, 1], "m": [1, 2]}).write_parquet(file)
-    >>> constants_in(io.BytesIO(file.getvalue()), ["n", "m"])
-    {'n': 1}
-    """
+    """Return which of these columns of a Parquet file have one value in all rows, and that value, by its footer."""
     chunks = _chunks(source)
     values = {name: {_constant(chunk) for chunk in chunks.get(name, ())} for name in names}
     return {
@@ -134,11 +97,6 @@ def constants_in(source: Path | io.BytesIO, names: Iterable[str]) -> dict[str, A
 
 def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
     """Return the distinct rows of some columns of a Parquet file.
-
-    Raises
-    ------
-    BrokenError
-        If the file is incomplete.
 
     Examples
     --------
@@ -187,11 +145,6 @@ def table_in(
 ) -> pl.DataFrame:
     """Return the table in a file, or its first rows, or some columns.
 
-    Raises
-    ------
-    BrokenError
-        If the file is incomplete.
-
     Examples
     --------
     >>> file = io.BytesIO()
@@ -233,11 +186,6 @@ def batches_in(
     size
         Most rows of a batch.
 
-    Raises
-    ------
-    BrokenError
-        If the file is incomplete, or a column holds bytes, which JSON cannot express.
-
     Examples
     --------
     >>> file = io.BytesIO()
@@ -259,11 +207,6 @@ def batches_in(
 
 def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], rows: int) -> pl.DataFrame:
     """Return the first few rows of a file with these columns.
-
-    Raises
-    ------
-    BrokenError
-        If the file is incomplete.
 
     Examples
     --------
@@ -336,26 +279,14 @@ def _opened(place: Any) -> Any:
 
 
 def lines_of_rows(frame: pl.DataFrame) -> bytes:
-    r"""Write rows as lines of JSON: dates and times as text, NaN as null.
-
-    Examples
-    --------
-    >>> lines_of_rows(pl.DataFrame({"n": [1.5, float("nan")]}))
-    b'{"n":1.5}\n{"n":null}\n'
-    """
+    r"""Write rows as lines of JSON: dates and times as text, NaN as null."""
     file = io.BytesIO()
     frame.write_ndjson(file)
     return file.getvalue()
 
 
 def holds_bytes(dtype: pl.DataType | pl.datatypes.DataTypeClass) -> bool:
-    """Return whether values of a dtype hold bytes, or anything else that JSON cannot express.
-
-    Examples
-    --------
-    >>> holds_bytes(pl.List(pl.Struct({"image": pl.Binary}))), holds_bytes(pl.String())
-    (True, False)
-    """
+    """Return whether values of a dtype hold bytes, or anything else that JSON cannot express."""
     return _holds(dtype, (pl.Binary, pl.Object))
 
 

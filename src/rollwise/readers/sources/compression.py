@@ -2,6 +2,7 @@
 
 import bz2
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,21 +19,27 @@ MOST_TIMES = 250
 SMALL_TOGETHER = 1 << 29
 # A table in memory may take so many times its size: its columns are alike, and most of them may be null.
 MOST_TIMES_IN_MEMORY = 1000
+PIECE = 1 << 14  # bytes of a member that are unpacked at once
 MOST_MEMORY = 1 << 28  # bytes that xz may ask for to unpack a file
+
+
+def _zstandard() -> Callable[[], Any]:
+    """Return what makes a decompressor of Zstandard; a command that reads no compressed file need not load it."""
+    if sys.version_info >= (3, 14):
+        from compression.zstd import ZstdDecompressor
+    else:
+        from backports.zstd import ZstdDecompressor
+    return ZstdDecompressor
 
 
 def unsound() -> tuple[type[Exception], ...]:
     """Return the errors of damaged data."""
-    import zstandard  # which a command that reads no compressed file need not load
-
+    if sys.version_info >= (3, 14):
+        from compression.zstd import ZstdError
+    else:
+        from backports.zstd import ZstdError
     # bzip2 raises the errors of Python itself.
-    return zlib.error, zstandard.ZstdError, lzma.LZMAError, EOFError, OSError, ValueError
-
-
-def _zstandard() -> Callable[[], Any]:
-    import zstandard
-
-    return zstandard.ZstdDecompressor().decompressobj
+    return zlib.error, ZstdError, lzma.LZMAError, EOFError, OSError, ValueError
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +102,7 @@ class Budget:
         return Budget(MOST_TIMES_IN_MEMORY)
 
     def spend(self, packed: int, unpacked: int) -> None:
-        """Count a file or a member of an archive; one that is refused is not counted.
-
-        Raises
-        ------
-        BrokenError
-            Where it would unpack to more than all files together may.
-        """
+        """Count a file or a member of an archive; one that is refused is not counted."""
         limit = max(SMALL_TOGETHER, self._times * (self._packed + packed))
         if self._unpacked + unpacked > limit:
             raise BrokenError(f"would unpack, with the files before it, to more than {limit} bytes: unpack it first")
@@ -112,15 +113,9 @@ class Budget:
 def unpacked(data: bytes, budget: Budget) -> bytes:
     """Unpack a file that begins with one of `MARKS`.
 
-    Raises
-    ------
-    BrokenError
-        Where it is cut off or damaged, or would unpack to more than any log does.
-
     Examples
     --------
-    >>> import zstandard
-    >>> unpacked(zstandard.compress(b"a"), Budget())
+    >>> unpacked(bz2.compress(b"a"), Budget())
     b'a'
     """
     codec = next(codec for codec in CODECS if data.startswith(codec.mark))
@@ -167,11 +162,28 @@ def unpacked_blocks(data: bytes, codec: Codec) -> Iterator[bytes]:
 
 
 def inflated(data: bytes, size: int) -> bytes:
-    """Unpack the first `size` bytes of a deflated member of a zip archive.
+    """Unpack the first `size` bytes of a deflated member of a zip archive."""
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)  # negative: without a header
+
+
+def unpacked_frames(data: bytes, size: int) -> bytes:
+    """Unpack the first `size` bytes of a member of a zip archive that is one frame of Zstandard, or several.
 
     Examples
     --------
-    >>> inflated(zlib.compress(b"abc", wbits=-zlib.MAX_WBITS), 2)
+    >>> unpacked_frames(bytes.fromhex("28b52ffd0003190000616263"), 2)
     b'ab'
     """
-    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)  # negative: without a header
+    new_decompressor = _zstandard()
+    decompressor = new_decompressor()
+    blocks: list[bytes] = []
+    for start in range(0, len(data), PIECE):  # what is left of a piece is copied for each frame that it holds
+        piece = data[start : start + PIECE]
+        while piece and size > 0:
+            if decompressor.eof:
+                decompressor = new_decompressor()
+            block = decompressor.decompress(piece, size)
+            blocks.append(block)
+            size -= len(block)
+            piece = decompressor.unused_data if decompressor.eof else b""
+    return b"".join(blocks)

@@ -81,13 +81,7 @@ class Contents:
 
     @cached_property
     def head(self) -> bytes:
-        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not.
-
-        Examples
-        --------
-        >>> Contents(Path("a.jsonl"), b"\n" * 100_000 + b"{}").head
-        b'{}'
-        """
+        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
         is_at_hand = "data" in self.__dict__ or self.is_small or self._start.startswith(MARKS)
         start = self.data[:HEAD] if is_at_hand else self._start
         if start.removeprefix(BOM).isspace():
@@ -142,13 +136,7 @@ class Contents:
 
 
 def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    r"""Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark.
-
-    Examples
-    --------
-    >>> list(lines_of([b"1\n2", b"2\n\n3", b"3"]))
-    [(1, b'1'), (2, b'22'), (4, b'33')]
-    """
+    r"""Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
     number = 1  # of the next line
     parts: list[bytes] = []  # of a line whose end is in a later block
     for block in chain(blocks, [b"\n"]):  # the last line may have no end
@@ -164,13 +152,7 @@ def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def absurd(size: int, packed: int) -> bool:
-    """Return whether `packed` bytes that unpack to `size` are more than any log holds.
-
-    Examples
-    --------
-    >>> absurd(10**9, 10**3), absurd(10**4, 10)
-    (True, False)
-    """
+    """Return whether `packed` bytes that unpack to `size` are more than any log holds."""
     return size > SMALL and size > MOST_TIMES * packed
 
 
@@ -191,7 +173,7 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
 
 
 def misspelled(content: bytes) -> str | None:
-    r"""Return what is wrong with text that is not UTF-8, and how to mend it; None where its first bytes are UTF-8.
+    r"""Return what is wrong with text that is not UTF-8, and how to convert it; None if its first bytes are UTF-8.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Names that occur twice in one JSON object: which of two values counts, nobody knows.
+"""Names that occur twice in one JSON object: it is unknown which of the two values counts.
 
-Decoders keep the last, and a look for a second one takes as long as decoding a flat line. A tool that writes a name twice does
-so in all lines: the first thousand lines of a file are looked at, then some of them, and all once one was found.
+JSON decoders silently keep the last value. Looking for the first takes as long as decoding, so not every line is checked: a
+tool that writes a name twice does so in all lines. The first thousand lines are checked, then some, and all after a find.
 """
 
 import json
@@ -12,7 +12,7 @@ import msgspec
 
 from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError
 
-FIRST, EVERY = 1000, 64  # lines at the beginning that are looked at, and every how manieth after them
+FIRST, EVERY = 1000, 64  # the first 1,000 lines are checked, and then every 64th
 VERDICTS = (
     "succeeded",
     "outcome",
@@ -44,7 +44,7 @@ class Doubled:
         self._is_met = False
 
     def once(self, number: int, text: Any, value: Any) -> Any:
-        """Return a record with null for what it states twice and differently, which is noted, or else returned as an error."""
+        """Return a record with null for names that have two values, which is a problem; or the error, where it is raised."""
         if number > FIRST and number % EVERY and not self._is_met:
             return value
         if not may_be_doubled(bytes(text), value):
@@ -73,13 +73,7 @@ class Doubled:
         return found if differing else value
 
     def all_once(self, text: bytes, value: Any) -> Any:
-        """Return the single record of a file, as `once` does.
-
-        Raises
-        ------
-        BrokenError
-            Where it states something twice, and problems are raised.
-        """
+        """Return the single record of a file, as `once` does."""
         found = self.once(0, text, value)
         if isinstance(found, BrokenError):
             raise found
@@ -93,26 +87,12 @@ class Doubled:
 
 
 def are_doubled(text: bytes, rows: Sequence[dict[str, Any]]) -> bool:
-    """Return whether a name may occur twice in one of the flat objects that are decoded from a text.
-
-    Examples
-    --------
-    >>> are_doubled(b'[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]), are_doubled(b'[{"a": 1, "a": 2}]', [{"a": 2}])
-    (False, True)
-    """
+    """Return whether a name may occur twice in one of the flat objects that are decoded from a text."""
     return text.count(b'":') + text.count(b'" :') > sum(map(len, rows))
 
 
 def may_be_doubled(text: bytes, value: Any) -> bool:
-    """Return whether a name may occur twice in the text of a decoded object: any name in a flat one, else that of a verdict.
-
-    Examples
-    --------
-    >>> may_be_doubled(b'{"a": 1, "a": 2}', {"a": 2}), may_be_doubled(b'{"a": 1, "b": 2}', {"a": 1, "b": 2})
-    (True, False)
-    >>> may_be_doubled(b'{"score": 1, "b": {"score": 1}}', {"score": 1, "b": {"score": 1}})
-    True
-    """
+    """Return whether a name may occur twice in the text of a decoded object: any name in a flat one, else that of a verdict."""
     if type(value) is not dict or text.count(b":") <= len(value):
         return False
     if not any(isinstance(part, dict | list) for part in value.values()):

@@ -25,18 +25,7 @@ INTEGER, NUMBER, BOOLEAN = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?"), r
 
 
 def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
-    """Return the facts in the folder names of a file, as text.
-
-    Raises
-    ------
-    BrokenError
-        Where two folders contradict each other.
-
-    Examples
-    --------
-    >>> folders("/runs/target=a%2Fb/split=__HIVE_DEFAULT_PARTITION__/a=b=c/k = 5/part-0.parquet")
-    {'target': 'a/b', 'split': None}
-    """
+    """Return the facts in the folder names of a file, as text."""
     facts: dict[str, str | None] = {}
     for part in filter(None, map(FOLDER.fullmatch, PurePath(_full_path(path)).parts[:-1])):
         # Special characters in names and values are percent-encoded.
@@ -48,13 +37,7 @@ def folders(path: str | os.PathLike[str]) -> dict[str, str | None]:
 
 
 def typed(file_facts: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
-    """Return the folder facts of all files read together, one row per file; a column has the dtype of TURNS, or of its values.
-
-    Examples
-    --------
-    >>> [row.rows(named=True) for row in typed([{"attempt": "1", "k": "2"}, {"k": "0.5"}, {"target": "3"}])]
-    [[{'attempt': 1, 'k': 2.0}], [{'k': 0.5}], [{'target': '3'}]]
-    """
+    """Return the folder facts of all files read together, one row per file; a column has the dtype of TURNS, or of its values."""
     names = dict.fromkeys(chain.from_iterable(file_facts))
     # All files together: if one value of a column is text, the column is text in all files.
     texts = {name: pl.Series([facts.get(name) for facts in file_facts], dtype=pl.String) for name in names}
@@ -77,13 +60,7 @@ def _typed(name: str, texts: pl.Series) -> pl.Series:
 def facts_missing_in(
     path: str | os.PathLike[str], source: Path | io.BytesIO, columns: Mapping[str, pl.DataType], facts: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the folder facts that a file lacks, in one row: columns that are absent from it, or null in it.
-
-    Raises
-    ------
-    BrokenError
-        Where the file contradicts its folder.
-    """
+    """Return the folder facts that a file lacks, in one row: columns that are absent from it, or null in it."""
     shared = [name for name in facts.columns if columns.get(name, pl.Null) != pl.Null]
     if not shared:
         return facts
@@ -99,11 +76,6 @@ def remaining(facts: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str
     """Return the folder facts that a file lacks, given the distinct values of some of its columns.
 
     A null in the file agrees with any folder, and is filled with the fact of the folder.
-
-    Raises
-    ------
-    BrokenError
-        Where the file contradicts its folder.
 
     Examples
     --------
@@ -165,13 +137,7 @@ def scanned(files: Sequence[str | Path], facts: Sequence[pl.DataFrame], options:
 
 
 def literals(facts: pl.DataFrame) -> list[pl.Expr]:
-    """Return folder facts as constant columns.
-
-    Examples
-    --------
-    >>> pl.DataFrame({"turn": [1, 2]}).with_columns(literals(pl.DataFrame({"k": ["a"]}))).rows()
-    [(1, 'a'), (2, 'a')]
-    """
+    """Return folder facts as constant columns."""
     return [pl.lit(series[0], series.dtype).alias(series.name) for series in facts]
 
 

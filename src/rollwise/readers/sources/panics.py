@@ -20,7 +20,7 @@ _lock = RLock()  # the descriptor belongs to the whole process
 def without_backtraces() -> Iterator[None]:
     r"""Hold back what is written on stderr in this block, and write it afterwards, without the backtraces of Rust.
 
-    Polars raises an error for most damaged files, but for some it panics: Rust then prints pages about itself before
+    Polars raises an error for most damaged files; for some it panics: Rust then prints pages about itself before
     Python gets an exception.
 
     Examples
@@ -50,13 +50,7 @@ def without_backtraces() -> Iterator[None]:
 
 
 def next_without_backtraces(items: Iterator[T]) -> Iterator[T]:
-    """Iterate over items that are computed on demand, holding back stderr only while each is computed.
-
-    Examples
-    --------
-    >>> list(next_without_backtraces(iter([1, 2])))
-    [1, 2]
-    """
+    """Iterate over items that are computed on demand, holding back stderr only while each is computed."""
     while True:
         with without_backtraces():
             try:

@@ -36,11 +36,6 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     """Iterate over the files, each with whether it was named itself, rather than found in a folder.
 
     With `rollouts`, only the turns are read of a folder that rollwise wrote: its other files repeat the same rollouts.
-
-    Raises
-    ------
-    ReadError
-        Where a path does not exist, a folder is empty, or a folder differs from its manifest.
     """
     # Links and repeated paths lead to a file only once.
     files: dict[tuple[int, int], tuple[Path, bool]] = {}  # by device and inode: a file may have several paths
@@ -78,11 +73,6 @@ def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFram
 def listed(paths: Paths, verb: str) -> list[Path]:
     """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches.
 
-    Raises
-    ------
-    ArgumentError
-        If it is not a path, or no path is given.
-
     Examples
     --------
     >>> listed("runs", "read")
@@ -103,11 +93,6 @@ def listed(paths: Paths, verb: str) -> list[Path]:
 
 def addresses(paths: Sequence[Path]) -> list[str]:
     """Return the addresses in an object store that the paths are; none if they are paths of this machine.
-
-    Raises
-    ------
-    ReadError
-        Where some are addresses and some are not.
 
     Examples
     --------
@@ -136,16 +121,7 @@ def _matches(path: Path) -> list[Path]:
 
 
 def passed_over(name: str) -> bool:
-    """Return whether Spark and Hadoop ignore a file or folder of this name beside Parquet: it is hidden or unfinished.
-
-    Examples
-    --------
-    >>> [
-    ...     passed_over(name)
-    ...     for name in ("_temporary", ".a.parquet.crc", "a.parquet._COPYING_", "_split=test", "a.parquet")
-    ... ]
-    [True, True, True, False, False]
-    """
+    """Return whether Spark and Hadoop ignore a file or folder of this name beside Parquet: it is hidden or unfinished."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
 
 
@@ -251,13 +227,7 @@ def _entered(folder: str, problems: Problems) -> tuple[int, int] | None:
 
 
 def _status(path: Path, problems: Problems) -> os.stat_result | None:
-    """Return the status of a file in a folder; None for what is not a file, such as a pipe, which is a problem.
-
-    Raises
-    ------
-    BrokenError
-        For a link that leads nowhere: on a disk that is not mounted, it is a log that would be missing.
-    """
+    """Return the status of a file in a folder; None for what is not a file, such as a pipe, which is a problem."""
     try:
         status = path.stat()
     except OSError as error:

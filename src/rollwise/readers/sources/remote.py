@@ -20,13 +20,7 @@ _FILE = "__rollwise_file"
 
 
 def scan_remote(remote: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame:
-    """Scan the Parquet files at all addresses; an address is a file, a pattern with ``*``, or a folder.
-
-    Raises
-    ------
-    ReadError
-        Where no Parquet can be read there, a folder differs from its manifest, or a file contradicts its folder.
-    """
+    """Scan the Parquet files at all addresses; an address is a file, a pattern with ``*``, or a folder."""
     confirmed: dict[str, tuple[str, ...]] = {}
     for address in remote:
         confirmed |= _files(address, options, problems)
@@ -47,13 +41,7 @@ def scan_remote(remote: Sequence[str], options: Options | None, problems: Proble
 
 
 def collect_remote(lazy: pl.LazyFrame, remote: Sequence[str]) -> pl.DataFrame:
-    """Read the objects into memory.
-
-    Raises
-    ------
-    ReadError
-        Where a file is broken, or two files do not fit together.
-    """
+    """Read the objects into memory."""
     try:
         return lazy.collect()
     except (pl.exceptions.PolarsError, OSError) as error:

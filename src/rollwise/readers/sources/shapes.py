@@ -1,4 +1,4 @@
-"""Shapes of files: which names the records of a format have, as data."""
+"""How the files of a format are recognized: the names that their records have."""
 
 from collections.abc import Callable, Collection, Iterable
 from copy import copy
@@ -14,16 +14,16 @@ At = Literal["keys", "early", "first", "inner", "data"]
 
 
 class Shapes:
-    r"""What a file of a format looks like; calling it with a file tells whether the file does. ``|`` joins several.
+    r"""A test whether a file is of a format: ``shapes(document)``. ``|`` accepts files of either shape.
 
     Parameters
     ----------
     shapes
-        Sets of names, of which a file has all of at least one; without any set, no names are needed.
+        Sets of names: a file has all names of at least one set. Without sets, no names are needed.
     any_of
-        Names of which it has at least one besides.
+        Names of which the file also has at least one.
     without
-        Names of which it has none.
+        Names that the file must not have.
     at
         Which names: those in the first record (``"keys"``), in the first 64 records (``"early"``), in the first of them that
         is an object (``"first"``), in the first value of the outermost object (``"inner"``), or in the first record, also
@@ -33,9 +33,9 @@ class Shapes:
     is_object
         Whether the file must be one object.
     contains
-        Bytes that the beginning of the file has.
+        Bytes that the beginning of the file contains.
     check
-        What else must be true of a file with one of these shapes; it is asked last.
+        A function with a further condition, which is called last.
 
     Examples
     --------
@@ -76,31 +76,27 @@ class Shapes:
 
     def __call__(self, document: Document) -> bool:
         """Return whether a file has one of these shapes."""
-        return self._fits(document) or any(other(document) for other in self.others)
-
-    def _fits(self, document: Document) -> bool:
-        if document.kind not in self.kinds:
-            return False
-        names = _names(document, self.at)
-        return (
-            (not self.shapes or any(map(names.issuperset, self.shapes)))
-            and (not self.any_of or not self.any_of.isdisjoint(names))
-            and self.without.isdisjoint(names)
-            and (not self.is_object or _is_object(document))
-            and all(part in document.head for part in self.contains)
-            and (self.check is None or self.check(document))
-        )
+        if document.kind in self.kinds:
+            names = _WITHIN[self.at](document) if self.at in _WITHIN else getattr(document, self.at)
+            if (
+                (not self.shapes or any(map(names.issuperset, self.shapes)))
+                and (not self.any_of or not self.any_of.isdisjoint(names))
+                and self.without.isdisjoint(names)
+                and (not self.is_object or (document.kind == "json" and isinstance(document.top, dict)))
+                and all(part in document.head for part in self.contains)
+                and (self.check is None or self.check(document))
+            ):
+                return True
+        return any(other(document) for other in self.others)
 
 
-def _is_object(document: Document) -> bool:
-    return document.kind == "json" and isinstance(document.top, dict)
+def _in_first(document: Document) -> frozenset[str]:
+    return frozenset(next(iter(document.beginning), ()))
 
 
-def _names(document: Document, at: At) -> frozenset[str]:
-    if at == "first":
-        return frozenset(next(iter(document.beginning), ()))
-    if at == "data":
-        is_wrapped = _is_object(document) and "data" in document.keys
-        return names_if_any(document.top["data"]) if is_wrapped else document.keys
-    names: frozenset[str] = getattr(document, at)
-    return names
+def _in_data(document: Document) -> frozenset[str]:
+    is_wrapped = document.kind == "json" and isinstance(document.top, dict) and "data" in document.keys
+    return names_if_any(document.top["data"]) if is_wrapped else document.keys
+
+
+_WITHIN = {"first": _in_first, "data": _in_data}  # where names are that are no attribute of a document

@@ -32,13 +32,7 @@ class Sizes(NamedTuple):
 
 
 def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
-    """Check that a Parquet or Arrow file unpacks to no more than other compressed files may.
-
-    Raises
-    ------
-    BrokenError
-        Where it would take more memory; a file that cannot be understood is left to who reads it.
-    """
+    """Check that a Parquet or Arrow file unpacks to no more than other compressed files may."""
     sizes = sizes_of(source, kind)
     if sizes is None:
         return

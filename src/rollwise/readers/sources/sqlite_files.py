@@ -20,22 +20,7 @@ OTHER_JOURNAL = "names another file, which is not opened: what was being written
 
 
 def tables_in(document: Document, names: Iterable[str], problems: Problems) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of these tables, with their stored columns; no rows for a table that does not exist.
-
-    Raises
-    ------
-    BrokenError
-        Where it is not a complete SQLite file, one of the names is no table but a view, or a table has more rows than a file of
-        its size can hold.
-
-    Examples
-    --------
-    >>> with closing(sqlite3.connect(":memory:")) as memory:
-    ...     _ = memory.execute("CREATE TABLE seeds AS SELECT 'Hi' AS prompt")
-    ...     content = memory.serialize()
-    >>> tables_in(Document(Path("memory.db"), content), ["seeds", "answers"], Problems())
-    {'seeds': [{'prompt': 'Hi'}], 'answers': []}
-    """
+    """Return the rows of these tables, with their stored columns; no rows for a table that does not exist."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     try:
         data = _whole(document, problems)

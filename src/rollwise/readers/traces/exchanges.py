@@ -86,15 +86,7 @@ class Exchange(NamedTuple):
 
 
 def provider(body: Mapping[str, Any]) -> str | None:
-    """Return the provider of a response, by its fields; None for an unknown one.
-
-    Examples
-    --------
-    >>> provider({"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"})
-    'anthropic'
-    >>> provider({"candidates": []}), provider({"type": "message", "role": "assistant", "content": "Hi"})
-    ('gemini', None)
-    """
+    """Return the provider of a response, by its fields; None for an unknown one."""
     kind, inner_type, role = (surface_if_any(body.get(name)) for name in ("object", "type", "role"))
     if inner_type == "message" and role == "assistant" and {"content", "stop_reason"} <= body.keys():
         return "anthropic"
@@ -116,14 +108,7 @@ def providers(document: Document) -> Iterator[str]:
 
 
 def logged(document: Document) -> bool:
-    r"""Return whether the records of a file hold the response of an API under `response`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> logged(Document(Path("a.jsonl"), b'{"messages": [], "response": {"candidates": []}}\n{}'))
-    True
-    """
+    r"""Return whether the records of a file hold the response of an API under `response`."""
     return "response" in document.early and any(providers(document))
 
 
@@ -153,14 +138,7 @@ def _decoded(body: Any) -> Any:
 
 
 def opened(record: dict[str, Any]) -> Exchange:
-    """Find request, response and further facts in a record.
-
-    Examples
-    --------
-    >>> exchange = opened({"custom_id": 1, "result": {"type": "expired"}, "goal": "g"})
-    >>> exchange.line.custom_id, exchange.error, exchange.facts
-    (1, 'expired', {'goal': 'g'})
-    """
+    """Find request, response and further facts in a record."""
     # The record is the response itself.
     if not AROUND & record.keys():
         return Exchange(record, record)
@@ -192,13 +170,7 @@ def opened(record: dict[str, Any]) -> Exchange:
 
 
 def error_in(error: Any) -> str | None:
-    """Return the message of an error, or None.
-
-    Examples
-    --------
-    >>> error_in({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), error_in("")
-    ('Overloaded', None)
-    """
+    """Return the message of an error, or None."""
     if isinstance(error, dict):
         inner = error.get("error")
         return worded((inner if isinstance(inner, dict) else error).get("message") or error)

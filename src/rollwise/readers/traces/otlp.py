@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.problems import BrokenError, Problems, warn
 from rollwise.readers.records import Whole, parse
-from rollwise.readers.traces.moments import Stamp, seconds_of
 
 EXPORTED = "resourceSpans"
 FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})
@@ -87,17 +87,7 @@ class Plain(NamedTuple):
 
 
 def spans_in(record: Mapping[str, Any], file: str, number: object, problems: Problems) -> Iterator[Plain]:
-    """Iterate over the spans of an export request, or return the span that a record is; broken spans are noted in `problems`.
-
-    Examples
-    --------
-    >>> pair = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "3"}}
-    >>> fields = {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1500000000000000000", "attributes": [pair]}
-    >>> record = {"resourceSpans": [{"scopeSpans": [{"spans": [fields]}]}]}
-    >>> span = next(spans_in(record, "a.json", 1, Problems()))
-    >>> span.start, span.told
-    (1500000000.0, {'gen_ai': {'usage': {'input_tokens': 3}}})
-    """
+    """Iterate over the spans of an export request, or return the span that a record is; broken spans are noted in `problems`."""
     # A span on a line of its own, as the console exporter of the SDK prints it.
     if EXPORTED not in record:
         printed = parse(record, Printed)

@@ -14,23 +14,12 @@ CALL, RESULT = "function_call", "function_call_output"  # items of OpenAI's Resp
 
 
 def message_fields(request: Mapping[str, Any]) -> list[str]:
-    """Return the fields of a request that hold its messages; all other fields are settings.
-
-    Examples
-    --------
-    >>> message_fields({"system": "Be kind.", "messages": [], "input": "?"})
-    ['system', 'messages']
-    """
+    """Return the fields of a request that hold its messages; all other fields are settings."""
     return [*(name for name in SYSTEM if request.get(name)), *filter(None, [_chat_field(request)])]
 
 
 def request_messages(request: Mapping[str, Any], within: str = "") -> list[Message]:
     """Return the messages of a request, the system prompt first; `within` is its path in the record, for errors.
-
-    Raises
-    ------
-    BrokenError
-        Naming the field that holds neither text nor messages.
 
     Examples
     --------

@@ -32,14 +32,7 @@ class Span(NamedTuple):
 
 
 def traces_of(spans: Iterable[Span]) -> dict[str, list[Span]]:
-    """Return the spans of each trace in the order of their starts, or unchanged if one of them has no start.
-
-    Examples
-    --------
-    >>> spans = [Span("t", "b", "a", True, 2.0), Span("t", "a", None, False, 1.0)]
-    >>> [span.id for span in traces_of(spans)["t"]]
-    ['a', 'b']
-    """
+    """Return the spans of each trace in the order of their starts, or unchanged if one of them has no start."""
     traces: dict[str, list[Span]] = {}
     for span in spans:
         traces.setdefault(span.trace, []).append(span)

@@ -18,13 +18,6 @@ def given(value: Any, field: str = "input") -> list[Message]:
     """Return the input of a model: the messages of a chat or a request, or anything else as a text of the user.
 
     An object with a single field is replaced by the value of the field.
-
-    Examples
-    --------
-    >>> [message.content for message in given({"messages": [{"role": "user", "content": "Hi"}], "model": "parrot"})]
-    ['Hi']
-    >>> [message.content for message in (*given({"question": "Hi?"}), *given({"question": "Hi?", "k": 3}))]
-    ['Hi?', '{"question":"Hi?","k":3}']
     """
     value = _usual(_decoded(value))
     # A request, whose other fields are settings.
@@ -39,15 +32,7 @@ def given(value: Any, field: str = "input") -> list[Message]:
 
 
 def gave_back(value: Any, field: str = "output") -> Message | None:
-    """Return the output of a model: the last answer among messages, or anything else as its text; None where there is nothing.
-
-    Examples
-    --------
-    >>> gave_back({"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}).content
-    'Hello'
-    >>> gave_back("Hello").content, gave_back(None) is None
-    ('Hello', True)
-    """
+    """Return the output of a model: the last answer among messages, or anything else as its text; None where there is nothing."""
     value = _usual(_decoded(value))
     for name in ("choices", "generations"):
         answers = value.get(name) if isinstance(value, dict) else None

@@ -8,9 +8,9 @@ import msgspec
 import polars as pl
 
 from rollwise.errors import ReadError, listing
+from rollwise.readers.moments import Stamp, seconds_at
 from rollwise.readers.problems import REMEDY, BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, total, whole, worded
-from rollwise.readers.traces.moments import Stamp, seconds_at
 from rollwise.schema import STEPS
 
 if TYPE_CHECKING:
@@ -197,11 +197,6 @@ def step_rows(records: Sequence[Any], rollout_id: str, within: str = _WITHIN) ->
     """Return rows of STEPS from the steps of an item in a data set: intermediate steps, or ATIF trajectories.
 
     `within` is their path in the item, for errors.
-
-    Raises
-    ------
-    BrokenError
-        Naming the field that is wrong.
     """
     if records and isinstance(records[0], Mapping) and "steps" in records[0]:
         return [row for record in records for row in trajectory(record, rollout_id)]
@@ -368,13 +363,7 @@ def _refuse(*, by_name: bool) -> None:
 
 
 def steps_of_items(items: Iterable[tuple[str, Sequence[Any]]]) -> pl.DataFrame:
-    """Return STEPS of the items of a data set, given the id of each rollout and its steps.
-
-    Raises
-    ------
-    ReadError
-        Naming the rollout and the field that is wrong.
-    """
+    """Return STEPS of the items of a data set, given the id of each rollout and its steps."""
     rows, problems = list[Row](), Problems()
     for rollout_id, records in items:
         if records:

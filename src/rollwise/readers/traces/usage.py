@@ -1,7 +1,8 @@
-"""Tokens of one call of a model, whatever names its log has for them: further counts, and the total that the log states.
+"""Tokens of one model call, under the names of any log.
 
-Logs count cached and reasoning tokens either within the prompt and the response (OpenAI, OpenTelemetry) or apart from them
-(Anthropic, Langfuse, xAI's reasoning), often under the same names. The stated total tells which; without one, the format does.
+Logs count cached and reasoning tokens either within those of the prompt and the response (OpenAI, OpenTelemetry) or apart from
+them (Anthropic, Langfuse, xAI's reasoning), often under the same names. The stated total shows which; without one, the format
+decides.
 """
 
 import re
@@ -11,11 +12,11 @@ from typing import Any, NamedTuple
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import parse, total, whole
 
-# The first of these names that is there is the count; the others repeat it.
+# The first of these names that a log has is the count; the others repeat it.
 SENT = ("input_tokens", "prompt_tokens", "input", "prompt")
 RECEIVED = ("output_tokens", "completion_tokens", "output", "completion")
 TOTAL = ("total_tokens", "total")
-# Words in the names of further counts, which tell the side: "output_reasoning_tokens", "cache_read_input_tokens".
+# Words in the names of other counts, which show whose they are: "output_reasoning_tokens", "cache_read_input_tokens".
 OF_RESPONSE = ("output", "completion", "reasoning", "thought")
 OF_PROMPT = ("input", "prompt", "cache")
 NO_TOKENS = ("cost", "price", "requests")  # words in the names of numbers that count something else
@@ -32,10 +33,10 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
-    """Return the tokens of a call; `field` is what the log calls its usage.
+    """Return the tokens of a call; `field` is the log's name of its usage.
 
-    `apart` says whether the format counts cached and reasoning tokens apart from those of the prompt and the response, where
-    no total tells. A total that fits neither reading counts as it is stated, and is a warning.
+    `apart` says whether the format counts cached and reasoning tokens apart from the prompt and the response, if no total
+    shows it. A total that fits neither reading is kept as stated, with a warning. A sum with an odd count is null.
 
     Examples
     --------
@@ -46,13 +47,14 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
     ... )
     Tokens(sent=86, received=10, total=96)
     """
-    counts = dict(_counts(parse(usage or {}, dict[str, Any], field), field))
+    every = dict(_counts(parse(usage or {}, dict[str, Any], field), field))
+    counts = {name: count for name, count in every.items() if count is not None}
+    odd = every.keys() - counts.keys()  # without them, a sum would be too small
     sent, received, stated = (_taken(counts, names) for names in (SENT, RECEIVED, TOTAL))
-    beside = {name: count for name, count in counts.items() if not any(word in name for word in NO_TOKENS)}
-    of_response = {name for name in beside if any(word in name for word in OF_RESPONSE)}
-    of_prompt = {name for name in beside.keys() - of_response if any(word in name for word in OF_PROMPT)}
-    more_sent = sum(beside[name] for name in of_prompt)
-    more_received = sum(beside[name] for name in of_response)
+    of_response = {name for name in counts if any(word in name for word in OF_RESPONSE)}
+    of_prompt = {name for name in counts.keys() - of_response if any(word in name for word in OF_PROMPT)}
+    more_sent = sum(counts[name] for name in of_prompt)
+    more_received = sum(counts[name] for name in of_response)
     # Counts of parts alone, such as text and audio, are all of them where the format counts parts apart.
     if apart and sent is None and of_prompt:
         sent, more_sent = more_sent, 0
@@ -60,37 +62,39 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
         received, more_received = more_received, 0
     ways = [(0, 0), (more_sent, more_received), (more_sent, 0), (0, more_received)]
     usual = ways[apart]
-    if stated and sent is not None and received is not None:
-        others = sum(beside.values()) - sum(beside[name] for name in of_prompt | of_response)
+    if stated and not odd and sent is not None and received is not None:
+        others = sum(counts.values()) - sum(counts[name] for name in of_prompt | of_response)
         sums = {way: sent + received + sum(way) for way in (usual, *ways)}
         fitting = next((way for way, added in sums.items() if stated in {added, added + others}), None)
         if fitting is None:
-            reason = (
-                f"states a total of {stated}, but its counts add up to {sums[usual]}: the total counts as it is stated"
-            )
+            reason = f"states a total of {stated}, but its counts add up to {sums[usual]}: the stated total is kept"
             warn(field, reason)
         usual = usual if fitting is None else fitting
-    sent = None if sent is None else sent + usual[0]
-    received = None if received is None else received + usual[1]
-    return Tokens(sent, received, stated or total((sent, received), field))
+    is_odd_received = any(name in RECEIVED or any(word in name for word in OF_RESPONSE) for name in odd)
+    is_odd_sent = any(name in SENT or any(word in name for word in OF_PROMPT) for name in odd)
+    sent = None if sent is None or is_odd_sent else sent + usual[0]
+    received = None if received is None or is_odd_received else received + usual[1]
+    return Tokens(sent, received, stated or (None if odd else total((sent, received), field)))
 
 
-def _counts(usage: Mapping[str, Any], field: str) -> Iterator[tuple[str, int]]:
-    """Yield the counts by name; those of nested objects have all names on their way, as in `prompt_details.cache_read`."""
+def _counts(usage: Mapping[str, Any], field: str) -> Iterator[tuple[str, int | None]]:
+    """Yield the counts by name, in nested objects by all names on the way, as in `details.cache_read`; odd ones are null."""
     for key, value in usage.items():
         name = _CAMEL.sub("_", key).lower()
         is_named = name in SENT + RECEIVED + TOTAL
+        if any(word in name for word in NO_TOKENS):
+            continue
         if isinstance(value, Mapping) and not is_named:
             yield from ((f"{name}.{inner}", count) for inner, count in _counts(value, f"{field}.{key}"))
         elif type(value) in {int, float} and abs(value) < LARGEST:
-            count = whole(value, f"{field}.{key}")
-            yield from () if count is None else [(name, count)]
+            yield name, whole(value, f"{field}.{key}")
         elif is_named and value is not None:
             reason = f"expected a whole number, got {value!r:.40}"
             if not nulled(f"{field}.{key}", f"{reason}: {IS_NULL}"):
                 raise BrokenError(reason, field=f"{field}.{key}")
+            yield name, None
 
 
 def _taken(counts: dict[str, int], names: tuple[str, ...]) -> int | None:
-    """Take these counts away, and return the first."""
+    """Remove the counts with these names, and return the first."""
     return next(iter([counts.pop(name) for name in names if name in counts]), None)

@@ -9,9 +9,9 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM, WORDS, speaker
 from rollwise.readers.chats.turns import text_of
 from rollwise.readers.common import first_of
+from rollwise.readers.moments import seconds_of
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, Small, json_text, kind_of, parse, worded
-from rollwise.readers.traces.moments import seconds_of
 
 META, CONTEXT, ITEM, EVENT = "session_meta", "turn_context", "response_item", "event_msg"
 LINE_KINDS = frozenset({META, CONTEXT, ITEM, EVENT, "compacted", "state"})

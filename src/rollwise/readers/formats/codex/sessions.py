@@ -75,19 +75,6 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
     or tool with its result ends an answer, and `turn.completed` gives `total_tokens` alone.
 
     The producer judges the `whole_rollout`, but writes no verdict.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"type": "session_meta", "payload": {"id": "S"}}
-    ... {"type": "turn_context", "payload": {"model": "gpt-5-codex"}}
-    ... {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "2 + 2?"}}
-    ... {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": "4"}}'''
-    >>> table = TurnsBuilder("codex", Problems(), {})
-    >>> read_codex(Document(Path("rollout-S.jsonl"), log), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
-    ('S', 'gpt-5-codex', '2 + 2?', '4')
     """
     log = SessionLog()
     lines: list[tuple[int, dict[str, Any]]] = []

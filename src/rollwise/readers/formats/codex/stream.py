@@ -26,16 +26,7 @@ NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "tool", "argumen
 
 
 def lines_of(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the session lines of one event: kind and content of each; none for events of unfinished or repeated items.
-
-    Examples
-    --------
-    >>> done = {"type": "command_execution", "command": "ls", "aggregated_output": "a.txt", "exit_code": 0}
-    >>> for kind, content in lines_of({"type": "item.completed", "item": done}):
-    ...     print(kind, content)
-    response_item {'type': 'command_execution_call', 'name': 'command_execution', 'arguments': {'command': 'ls'}}
-    response_item {'type': 'command_execution_output', 'output': 'a.txt'}
-    """
+    """Yield the session lines of one event: kind and content of each; none for events of unfinished or repeated items."""
     kind = kind_of(record.get("type"), STREAM)
     if kind == STARTED:
         yield META, {"id": record.get("thread_id")}

@@ -3,7 +3,7 @@
 - File: JSON or JSON lines of agent runs, as `AgentRun.model_dump` gives them.
 - Format: https://github.com/TransluceAI/docent, docent/docent/data_models/agent_run.py
 - Checked on: runs that its own data model wrote in 2026.
-- Lost: groups of transcripts, but for the name of the group of each.
+- Lost: groups of transcripts, except for their names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -75,17 +75,6 @@ def read_docent(document: Document, table: TurnsBuilder) -> None:
     `attack` is `none`, so `goal` and `outcome` are null. Scores are about the whole run, so all of its transcripts have them.
 
     The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"id": "r", "metadata": {"model": "parrot", "scores": {"match": 1.0}}, "transcripts": [{"id": "t",
-    ... "messages": [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]}]}'''
-    >>> table = TurnsBuilder("docent", Problems(), {})
-    >>> read_docent(Document(Path("runs.jsonl"), log.replace(b"\n", b" ")), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response", "solved", "score_match").row(0)
-    ('r', 'parrot', '2 + 2?', '4', True, 1.0)
     """
     for number, value in document.records():
         with table.record(document.name, number):

@@ -141,18 +141,6 @@ def read_every_eval_ever(document: Document, table: TurnsBuilder) -> None:
     `rw.tables.write_every_eval_ever` wrote give back every column of TURNS.
 
     The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"evaluation_id": "sums/parrot/1", "model_id": "parrot", "evaluation_name": "sums", "sample_id": "3",
-    ... "interaction_type": "single_turn", "input": {"raw": "2 + 2?", "reference": ["4"]}, "output": {"raw": ["5"]},
-    ... "answer_attribution": [], "evaluation": {"score": 0.0, "is_correct": false}}'''
-    >>> table = TurnsBuilder("every_eval_ever", Problems(), {})
-    >>> read_every_eval_ever(Document(Path("a_samples.jsonl"), log.replace(b"\n", b" ")), table)
-    >>> table.frame().select("rollout_id", "task", "prompt", "response", "expected", "solved").row(0)
-    ('sums/parrot/1/3/1', 'sums/3', '2 + 2?', '5', '4', False)
     """
     metrics = metrics_of(document)
     for sample in samples(document, table.problems):
@@ -183,13 +171,7 @@ def samples(document: Document, problems: Problems) -> Iterator[Sample]:
 
 
 def kept_text(about: Mapping[str, Any], field: str, mark: str) -> Any:
-    """Return the JSON text that rollwise keeps under its own name; an object with `mark` under another is of an earlier version.
-
-    Examples
-    --------
-    >>> kept_text({"rollwise": '{"rollout_id":"a"}'}, "metadata", "rollout_id")
-    '{"rollout_id":"a"}'
-    """
+    """Return the JSON text that rollwise keeps under its own name; an object with `mark` under another is of an earlier version."""
     if OWN in about:
         return about[OWN]
     for name, text in about.items():
@@ -237,13 +219,7 @@ def metrics_of(document: Document) -> dict[str, Mapping[str, Any]]:
 
 
 def is_attack(result: str, metric: Mapping[str, Any]) -> bool:
-    """Return whether the result counts successes of an attack, by the names of its metric.
-
-    Examples
-    --------
-    >>> is_attack("harmbench.attack_success_rate", {}), is_attack("r1", {"metric_id": "ASR"}), is_attack("gsm8k", {})
-    (True, True, False)
-    """
+    """Return whether the result counts successes of an attack, by the names of its metric."""
     names = (result, *(metric.get(field) for field in ("metric_id", "metric_name", "metric_kind")))
     words = (name.lower().replace("-", "_").replace(" ", "_") for name in names if isinstance(name, str))
     return any(ATTACKS & {word, word.split("/")[0], word.rsplit("/", 1)[-1], word.rsplit(".", 1)[-1]} for word in words)

@@ -111,21 +111,6 @@ def read_inspect_scout(document: Document, table: TurnsBuilder) -> None:
     that were logs of Inspect are passed over where those logs are read too.
 
     The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> import io
-    >>> from pathlib import Path
-    >>> import polars as pl
-    >>> from rollwise.readers.problems import Problems
-    >>> messages = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", "id": "m2"}]'
-    >>> row = {"transcript_id": "t", "source_type": "toy", "source_id": "r", "source_uri": "x", "success": True}
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame([row | {"messages": messages}]).write_parquet(file)
-    >>> table = TurnsBuilder("inspect_scout", Problems(), {})
-    >>> read_inspect_scout(Document(Path("transcripts.parquet"), file.getvalue()), table)
-    >>> table.frame().select("rollout_id", "prompt", "response", "solved", "message_id").row(0)
-    ('r/t', 'Hi', 'Hello', True, 'm2')
     """
     for place, row in enumerate(from_binary(document).iter_rows(named=True)):
         with table.record(document.name, place):

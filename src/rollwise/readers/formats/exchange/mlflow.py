@@ -55,7 +55,7 @@ class Source(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """Why there is no value."""
+    """The error that a judge raised instead of a value."""
 
     error_code: str | None = None
     error_message: str | None = None
@@ -175,19 +175,6 @@ def read_mlflow(document: Document, table: TurnsBuilder) -> None:
     verdicts, with source, reason and error, and the span where it is about one.
 
     The producer judges the `whole_rollout`, by its assessments.
-
-    Examples
-    --------
-    >>> import json
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> chat = json.dumps([{"role": "user", "content": "Hi"}])
-    >>> attributes = {"mlflow.spanType": "CHAT_MODEL", "mlflow.spanInputs": chat, "mlflow.spanOutputs": "Hello"}
-    >>> trace = {"info": {"trace_id": "tr-1"}, "data": {"spans": [{"span_id": "a", "attributes": attributes}]}}
-    >>> table = TurnsBuilder("mlflow", Problems(), {})
-    >>> read_mlflow(Document(Path("trace.json"), json.dumps(trace).encode()), table)
-    >>> table.frame().select("prompt", "response").row(0)
-    ('Hi', 'Hello')
     """
     run = f"mlflow-{document.digest}"
     for number, value in document.records():

@@ -154,19 +154,6 @@ def read_petri(document: Document, table: TurnsBuilder) -> None:
     Bloom's ``judgment.json`` beside the transcripts. Of an audit that also has a file of its own, ``rollout.json`` is not read.
 
     The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"metadata": {"transcript_id": "t", "target_model": "parrot", "judge_output": {"scores": {"deception": 7}}},
-    ... "events": [{"type": "transcript_event", "view": ["target"], "edit": {"operation": "add",
-    ... "message": {"role": "user", "content": "Lie."}}}, {"type": "transcript_event", "view": "target", "edit": {
-    ... "operation": "add", "message": {"role": "assistant", "content": "No."}}}]}'''
-    >>> table = TurnsBuilder("petri", Problems(), {})
-    >>> read_petri(Document(Path("transcript_1.json"), log), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response", "score_deception").row(0)
-    ('t', 'parrot', 'Lie.', 'No.', 7.0)
     """
     for place, value, numbers in audits(document):
         with table.record(document.name, place):

@@ -103,18 +103,6 @@ def read_pi(document: Document, table: TurnsBuilder) -> None:
     `attack` is `none` and `attempt` 1; `cwd`, `version` and `stop_reason` are columns.
 
     The producer judges the `whole_rollout`, but writes no verdict.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"type": "session", "id": "S", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/x"}
-    ... {"type": "message", "id": "a", "parentId": null, "message": {"role": "user", "content": "Hi"}}
-    ... {"type": "message", "id": "b", "parentId": "a", "message": {"role": "assistant", "content": "Hello", "model": "m"}}'''
-    >>> table = TurnsBuilder("pi", Problems(), {})
-    >>> read_pi(Document(Path("s.jsonl"), log), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
-    ('S', 'm', 'Hi', 'Hello')
     """
     header: Header | None = None
     parents: dict[str, str | None] = {}

@@ -72,18 +72,6 @@ def read_session_traces(document: Document, table: TurnsBuilder) -> None:
     `attack` is `none` and `attempt` 1. The format has no field for a verdict, so `outcome` and `solved` are null.
 
     The producer judges the `whole_rollout`, at most in further fields of the header.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"type": "session", "harness": "toy", "id": "s1", "passed": true}
-    ... {"type": "message", "message": {"role": "user", "content": "Hi"}}
-    ... {"type": "message", "message": {"role": "assistant", "content": "Hello"}}'''
-    >>> table = TurnsBuilder("session_traces", Problems(), {})
-    >>> read_session_traces(Document(Path("s1.jsonl"), log), table)
-    >>> table.frame().select("rollout_id", "harness", "prompt", "response", "passed").row(0)
-    ('s1', 'toy', 'Hi', 'Hello', True)
     """
     for number, record, messages in _sessions(document, table):
         with table.record(document.name, number):

@@ -85,7 +85,7 @@ def _turns(links: Links[str], messages: dict[str, Message], sample: Sample, erro
 
 
 def _calls(document: Document, sample: Sample) -> Iterator[Event]:
-    """Yield the calls of the target: those of its timeline; in a log without one, those of models in its role."""
+    """Yield the calls in the timeline of the target; in a log without one, the calls of models in its role."""
     timelines = document.typed(sample.timelines, logs.TIMELINES, "timelines") or []
     trees = [line.root for line in timelines if line.name == TARGET or line.name.endswith(f"-{TARGET}")]
     if len(trees) > 1:

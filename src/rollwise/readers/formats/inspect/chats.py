@@ -9,7 +9,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, joined, split_by_column
 from rollwise.readers.formats.inspect import logs
-from rollwise.readers.formats.inspect.logs import Event, LoggedMessage, Output, PlainText, Pools, Range, Sample
+from rollwise.readers.formats.inspect.logs import Event, LoggedMessage, Output, Pools, Range, Sample
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
 from rollwise.readers.sources.archives import Archive
@@ -21,14 +21,6 @@ MOST_MESSAGES = 1_000_000  # of one sample: a guard against references that repe
 
 Lookup = Callable[[str], str]
 Turns = dict[str, Sequence[Any]]
-
-
-def all_plain(messages: Iterable[PlainText | LoggedMessage]) -> bool:
-    """Return whether each message is its own text (not a reference to one) and each answer an answer of this target."""
-    for message in messages:
-        if message.content.startswith(REFERENCES) or (message.source == INPUT and message.role in ANSWERS):
-            return False
-    return True
 
 
 def turns_of_whole(document: Document, sample: Sample) -> tuple[Turns, list[str | None]]:
@@ -149,7 +141,8 @@ def _is_plain(message: LoggedMessage) -> bool:
         and message.reasoning is None
         and not message.tool_calls
         and message.error is None
-        and all_plain([message])
+        and not message.content.startswith(REFERENCES)
+        and not (message.source == INPUT and message.role in ANSWERS)
     )
 
 

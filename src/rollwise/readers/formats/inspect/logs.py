@@ -4,9 +4,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from rollwise.readers.chats.texts import Text
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.records import Count, Key, Small
+from rollwise.readers.records import Count, Key, Small, T
 
 NULL = msgspec.Raw(b"null")
 TARGET, AUDITOR = "target", "auditor"  # roles of models in an audit
@@ -53,13 +52,7 @@ class Spec(msgspec.Struct):
 
 
 def model_in(roles: Any, role: str) -> str | None:
-    """Return the model in a role; null where there is none.
-
-    Examples
-    --------
-    >>> model_in({"target": {"model": "acme/parrot"}}, "target"), model_in({"target": "acme/parrot"}, "judge")
-    ('acme/parrot', None)
-    """
+    """Return the model in a role, or null."""
     model = roles.get(role) if isinstance(roles, dict) else None
     name = model.get("model") if isinstance(model, dict) else model
     return name if isinstance(name, str) else None
@@ -239,19 +232,6 @@ class Sample(Epoch):
     messages: list[LoggedMessage] | None = None
 
 
-class PlainText(Text, gc=False):
-    """One message with a plain text."""
-
-    reasoning: None = None
-    source: str | None = None
-
-
-class PlainSample(Epoch, gc=False):
-    """One epoch of one sample whose messages are all plain texts, as in most samples."""
-
-    messages: list[PlainText] | None = None
-
-
 class Happening(msgspec.Struct):
     """Event of a sample."""
 
@@ -294,7 +274,6 @@ HEADER = msgspec.json.Decoder(Header)
 LOG = msgspec.json.Decoder(Log)
 SAMPLE = msgspec.json.Decoder(Sample)
 SCORED = msgspec.json.Decoder(Scored)
-PLAIN = msgspec.json.Decoder(PlainSample)
 MESSAGES = msgspec.json.Decoder(list[LoggedMessage] | None)
 RANGES = msgspec.json.Decoder(list[Range] | None)
 POOLS = msgspec.json.Decoder(Pools | None)
@@ -306,3 +285,17 @@ ATTACHMENTS = msgspec.json.Decoder(dict[str, str] | None)
 SUMMARIES = msgspec.json.Decoder(list[Summary])
 TEXTS = msgspec.json.Decoder(list[str] | None)
 ANYTHING: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(Any)
+
+
+def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    """Decode a JSON text as the decoder's struct; None if it does not fit.
+
+    Examples
+    --------
+    >>> fitting(b'{"id": 7, "epoch": "first"}', SCORED) is None
+    True
+    """
+    try:
+        return decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

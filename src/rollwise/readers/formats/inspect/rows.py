@@ -1,10 +1,8 @@
-"""Facts and scores of the samples of an Inspect AI log, by column."""
+"""Facts and scores of the samples of an Inspect AI log."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from rollwise.readers.columns import Columns
 from rollwise.readers.common import zero_or_one
 from rollwise.readers.formats.inspect.logs import (
     TARGET,
@@ -34,63 +32,55 @@ def run_of(spec: Spec, document: Document) -> str:
     return spec.eval_id or "-".join(filter(None, (spec.run_id, spec.task_id))) or f"inspect-{document.digest}"
 
 
-def names_of(spec: Spec, samples: Sequence[Epoch | Summary]) -> list[list[str | None]]:
-    """Return the names that samples keep in the logs of retries, by kind: the `uuid` of a copy, the place in the task of any."""
-    task = f"{spec.task_id}/{spec.target}"
-    places = [f"{task}/{sample.id}/{sample.epoch}" if spec.task_id else None for sample in samples]
-    return [[sample.uuid for sample in samples], places]
+def names_of(spec: Spec, sample: Epoch | Summary) -> list[str | None]:
+    """Return the names that a sample keeps in the logs of retries: the `uuid` of a copy, the place in the task of any."""
+    return [sample.uuid, f"{spec.task_id}/{spec.target}/{sample.id}/{sample.epoch}" if spec.task_id else None]
 
 
-def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[str, list[Any]]:
-    """Return the facts of samples and all other fields that the log has of them, by column.
-
-    Raises
-    ------
-    BrokenError
-        Where a count of tokens is not a whole number.
-    """
-    spec, count = log.eval, len(samples)
-    usage = [_usage(sample, spec) for sample in samples]
-    scores = [_scores_of(sample) for sample in samples]
-    # The first scorer of the run decides; a sample that it did not score has no verdict.
-    first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
-    other_scorers = {*later} - {first}
+def facts_of(log: Header, run: str, sample: Epoch | Summary) -> dict[str, Any]:
+    """Return the facts of a sample and all other fields that the log has of it."""
+    spec, is_audit, target = log.eval, log.eval.is_audit, log.eval.target
+    usage = _usage(sample, target, is_audit=is_audit)
+    # The oldest logs have one score instead of scores by name.
+    old = {} if sample.score is None else {"score": sample.score}
+    scores: Mapping[str, Score | BareScore] = old if sample.scores is None else sample.scores
+    choices = None if sample.output is None else sample.output.choices
     return {
-        "run": [run] * count,
-        "target": [spec.target] * count,
-        "attack": [PETRI if spec.is_audit else NO_ATTACK] * count,
-        "task": [f"{spec.task}/{sample.id}" for sample in samples],
-        "attempt": [sample.epoch for sample in samples],
-        "expected": [worded(sample.target) for sample in samples],
-        "ending": [_ending(sample) for sample in samples],
-        "solved": [_solved(sample_scores, other_scorers) for sample_scores in scores],
-        "total_tokens": [total((model.total_tokens for model in models), "model_usage") for models in usage],
-        "total_seconds": [sample.total_time for sample in samples],
-        "total_cost_usd": [_sum(model.total_cost for model in models) for models in usage],
-        "task_name": [spec.task] * count,
-        "sample_id": [str(sample.id) for sample in samples],
-        "status": [log.status] * count,
-        "created": [spec.created] * count,
-        "solver": [spec.solver] * count,
-        "run_id": [spec.run_id] * count,
-        "task_id": [spec.task_id] * count,
-        "uuid": [sample.uuid for sample in samples],
-        "started_at": [sample.started_at for sample in samples],
-        "completed_at": [sample.completed_at for sample in samples],
-        "working_time": [sample.working_time for sample in samples],
-        "stop_reason": [_stop_reason(sample) for sample in samples],
-        "limit": [sample.limit.type if isinstance(sample.limit, Limit) else sample.limit for sample in samples],
-        "error_retries": [sample.retries for sample in samples],
-        "model_roles": [json_text(_models(spec.model_roles) or None)] * count,
-        "task_args": [json_text(spec.task_args or None)] * count,
-        "tags": [json_text(spec.tags or None)] * count,
-        "eval_metadata": [json_text(spec.metadata or None)] * count,
+        "run": run,
+        "target": target,
+        "attack": PETRI if is_audit else NO_ATTACK,
+        "task": f"{spec.task}/{sample.id}",
+        "attempt": sample.epoch,
+        "expected": worded(sample.target),
+        "ending": ERROR if sample.error is not None else FINISHED if sample.limit is None else BUDGET,
+        "solved": _solved(scores, spec),
+        "total_tokens": total((model.total_tokens for model in usage), "model_usage"),
+        "total_seconds": sample.total_time,
+        "total_cost_usd": _sum(model.total_cost for model in usage),
+        "task_name": spec.task,
+        "sample_id": str(sample.id),
+        "status": log.status,
+        "created": spec.created,
+        "solver": spec.solver,
+        "run_id": spec.run_id,
+        "task_id": spec.task_id,
+        "uuid": sample.uuid,
+        "started_at": sample.started_at,
+        "completed_at": sample.completed_at,
+        "working_time": sample.working_time,
+        "stop_reason": choices[0].stop_reason if choices else None,
+        "limit": sample.limit.type if isinstance(sample.limit, Limit) else sample.limit,
+        "error_retries": sample.retries,
+        "model_roles": json_text(_models(spec.model_roles) or None),
+        "task_args": json_text(spec.task_args or None),
+        "tags": json_text(spec.tags or None),
+        "eval_metadata": json_text(spec.metadata or None),
         # Empty objects and lists mean the same as null.
-        "metadata": [json_text(sample.metadata or None) for sample in samples],
-        "choices": [json_text(sample.choices or None) for sample in samples],
-        "model_usage": [json_text(sample.model_usage or None) for sample in samples],
-        "invalidation": [json_text(sample.invalidation or None) for sample in samples],
-        **_scored(scores),
+        "metadata": json_text(sample.metadata or None),
+        "choices": json_text(sample.choices or None),
+        "model_usage": json_text(sample.model_usage or None),
+        "invalidation": json_text(sample.invalidation or None),
+        **_columns_of(scores),
     }
 
 
@@ -110,26 +100,11 @@ def fault_of(sample: Epoch) -> str | None:
     return sample.error if isinstance(sample.error, str) else sample.error.message
 
 
-def _ending(sample: Epoch | Summary) -> str:
-    if sample.error is not None:
-        return ERROR
-    return FINISHED if sample.limit is None else BUDGET
-
-
-def _stop_reason(sample: Epoch | Summary) -> str | None:
-    return sample.output.choices[0].stop_reason if sample.output is not None and sample.output.choices else None
-
-
-def _scores_of(sample: Epoch | Summary) -> Mapping[str, Score | BareScore]:
-    # The oldest logs have one score instead of scores by name.
-    old = {} if sample.score is None else {"score": sample.score}
-    return old if sample.scores is None else sample.scores
-
-
-def _solved(scores: Mapping[str, Score | BareScore], other_scorers: AbstractSet[str]) -> bool | None:
-    """Return the verdict of the run's first scorer; null where a sample has only scores of others."""
+def _solved(scores: Mapping[str, Score | BareScore], spec: Spec) -> bool | None:
+    """Return the verdict of the run's first scorer, which decides; null where a sample has only scores of others."""
+    first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
     name = next(iter(scores), None)
-    if name is None or name in other_scorers:
+    if name is None or (name in later and name != first):
         return None
     value = scores[name].value
     if isinstance(value, str):
@@ -137,28 +112,21 @@ def _solved(scores: Mapping[str, Score | BareScore], other_scorers: AbstractSet[
     return zero_or_one(value)
 
 
-def _usage(sample: Epoch | Summary, spec: Spec) -> list[Usage]:
+def _usage(sample: Epoch | Summary, target: str, *, is_audit: bool) -> list[Usage]:
     """Return the usage of the target; where the log has none of it, that of each model."""
     # One model may have several roles.
     if isinstance(sample.role_usage, dict) and TARGET in sample.role_usage:
         return [parse(sample.role_usage[TARGET], Usage, "role_usage")]
-    if spec.is_audit:  # the usage of the other models is none of the target's
+    if is_audit:  # the usage of the other models is none of the target's
         return []
     records = sample.model_usage if isinstance(sample.model_usage, dict) else parse(sample.model_usage or {}, dict)
     by_model = {name: parse(value, Usage, "[...]") for name, value in records.items()}
-    return [by_model[spec.target]] if spec.target in by_model else list(by_model.values())
+    return [by_model[target]] if target in by_model else list(by_model.values())
 
 
 def _sum(values: Iterable[Number | None]) -> Number | None:
     counts = [value for value in values if value is not None]
     return sum(counts[1:], counts[0]) if counts else None
-
-
-def _scored(scores: Iterable[Mapping[str, Score | BareScore]]) -> dict[str, list[Any]]:
-    columns = Columns()
-    for sample_scores in scores:
-        columns.append(_columns_of(sample_scores))
-    return columns.padded()
 
 
 def _columns_of(scores: Mapping[str, Score | BareScore]) -> dict[str, Any]:

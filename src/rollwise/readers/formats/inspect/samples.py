@@ -7,18 +7,17 @@
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from rollwise.readers.chats.texts import TOGETHER, batches, fitting, turns_of
 from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.audits import audit_of
-from rollwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
-from rollwise.readers.formats.inspect.logs import Epoch, Header, PlainSample, Sample
+from rollwise.readers.formats.inspect.chats import turns_of_parts, turns_of_whole
+from rollwise.readers.formats.inspect.logs import Epoch, Header, Sample
 from rollwise.readers.formats.inspect.rows import PETRI, facts_of, fault_of, names_of, run_of
 from rollwise.readers.json_texts import surface
-from rollwise.readers.problems import BrokenError, strictly
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -29,7 +28,6 @@ HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the hea
 SAMPLES = "samples/"
 MEMBER = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d{1,9})(/sample)?\.json", re.DOTALL)
 SHELL = "/sample.json"  # end of the name of a sample that is a folder (version 3)
-BLOCK = 1 << 19  # bytes of samples to unpack before they are decoded
 RESULTS_ONLY = "holds results but no samples: open it with `rw.readers.read_summary`"
 
 
@@ -107,18 +105,6 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
 
     The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2, and
     leaves out NaN, which means unscored.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"version": 2, "status": "success", "eval": {"task": "sums", "model": "parrot", "eval_id": "E1"},
-    ... "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C"}}, "messages":
-    ... [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]}]}'''
-    >>> table = TurnsBuilder("inspect", Problems(), {})
-    >>> read_inspect(Document(Path("log.json"), log), table)
-    >>> table.frame().select("rollout_id", "task", "response", "solved", "score_match").row(0)
-    ('E1/7/1', 'sums/7', '4', True, 'C')
     """
     if document.kind == "zip":
         with Archive(document) as archive:
@@ -127,7 +113,7 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
     log = document.typed(document.text, logs.LOG)
     if not log.samples:
         raise BrokenError(RESULTS_ONLY)
-    _Reading(document, table, log).add([(range(len(log.samples)), log.samples)])
+    _Reading(document, table, log).add(enumerate(log.samples))
 
 
 def _members(archive: Archive) -> list[str]:
@@ -161,7 +147,7 @@ def _read_archive(document: Document, archive: Archive, table: TurnsBuilder) -> 
         if _is_sample(name) and not _is_sample(listed_name):
             reason = "is in the archive, whose directory has another name for it or none: it is damaged"
             table.problems.broken(document.name, BrokenError(reason, record=name))
-    _Reading(document, table, header, archive).add(_blocks(archive, members))
+    _Reading(document, table, header, archive).add((name, _text(archive, name)) for name in members)
 
 
 def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
@@ -173,19 +159,6 @@ def opened(document: Document, archive: Archive) -> tuple[Header, list[str]]:
     if not members:
         raise BrokenError(RESULTS_ONLY)
     return document.typed(archive.read(header), logs.HEADER), members
-
-
-def _blocks(archive: Archive, members: list[str]) -> Iterator[tuple[list[str], list[bytes | BrokenError]]]:
-    """Yield names and contents of samples in blocks of a few hundred kilobytes, or of one larger sample."""
-    names: list[str] = []
-    size = 0
-    for name in members:
-        if names and (size > BLOCK or len(names) == TOGETHER):
-            yield names, [_text(archive, member) for member in names]
-            names, size = [], 0
-        names.append(name)
-        size += archive.size(name)
-    yield names, [_text(archive, member) for member in names]
 
 
 def _text(archive: Archive, name: str) -> bytes | BrokenError:
@@ -206,33 +179,11 @@ class _Reading:
         self._run = run_of(header.eval, document)
         table.dates(document.name, header.eval.created)
 
-    def add(self, blocks: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
-        """Add the samples in order: blocks of samples with plain texts at once, others one by one."""
-        # Most samples have plain texts only, and are added by column; a block with any other sample goes one by one.
-        for names, texts, plain in batches(blocks, _never if self._header.eval.is_audit else _plain):
-            if not (plain and self._add_plain(plain)):
-                for name, text in zip(names, texts, strict=True):
-                    with self._table.rollout(self._document.name, name, partial(self._identity, text)):
-                        self._add(name, text)
-
-    def _add_plain(self, samples: Sequence[PlainSample]) -> bool:
-        """Add samples with plain texts at once; return False, without a change, where they have to go one by one."""
-        try:
-            with strictly():
-                facts = facts_of(self._header, self._run, samples)
-        except BrokenError:
-            return False  # one by one, the broken sample is reported and the others are read
-        counts, turns = turns_of([sample.messages or [] for sample in samples])
-        faults = _faults(samples, counts)
-        self._table.extend(
-            self._document.name,
-            [self._name(sample) for sample in samples],
-            counts,
-            {**turns, **faults},
-            facts,
-            names_of(self._header.eval, samples),
-        )
-        return True
+    def add(self, samples: Iterable[tuple[object, Any]]) -> None:
+        """Add the samples in order, each with its name."""
+        for name, text in samples:
+            with self._table.rollout(self._document.name, name, partial(self._identity, text)):
+                self._add(name, text)
 
     def _add(self, name: object, text: Any) -> None:
         if isinstance(text, BrokenError):
@@ -246,30 +197,32 @@ class _Reading:
             turns, thoughts = turns_of_parts(self._document, self._archive, sample, folder)
         else:
             turns, thoughts = turns_of_whole(self._document, sample)
+        if (fault := fault_of(sample)) is not None:  # it halts a sample, so it belongs to the last turn
+            turns["error"] = [None] * (len(turns["turn"]) - 1) + [fault]
         self._table.add(
             self._document.name,
             self._name(sample),
-            {**turns, **_faults([sample], [len(turns["turn"])])},
-            {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()},
+            turns,
+            facts_of(self._header, self._run, sample),
             turn_extras={"reasoning": thoughts} if any(thoughts) else None,
-            also=self._names(sample),
+            also=names_of(self._header.eval, sample),
         )
 
     def _add_audit(self, sample: Sample) -> None:
         audit = audit_of(self._document, sample)
-        facts = {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()}
+        facts = facts_of(self._header, self._run, sample)
         facts["goal"] = audit.goal
         if audit.error is not None:
             facts["ending"] = ERROR
         turns = audit.turns
         if (fault := fault_of(sample)) is not None:
             turns = [*turns[:-1], turns[-1]._replace(error=fault)]
-        name, names = self._name(sample), self._names(sample)
+        name, names = self._name(sample), names_of(self._header.eval, sample)
         self._table.add(self._document.name, name, turns, facts, None, audit.by_answer, names)
 
     def _identity(self, text: Any) -> Identity | None:
         """Return what can be read of a sample that is broken; None where it has no id or no score."""
-        sample = None if isinstance(text, BrokenError) else fitting(text, logs.SCORED)
+        sample = None if isinstance(text, BrokenError) else logs.fitting(text, logs.SCORED)
         if sample is None or not sample.scores:
             return None
         spec = self._header.eval
@@ -284,27 +237,3 @@ class _Reading:
 
     def _name(self, sample: Epoch) -> str:
         return f"{self._run}/{sample.id}/{sample.epoch}"
-
-    def _names(self, sample: Epoch) -> list[str | None]:
-        return [names[0] for names in names_of(self._header.eval, [sample])]
-
-
-def _never(text: Any) -> PlainSample | None:
-    """Return that a sample has to go one by one."""
-    return None
-
-
-def _plain(text: Any) -> PlainSample | None:
-    """Return the sample, if all its messages are plain texts."""
-    sample = None if isinstance(text, BrokenError) else fitting(text, logs.PLAIN)
-    return sample if sample is not None and sample.messages and all_plain(sample.messages) else None
-
-
-def _faults(samples: Sequence[Epoch], counts: Sequence[int]) -> dict[str, list[str | None]]:
-    """Return the column of the samples' errors, each at the last turn; no column where all are null."""
-    errors: list[str | None] = []
-    for sample, count in zip(samples, counts, strict=True):
-        # An error halts a sample, so it belongs to the last turn.
-        errors += [None] * (count - 1)
-        errors.append(fault_of(sample))
-    return {"error": errors} if any(error is not None for error in errors) else {}

@@ -1,6 +1,6 @@
 """Inspect AI: outcomes of samples from the summaries that a log stores, without their messages."""
 
-from rollwise.readers.chats.texts import fitting
+from rollwise.readers.columns import Columns
 from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.logs import Summary
 from rollwise.readers.formats.inspect.rows import facts_of, names_of, run_of
@@ -49,7 +49,7 @@ def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
     if SUMMARIES not in archive.names or archive.outdated:
         return None
     try:
-        summaries = fitting(archive.read(SUMMARIES), logs.SUMMARIES)
+        summaries = logs.fitting(archive.read(SUMMARIES), logs.SUMMARIES)
     except BrokenError:
         return None
     # The summary of an incomplete sample is not final.
@@ -65,14 +65,16 @@ def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
 
 def _add(document: Document, table: TurnsBuilder, header: logs.Header, summaries: list[Summary]) -> bool:
     run, count = run_of(header.eval, document), len(summaries)
+    facts = Columns()
     try:
         with strictly():
-            facts = facts_of(header, run, summaries)
+            for summary in summaries:
+                facts.append(facts_of(header, run, summary))
     except BrokenError:
         return False
-    columns = {name: values for name, values in facts.items() if name not in UNKNOWN}
+    columns = {name: values for name, values in facts.padded().items() if name not in UNKNOWN}
     ids = [f"{run}/{summary.id}/{summary.epoch}" for summary in summaries]
     table.dates(document.name, header.eval.created)
-    names = names_of(header.eval, summaries)
+    names = [*zip(*(names_of(header.eval, summary) for summary in summaries), strict=True)]
     table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, columns, names)
     return True

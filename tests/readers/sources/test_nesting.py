@@ -14,7 +14,7 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.nesting import DEEPEST, bounded, is_deep
 from rollwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})
 DEPTHS = (450, 900, 5000)
 

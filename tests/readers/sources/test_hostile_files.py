@@ -18,7 +18,7 @@ import rollwise as rw
 from rollwise.errors import ReadError
 from rollwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 MEMORY = FIXTURES / "pyrit" / "memory.db"
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 
@@ -340,7 +340,7 @@ print(json.dumps({**told, "control": len(strange)}))
 @pytest.mark.integration
 def test_every_path_that_is_opened_was_listed(tmp_path: Path) -> None:
     """Over all logs of the tests and 2,000 of them with one change: reads beside the log, writes in a temporary folder alone."""
-    command = [sys.executable, "-c", WATCH, str(Path(__file__).parents[1]), str(FIXTURES), str(tmp_path), "2000"]
+    command = [sys.executable, "-c", WATCH, str(Path(__file__).parents[2]), str(FIXTURES), str(tmp_path), "2000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -14,7 +14,7 @@ from rollwise.readers import read as reading
 from rollwise.readers.read import read
 from rollwise.readers.scan import scan
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture

@@ -16,11 +16,23 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import zstandard
 
 import rollwise as rw
 from rollwise.readers.sources import compression
-from rollwise.readers.sources.compression import CODECS, Budget, inflated, unpacked, unpacked_blocks, unsound
+from rollwise.readers.sources.compression import (
+    CODECS,
+    Budget,
+    inflated,
+    unpacked,
+    unpacked_blocks,
+    unpacked_frames,
+    unsound,
+)
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 GZIP = CODECS[0]
 CHANCE = random.Random(5)
@@ -65,11 +77,69 @@ def test_a_file_that_is_cut_off_or_changed_is_refused_or_unpacks_to_what_the_sta
     assert refused > 100
 
 
+# ── frames of Zstandard in a zip archive ──────────────────────────────────────────────────────────────────────────────
+SKIPPED = b"\x50\x2a\x4d\x18\x05\0\0\0notes"  # a frame that holds none of the content
+FRAME = zstd.compress(TEXT.encode(), options={zstd.CompressionParameter.checksum_flag: 1})
+STREAMED = zstd.ZstdCompressor().compress(TEXT.encode(), zstd.ZstdCompressor.FLUSH_FRAME)
+
+
+@pytest.mark.parametrize("size", [1, 100, len(TEXT), len(TEXT) + 1, 2 * len(TEXT) + 1])
+@pytest.mark.parametrize(
+    "data",
+    [FRAME, FRAME + FRAME, SKIPPED + FRAME, FRAME + SKIPPED + FRAME, zstd.compress(b"") + FRAME, STREAMED],
+    ids=["one", "two", "skipped first", "skipped between", "empty first", "streamed"],
+)
+def test_frames_are_unpacked_to_the_size_that_is_asked_for_and_no_further(data: bytes, size: int) -> None:
+    assert unpacked_frames(data, size) == zstd.decompress(data)[:size]
+
+
+def test_a_member_of_many_large_frames_is_unpacked_across_the_pieces_that_are_handed_over() -> None:
+    text = CHANCE.randbytes(5 * compression.PIECE)
+    data = zstd.compress(text) + b"".join(
+        zstd.compress(text[start : start + 999]) for start in range(0, len(text), 999)
+    )
+    assert unpacked_frames(data, 1 << 30) == text + text
+
+
+def test_time_to_unpack_a_member_does_not_grow_with_the_square_of_the_number_of_its_frames() -> None:
+    start = time.process_time()
+    assert unpacked_frames(zstd.compress(b"x") * 50_000, 1 << 30) == b"x" * 50_000
+    assert time.process_time() - start < 5
+
+
+def test_damaged_frames_are_refused_or_cut_short_and_never_something_else() -> None:
+    refused = short = 0
+    for data in (FRAME, FRAME + FRAME, SKIPPED + FRAME):
+        whole = zstd.decompress(data)
+        changed = [bytearray(data) for _ in range(60)]
+        for damaged in changed:
+            damaged[CHANCE.randrange(len(damaged))] ^= 1 << CHANCE.randrange(8)
+        for one in [*map(bytes, changed), *(data[: CHANCE.randrange(len(data))] for _ in range(20)), data + b"noise"]:
+            try:
+                found = unpacked_frames(one, len(whole) + 1)
+            except unsound():
+                refused += 1
+            else:
+                assert whole.startswith(found) or found.startswith(whole)
+                short += found != whole
+    assert refused > 100
+    assert short > 20  # which an archive tells by the length it states
+
+
+def test_a_frame_that_asks_for_much_memory_is_refused() -> None:
+    asking = zstd.CompressionParameter
+    data = bytearray(zstd.compress(TEXT.encode(), options={asking.window_log: 10, asking.content_size_flag: 0}))
+    assert unpacked_frames(bytes(data), 1 << 20) == TEXT.encode()
+    data[5] = 20 << 3  # a window of 1 GB
+    with pytest.raises(unsound(), match="too much memory"):
+        unpacked_frames(bytes(data), 1 << 20)
+
+
 # ── every kind of compression, and limits for all files of a reading ──────────────────────────────────────────────────
 CHAT = b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello %d"}]}\n'
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
-    "zst": zstandard.compress,
+    "zst": zstd.compress,
     "bz2": bz2.compress,
     "xz": partial(lzma.compress, preset=0),
 }

@@ -10,7 +10,7 @@ from rollwise.readers import Document
 from rollwise.readers.registry import FORMATS
 from rollwise.readers.sources.shapes import BINARY, NAMED, Shapes
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def lines(*records: object) -> Document:

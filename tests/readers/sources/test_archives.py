@@ -128,6 +128,25 @@ def test_a_damaged_member_says_so():
         archive.read("a")
 
 
+@pytest.mark.parametrize("method", [8, 93], ids=["deflated", "zstd"])
+def test_a_packed_member_with_any_of_its_bytes_changed_is_read_as_it_was_or_said_to_be_damaged(pack, method):
+    log = {"eval": {"task": "abc" * 50}, "samples": []}
+    data = pack(log, method)
+    with opened(data) as archive:
+        whole = archive.read("header.json")
+    start = data.rindex(b"header.json", 0, data.rindex(b"header.json")) + len("header.json")
+    end = data.index(b"PK", start)
+    found: list[bytes | str] = []
+    for place in range(start, end):
+        with opened(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]) as archive:
+            try:
+                found.append(archive.read("header.json"))
+            except BrokenError as error:
+                found.append(error.reason.partition(" (")[0])
+    assert set(found) - {whole} == {"is damaged"}
+    assert found.count("is damaged") > len(found) // 2
+
+
 @pytest.mark.parametrize(
     "data", [b"PK\x03\x04", b"PK\x03\x04" + b"x" * 100, packed({"a": b"x"})[:-10]], ids=["head", "noise", "half"]
 )
@@ -157,7 +176,7 @@ def test_a_large_archive_is_opened_at_once():
 
 def test_a_sample_that_the_directory_of_its_archive_names_wrongly_is_read_or_told(pack, tmp_path):
     """One flipped bit in the directory made a sample vanish without a word."""
-    log = json.loads((Path(__file__).parent / "fixtures" / "inspect" / "log.json").read_text())
+    log = json.loads((Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json").read_text())
     data = pack(log)
     path = tmp_path / "log.eval"
     path.write_bytes(data)

@@ -128,7 +128,8 @@ class Document(Contents):
             case "json":
                 return names_in(self.top)
             case "lines":
-                return next(filter(None, map(names_if_any, self._first_lines)), frozenset())
+                whole = (line for line in self._first_lines if surface_if_any(line) is not None)  # the first may be cut
+                return names_if_any(next(whole, b""))
             case "parquet" | "arrow":
                 return frozenset(self.schema)
             case "table":
@@ -138,13 +139,7 @@ class Document(Contents):
 
     @cached_property
     def early(self) -> frozenset[str]:
-        r"""The names in the first 64 lines or records, for logs with several kinds of lines.
-
-        Examples
-        --------
-        >>> sorted(Document(Path("a.jsonl"), b'{"a": 1}\n{"b": 2}').early)
-        ['a', 'b']
-        """
+        """The names in the first 64 lines or records, for logs with several kinds of lines."""
         if self.kind == "lines":
             return frozenset(name for _, line in islice(self.texts(), EARLY) for name in names_if_any(line))
         if self.kind == "json" and isinstance(self.top, list):
@@ -366,8 +361,8 @@ class Document(Contents):
         try:
             _ = self.top
         except BrokenError:
-            is_cut = self.suffix != ".json" and isinstance(surface_if_any(self._first_lines[-1]), dict)
-            return "lines" if is_cut and len(self._first_lines) == 2 else None  # as the tail of a log
+            is_cut = self.suffix != ".json" and isinstance(surface_if_any(self._first_lines[-1]), dict)  # a log's tail
+            return "lines" if is_cut and len(self._first_lines) == 2 else None
         return "json"
 
     def _not_json(self) -> Kind:

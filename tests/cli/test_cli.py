@@ -460,7 +460,9 @@ def test_info_lists_classes_with_their_options(rollwise, kind: str, lines: list[
 def test_options_are_in_words(rollwise, kind: str) -> None:
     """As a user would write them: nothing of how values are checked, of Python's modules, or of where rollwise came from."""
     told = rollwise("info", "components", "-t", kind).out
-    told = re.sub(r"\[plug-in [^\]]+\]", "", told)  # where a plug-in comes from, such as one of an example that ran before
+    told = re.sub(
+        r"\[plug-in [^\]]+\]", "", told
+    )  # where a plug-in comes from, such as one of an example that ran before
     assert (
         re.findall(r"\w+Validator|<function|Optional\[|Union\[|Annotated|typing\.|NoneType|rollwise\.\w+\.\w+\.", told)
         == []

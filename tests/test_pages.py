@@ -50,9 +50,11 @@ def test_settings_work_as_the_page_says(page: str, language: str, text: str, tmp
     if language == "toml":
         blocks = [match.group(2) for match in BLOCK.finditer((PAGES / "how-to" / page).read_text(encoding="utf-8"))]
         _install_package(next(code for code in blocks if "FORMAT =" in code), text)
-        Path("log.jsonl").write_text('{"ask": "Hi", "reply": "Hello"}\n', encoding="utf-8")
+        result = '{"case": "insult", "trial": 0, "ask": "Hi", "reply": "Hello", "verdict": "held"}'
+        log = f'{{"run_name": "night", "model": "parrot", "results": [{result}]}}'
+        Path("log.json").write_text(log, encoding="utf-8")
         places = f"site{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-        assert _bash("rollwise read log.jsonl --out turns.csv", PYTHONPATH=places) == 0
+        assert _bash("rollwise read log.json --out turns.csv", PYTHONPATH=places) == 0
         assert "toy" in Path("turns.csv").read_text(encoding="utf-8")
         return
     content = YAML(typ="safe").load(text)

@@ -21,7 +21,9 @@ def check_repeats(turns: pl.DataFrame, verb: str) -> None:
     Traceback (most recent call last):
     rollwise.errors.SchemaError: measure: rollout 'a' has turn 1 twice: rows of one rollout_id are one rollout; ...
     """
-    if _rise(turns["rollout_id"], turns["turn"]):
+    if turns["turn"].dtype.is_nested() or _rise(
+        turns["rollout_id"], turns["turn"]
+    ):  # lists are refused as what they are
         return
     keys = turns.select("rollout_id", "turn")
     is_repeat = ~keys.select(pl.struct("rollout_id", "turn").is_first_distinct()).to_series()

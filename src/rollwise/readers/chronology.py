@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 def time_of(stamp: object) -> float | None:
     """Return a time in seconds since 1970, given in text, as a datetime or as a number; null for anything else."""
-    if isinstance(stamp, int | float) and not isinstance(stamp, bool):
-        return float(stamp)
     try:
+        if isinstance(stamp, int | float) and not isinstance(stamp, bool):
+            return float(stamp)
         if isinstance(stamp, datetime):
             return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
         return seconds_in(stamp) if isinstance(stamp, str) else None

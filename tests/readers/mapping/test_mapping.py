@@ -237,6 +237,17 @@ def test_what_belongs_to_the_last_turn_is_there_and_a_verdict_of_the_task_is_sol
     ]
 
 
+def test_an_error_that_a_function_of_the_turns_states_stays_beside_a_verdict():
+    mapping = RecordMapping(
+        doc="",
+        rollout=["@key"],
+        turns=lambda record: [TurnRow(1, response="a", error="cut off")],
+        verdicts=[{"of": "attack", "from": "hit", "is": 1}],
+    )
+    frame, _ = read(mapping, [{"hit": 1}])
+    assert frame.select("error", "succeeded").rows() == [("cut off", True)]
+
+
 def test_records_of_other_kinds_are_passed_over_and_counted():
     mapping = RecordMapping(**GUESS | {"where": {"kind": "result"}, "fields": {}, "verdicts": []})
     rows = [{"kind": "header", "version": 2}, {"kind": "result", "id": "a", "reply": "x"}]

@@ -109,13 +109,15 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     if "scores" in data:
         columns["score_*"] = _scores(_object(data, "scores"))
         left_out.append(path_of(data["scores"]["each"]).steps[0])
-    rollout = data.get("rollout", ["@key"])
+    rollout = data.get("rollout", [_place])
     return RecordMapping(
         doc="",
         records=data.get("records", "."),
         where=_object(data, "where"),
         run=_rule(data["run"]) if "run" in data else None,
-        rollout=[_rule(rule) for rule in ([rollout] if isinstance(rollout, str) else rollout)],
+        rollout=[
+            rule if rule is _place else _rule(rule) for rule in ([rollout] if isinstance(rollout, str) else rollout)
+        ],
         facts=facts,
         turns=data.get("turns"),
         turn={name: _rule(data[name]) for name in OF_TURNS if name in data},
@@ -123,6 +125,11 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         columns=columns,
         used=left_out,
     )
+
+
+def _place(record: Record) -> Any:
+    """name or place of the record"""  # noqa: D400, D403  # a part of a table
+    return record.name
 
 
 def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

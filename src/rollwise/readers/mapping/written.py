@@ -261,7 +261,8 @@ def _list(data: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> lis
 def _text(value: object, key: str) -> str:
     if not isinstance(value, str):
         raise ArgumentError(f"mapping: {key}: expected the path of a field, got {value!r}")
-    path_of(value)  # raises where it is none
+    if value != ".":
+        path_of(value)  # raises where it is none
     return value
 
 

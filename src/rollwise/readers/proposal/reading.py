@@ -29,14 +29,14 @@ def mappings_for(
     for made in structures(_readable([document for document, _ in files], problems), names):
         problems.questions += made.questions
         for document in made.files:
-            if made.refusal is not None or made.is_blocked:
+            if made.joins is not None:
+                problems.record_counts.of(document.name).is_repeat = True
+            elif made.refusal is not None or made.is_blocked:
                 _refuse(document, made, problems, by_name=is_named[document])
-            elif made.data:
+            else:
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
                 yield document, is_named[document], mapping_of({"run": {"value": run}, **made.data})
-            else:  # ids that another file of these is joined with
-                problems.record_counts.of(document.name).is_repeat = True
 
 
 def refusal_of(document: Document) -> str | None:

@@ -83,7 +83,7 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
     if number is None or texts is None:
         return None
     fields = fields_of(rows)
-    data: dict[str, Any] = {"rows": {"by": ["@file"], "with": number}, "turns": "rows", "turn": number}
+    data: dict[str, Any] = {"rows": {"by": ["@file"], "with": number, "turn": number}, "turns": "rows"}
     for role in ("prompt", "response", "score"):
         each = next((each for each in fields.values() if each.role == role), None)
         if each is not None:
@@ -152,7 +152,7 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
     """Give records the verdicts that another file lists by their ids, such as `resolved_ids`, and take that file as read."""
     for made in found:
         ids = _ids_in(made)
-        if ids is None or (made.refusal not in {None} and not ids):
+        if ids is None:
             continue
         name, known = ids
         for content in contents:
@@ -178,7 +178,7 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
             made.refusal = None
             for other in found:
                 if content.document in other.files:
-                    other.data, other.refusal, other.why = {}, None, [f"ids for {made.files[0].path.name}"]
+                    other.joins, other.refusal, other.questions = made.files[0].path.name, None, []
 
 
 def _claim(key: str) -> Any:

@@ -51,21 +51,22 @@ def ids_of(
         made.data["rollout"] = [path]
         if named not in fields or _is_own(fields[named], files):
             return False
-        made.data |= {"rows": {"by": [path]}}
+        made.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
         if turn is not None or speaks is not None:
-            made.data |= {"turns": "rows"} | ({"turn": turn.path} if turn is not None else {})
+            made.data |= {"turns": "rows", **speakers(speaks)}
         return True
     owners = [each for each in fields.values() if _is_id(each) and _is_filled(each) and not _is_own(each, files)]
     owners = [each for each in owners if {*words_of(each.name)} & CONVERSATIONS] or owners
     if speaks is not None and owners:
-        made.data |= {"rows": {"by": [owners[0].path]}, "turns": "rows", "rollout": [owners[0].path]}
+        by = {"by": [owners[0].path]} | ({"turn": turn.path} if turn is not None else {})
+        made.data |= {"rows": by, "turns": "rows", "rollout": [owners[0].path], **speakers(speaks)}
         made.why.append(
             f"`{owners[0].name}` repeats for the messages of a conversation, and `{speaks[0]}` says who speaks"
         )
         return True
     owner = next((each for each in owners if turn is not None and _counts_within(turn, each, files)), None)
     if owner is not None and turn is not None and _are_turns(turn, owner, fields):
-        made.data |= {"rows": {"by": [owner.path]}, "turns": "rows", "turn": turn.path, "rollout": [owner.path]}
+        made.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         made.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
     _ask_rows(made, fields, owners, files)
@@ -76,6 +77,11 @@ def ids_of(
         made.data["rollout"] = [own.path]
         made.why.append(f"`{own.name}` is different on every record")
     return False
+
+
+def speakers(names: tuple[str, str] | None) -> dict[str, str]:
+    """Return the keys of a mapping for messages whose speaker and text have other names than usual."""
+    return {} if names is None or names == ("role", "content") else {"role": names[0], "content": names[1]}
 
 
 def _is_id(field: Field) -> bool:

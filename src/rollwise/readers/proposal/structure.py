@@ -9,7 +9,7 @@ from rollwise.readers.proposal import refusals, reshaped
 from rollwise.readers.proposal.contents import Content, alike, beginning_of, content_of
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
-from rollwise.readers.proposal.rows import ids_of
+from rollwise.readers.proposal.rows import ids_of, speakers
 from rollwise.readers.proposal.signs import judges, merit, speaking
 from rollwise.readers.proposal.texts import lists_of, stated, texts_of
 from rollwise.readers.roles.questions import Question
@@ -29,7 +29,9 @@ class Structure:
     files
         The files.
     data
-        A mapping of where the rollouts are, without roles of columns; empty where nothing can be read.
+        A mapping of where the rollouts are, without roles of columns.
+    joins
+        Name of the file whose rollouts these files tell more of; null where they hold rollouts themselves.
     why
         What it rests on, in words.
     refusal
@@ -42,6 +44,7 @@ class Structure:
 
     files: list[Document]
     data: dict[str, Any] = field(default_factory=dict)
+    joins: str | None = None
     why: list[str] = field(default_factory=list)
     refusal: str | None = None
     questions: list[Question] = field(default_factory=list)
@@ -184,14 +187,15 @@ def _shares(places: Places, outer: str, path: str) -> bool:
 def _chat_in_file(places: Places) -> dict[str, Any] | None:
     """Return the mapping of files that are lists of messages, one conversation each; null for other files."""
     values = [item.value for item in places.get(ALONE, [])]
-    if not all(isinstance(value, dict) for value in values) or speaking(values) is None or len(values) < 2:
+    speaks = speaking(values)
+    if speaks is None or len(values) < 2:
         return None
     names = {name for value in values for name in value}
     if any(
         word in name.lower() for name in names for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
     ):
         return None
-    return {"rows": {"by": ["@file"]}, "turns": "rows"}
+    return {"rows": {"by": ["@file"]}, "turns": "rows", **speakers(speaks)}
 
 
 def _of_values(path: str, values: Sequence[Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
-from rollwise.readers.proposal.rows import CONVERSATIONS, WHOLE
+from rollwise.readers.proposal.rows import CONVERSATIONS, WHOLE, speakers
 from rollwise.readers.proposal.signs import below, holds_messages, roles_of, speaking
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
@@ -48,10 +48,13 @@ def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Pla
         return
     inner = below(path, places)
     has_answer = any(each.role == "response" and each.is_usual for each in fields.values())
+    has_other = any(role_of(name.partition(".")[0]) == "response" for name in fields)
     for name, items in inner.items():
         list_name = name.removesuffix("[*]")
-        if speaking([item.value for item in items[:200]]) and not ("prompt" in words_of(list_name) and has_answer):
-            made.data["turns"] = list_name
+        speaks = speaking([item.value for item in items[:200]])
+        is_prompt = role_of(list_name) == "prompt" and (has_answer or has_other)
+        if speaks is not None and not is_prompt:
+            made.data |= {"turns": list_name, **speakers(speaks)}
             made.why.append(f"`{list_name}` are the messages of each")
             return
     _scores(made, inner)

@@ -109,7 +109,8 @@ def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) ->
     """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
     parts = [part for table in tables if table.source in CUSTOM for part in native.parts_of(table)]
     names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
-    own = zip(understood(parts, problems, naming.names, naming.given.of), parts, strict=True)
+    enclosing = {name for table in tables for name in table.enclosing}
+    own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
     for frame, part in own:
         held = frame.select(columns_named(name for name in frame.columns if name in names))
         yield held.unique("rollout_id", keep="first", maintain_order=True), part.source

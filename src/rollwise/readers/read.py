@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -20,7 +21,8 @@ from rollwise.readers.native.own_columns import understood
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
-from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names
+from rollwise.readers.proposal.reading import mappings_for
+from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, format_named, format_names
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -232,7 +234,8 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = [part for table in tables for part in native.parts_of(table)]
-    frames = understood(parts, problems, naming.names, naming.given.of)
+    enclosing = {name for table in tables for name in table.enclosing}
+    frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
         frames = [naming.of_tool(frame, part.source) for frame, part in zip(frames, parts, strict=True)]
         naming.finish()
@@ -267,6 +270,7 @@ def tables_of(
     tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
     copies: list[tuple[Document, Format, bool]] = []
+    unknown: list[tuple[Document, bool]] = []  # files of no known format, which are looked at together
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
@@ -281,7 +285,9 @@ def tables_of(
             if batches.takes(original, by_name=by_name):
                 continue
             document, form = naming.recognized(original, forced, by_name=by_name)
-            if form is None:
+            if form is UNKNOWN:
+                unknown.append((original, by_name))
+            if form is None or form is UNKNOWN:
                 batches.flush()
                 continue
             if form.copies(document) if callable(form.copies) else form.copies:
@@ -294,6 +300,12 @@ def tables_of(
                 batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
+    for document, by_name, mapping in mappings_for(unknown, naming.given.columns, problems):
+        with problems.record(document.name), reporting():
+            read_file(document, replace(UNKNOWN, read=mapping), by_name=by_name)
+            tables[UNKNOWN.name].enclosing |= {
+                name for name, rule in mapping.columns.items() if str(rule).startswith("^")
+            }
     has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
     for document, form, by_name in copies:
         with problems.record(document.name), reporting():

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.roles.columns import Column, Table
+from rollwise.readers.roles.columns import Column, Table, is_constant
 from rollwise.readers.roles.names import (
     JUDGED,
     OF_ANSWERS,
@@ -374,18 +374,18 @@ def _read(table: Table, verdict: Verdict) -> Role | None:
         return Role(name, "outcome", "named so", verdict.labels)
     return (
         None
-        if repeats(table.frame["rollout_id"], column, verdict.series())
+        if repeated(table.frame["rollout_id"], verdict.series())
         else Role(name, "succeeded", "named so", verdict.labels)
     )
 
 
-def repeats(ids: pl.Series, column: Column, sides: pl.Series) -> bool:
+def repeated(ids: pl.Series, sides: pl.Series) -> bool:
     """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
 
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
     """
-    return column.is_fact and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
+    return is_constant(ids, sides) and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
 
 
 def _label(value: Any) -> str:

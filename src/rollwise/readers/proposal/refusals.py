@@ -53,7 +53,7 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
 
 def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether records answer, or hold messages or turns that do."""
-    if any(field.is_usual and field.role == "response" or holds_messages(field) for field in fields.values()):
+    if "response" in roles_of(dict(fields)) or any(map(holds_messages, fields.values())):
         return True
     inner = ([item.value for item in items[:50]] for items in below(path, places).values())
     return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)

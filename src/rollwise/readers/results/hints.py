@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chat_names import PROMPTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.chat_names import LISTS, PROMPTS, RESPONSES, TURN_TEXTS
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.likely_columns import (
@@ -47,7 +48,19 @@ def of_other_tool(document: Document) -> str | None:
 
 def without_texts(document: Document) -> str | None:
     r"""Return why the prompts and answers of a file are no texts; None where they are, or there are none."""
-    return next(_no_text(document), None) if document.kind in POLARS else None
+    return next(chain(_no_text(document), _other_lists(document)), None) if document.kind in POLARS else None
+
+
+def _other_lists(document: Document) -> Iterator[str]:
+    """Describe lists of turns that are none of messages."""
+    for record in document.beginning:
+        for name in record.keys() & {*LISTS}:
+            value = surface_if_any(record[name])
+            if isinstance(value, dict) and words_of(frozenset(value)) is not None:
+                yield f"holds `{name}` as an object of lists: write it as a list of objects, one for each message"
+            if isinstance(value, list) and value and isinstance(surface_if_any(value[0]), str | list):
+                speakers = '`{"role": "user", "content": "..."}`'
+                yield f"holds `{name}` without names of the speakers: write each as {speakers}"
 
 
 def holds_rollouts(document: Document) -> bool:

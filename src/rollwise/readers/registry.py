@@ -47,6 +47,7 @@ from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_s
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
 from rollwise.readers.likely_columns import columns_in_words, looks_like_turns
+from rollwise.readers.mapping.given import SOURCE, GivenMapping
 from rollwise.readers.native import files as native_files
 from rollwise.readers.plugins import Format, installed
 from rollwise.readers.problems import BrokenError, Problems
@@ -251,6 +252,8 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
     `by_name` is whether the file itself was named, rather than a folder with it.
     """
+    if forced is not None and forced.given is not None:
+        return _given(document, forced, forced.given, by_name=by_name, problems=problems)
     if forced is not None:
         if forced.sniff(document) or _recognizes_loosely(forced, document):
             return forced
@@ -280,6 +283,26 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:
         problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
+    return None
+
+
+def _given(
+    document: Document, form: Format, given: GivenMapping, *, by_name: bool, problems: Problems
+) -> Format | None:
+    """Return the format of the user's mappings for a file that one of them fits; that it is a tool's log is said."""
+    if given.is_beside(document):
+        problems.dropped(document.name, "belongs to the mapping")
+        problems.files_beside.add(document.name, form.name)
+        return None
+    reason = given.misfit(document)
+    if reason is None:
+        tool = _recognized(document)
+        if tool is not None and tool.name not in CUSTOM:
+            problems.read_as([f"logs of {tool.name} as the mapping says"])
+        return form
+    if by_name:
+        raise ReadError(f"{document.name}: does not fit the mapping: it {reason}")
+    problems.dropped(document.name, f"does not fit the mapping: it {reason}")
     return None
 
 
@@ -353,6 +376,13 @@ def format_named(name: str | None) -> Format | None:
         names = [form.name for form in formats()]
         raise ArgumentError(f"read: unknown format {name!r}; {meant(name, names, most=len(names))}")
     return form
+
+
+def forced_format(name: str | None, given: GivenMapping | None = None) -> Format | None:
+    """Return the format that all files are to have: that of this name, or that of the user's mappings; None for neither."""
+    if given is None:
+        return format_named(name)
+    return Format(SOURCE, "files that your mapping describes", (), lambda _: True, given.read, given=given)
 
 
 def format_names() -> str:

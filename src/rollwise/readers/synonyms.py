@@ -37,7 +37,7 @@ OF_TASKS = frozenset(
     {"solved", "is_solved", "is_correct", "correct", "passed", "task_success", "task_solved", "task_completed"}
 )
 CUSTOM = frozenset(
-    {"native", "openai_chat", "sharegpt"}
+    {"native", "openai_chat", "sharegpt", "mapping"}
 )  # formats of no single tool, whose records may have custom names
 STATING = CUSTOM | {
     "openai_output",

@@ -95,7 +95,9 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
                 if len(keys) == 1
                 else where
             )
-            yield Record(value, name, whole.around, key=keys[-1] if keys else None, outer=outer)
+            record = Record(value, name, whole.around, key=keys[-1] if keys else None, outer=outer)
+            record.keys = keys
+            yield record
             continue
         step = str(path.steps[place])
         if place in path.alls:

@@ -138,7 +138,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         columns["score_*"] = _scores(_object(data, "scores"))
         left_out.append(str(path_of(data["scores"]["each"]).steps[0]))
     turn = {name: _rule(data[name], name) for name in OF_TURNS if name in data}
-    rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key"])]
+    rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key" if rows else "@place"])]
     verdicts = [_verdict(rule) for rule in _list(data, "verdicts")]
     run = [_rule(data["run"])] if "run" in data else []
     where = _object(data, "where")
@@ -151,7 +151,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         rollout = rollout if TARGET in rollout or not shapes.splits else [*rollout, TARGET]
     return RecordMapping(
         doc="",
-        records=_text(records, "records"),
+        records=records if records == "." else _text(records, "records"),
         where={} if rows else where,
         run=run[0] if run else None,
         rollout=rollout,

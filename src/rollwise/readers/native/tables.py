@@ -187,7 +187,10 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
     if added is None:
         return frames
     frame, of_records = added
-    if table.source in STATING:
+    if table.is_given:  # the user said what each column is
+        frame, contradictions = crashed(arrange(frame), of_records)
+        table.problems.crashed(contradictions)
+    elif table.source in STATING:
         frame = _interpreted(table, frame, of_records, named)
         for name, ids, reason in unread_words(frame):
             for file in table.origins.files_of(ids).unique(maintain_order=True):

@@ -11,13 +11,13 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.mapping.ids import files_of
 from rollwise.readers.mapping.written import made_of, mapping_of
-from rollwise.readers.problems import BrokenError
+from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.synonyms import MAPPING
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import SUCCESS
 
 Given = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-SOURCE = "mapping"  # the column `source` of what is read by one
 QUOTE = "paths with signs, such as '{*}' and '@key', are in quotes"
 
 
@@ -53,10 +53,26 @@ class GivenMapping:
         first, *others = dict.fromkeys(reasons)
         return ", and ".join([first, *(reason.removeprefix("has ") for reason in others)])
 
-    def is_beside(self, document: Document) -> bool:
-        """Return whether a file is no log but a part of the mapping: itself, or verdicts for the records of others."""
-        is_itself = self.path is not None and document.path.absolute() == self.path.absolute()
-        return is_itself or document.path.name in self._beside
+    def reads(self, document: Document, tool: str | None, problems: Problems, *, by_name: bool) -> bool:
+        """Return whether a mapping reads a file; where none does, `problems` notes why, or an error says so of a named file.
+
+        That it is a log of a `tool`, which would be read as such, is said. A file that belongs to the mapping is no log: the
+        mapping itself, or verdicts for the records of others.
+        """
+        if document.path.name in self._beside or (
+            self.path is not None and document.path.absolute() == self.path.absolute()
+        ):
+            problems.dropped(document.name, "belongs to the mapping")
+            problems.files_beside.add(document.name, MAPPING)
+            return False
+        reason = self.misfit(document)
+        if reason is None:
+            problems.read_as([] if tool is None else [f"logs of {tool} as the mapping says"])
+        elif by_name:
+            raise ReadError(f"{document.name}: does not fit the mapping: it {reason}")
+        else:
+            problems.dropped(document.name, f"does not fit the mapping: it {reason}")
+        return reason is None
 
     def read(self, document: Document, table: TurnsBuilder) -> None:
         """Add the rollouts of a file to a table, by the first mapping that fits it."""

@@ -74,11 +74,10 @@ class Record:
     """A record with its name in the file, and the data around it.
 
     `within` is its path in its line, for errors; `raw` is its value in the file, before fields have their types. `broken` is
-    what is wrong with it beyond its fields, such as a row of it that cannot be read; `keys` are the names and places on the
-    way to it.
+    what is wrong with it beyond its fields, such as a row of it that cannot be read.
     """
 
-    __slots__ = ("around", "broken", "key", "keys", "made", "name", "outer", "raw", "value", "within")
+    __slots__ = ("around", "broken", "key", "made", "name", "outer", "raw", "value", "within")
 
     def __init__(
         self,
@@ -96,7 +95,6 @@ class Record:
         self.key: Any = name if key is None else key
         self.outer = outer
         self.within = within
-        self.keys: tuple[object, ...] = ()
         self.broken: BrokenError | None = None
         self.made: dict[object, Any] = {}  # results of functions that are called once for this record
 
@@ -107,8 +105,6 @@ class Record:
     def at(self, path: "Path") -> Any:
         """Return the value at a path that was taken apart, or null."""
         ups, special, exact, steps, alls = path
-        if special == "key" and ups < len(self.keys):
-            return self.keys[-1 - ups]
         record: Record | None = self
         for _ in range(ups):
             record = None if record is None else record.outer

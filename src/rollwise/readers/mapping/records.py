@@ -84,8 +84,8 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
     last_name = max((place for place in range(len(path.steps)) if place not in path.alls), default=None)
     # Values to be looked at: the object around each, the value, the number of steps to it, and the keys on the way.
     pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(whole, parse(whole.value, Any), 0, ())]
-    while pending:
-        outer, value, place, keys = pending.pop(0)
+    while pending:  # the next one is the last of the list
+        outer, value, place, keys = pending.pop()
         if place == len(path.steps):
             where = ".".join(map(str, keys))
             name = (
@@ -95,19 +95,28 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
                 if len(keys) == 1
                 else where
             )
-            record = Record(value, name, whole.around, key=keys[-1] if keys else None, outer=outer)
-            record.keys = keys
-            yield record
+            yield Record(value, name, whole.around, key=keys[-1] if keys else None, outer=outer)
             continue
         step = str(path.steps[place])
         if place in path.alls:
             field = text[: text.index(step)] or None
-            items = (
-                enumerate(parse(value, list[Any], field or ""))
-                if step == EACH
-                else parse(value, dict[str, Any], field or "").items()
-            )
-            pending[:0] = [(outer, item, place + 1, (*keys, key)) for key, item in items]
+            if step == EACH:
+                items = [*enumerate(parse(value, list[Any], field or ""))]
+                pending += [(outer, item, place + 1, (*keys, key)) for key, item in reversed(items)]
+                continue
+            named = parse(value, dict[str, Any], field or "").items()
+            is_last = place + 1 == len(
+                path.steps
+            )  # else the records are below, and the name is that of what surrounds them
+            pending += [
+                (
+                    outer if is_last else Record(item, key, whole.around, key=key, outer=outer),
+                    item,
+                    place + 1,
+                    (*keys, key),
+                )
+                for key, item in reversed(named)
+            ]
             continue
         fields = parse(value, dict[str, Any])
         if step not in fields:
@@ -115,4 +124,4 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
         holder = outer if value is outer.value else Record(value, outer.name, whole.around, outer=outer)
         if check is not None and place == last_name:
             holder.value = check(value)
-        pending.insert(0, (holder, fields[step], place + 1, keys))
+        pending.append((holder, fields[step], place + 1, keys))

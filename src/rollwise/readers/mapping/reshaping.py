@@ -231,9 +231,7 @@ def _parted(rows: Iterable[Record], having: str | None) -> tuple[list[Record], l
 
 def _like(record: Record, value: dict[str, Any]) -> Record:
     """Return a record with another value in the place of one."""
-    like = Record(value, record.name, record.around, key=record.key, outer=record.outer, within=record.within)
-    like.keys = record.keys
-    return like
+    return Record(value, record.name, record.around, key=record.key, outer=record.outer, within=record.within)
 
 
 def is_name(path: str) -> bool:

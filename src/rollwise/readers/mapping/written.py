@@ -151,7 +151,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         rollout = rollout if TARGET in rollout or not shapes.splits else [*rollout, TARGET]
     return RecordMapping(
         doc="",
-        records=records if records == "." else _text(records, "records"),
+        records=_text(records, "records"),
         where={} if rows else where,
         run=run[0] if run else None,
         rollout=rollout,
@@ -256,7 +256,8 @@ def _list(data: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> lis
 def _text(value: object, key: str) -> str:
     if not isinstance(value, str):
         raise ArgumentError(f"mapping: {key}: expected the path of a field, got {value!r}")
-    path_of(value)  # raises where it is none
+    if value != ".":
+        path_of(value)  # raises where it is none
     return value
 
 

@@ -92,6 +92,14 @@ LogFormat = Annotated[
     str | None,
     typer.Option("--log-format", help="Read the logs as this format instead of recognizing them.", show_default=False),
 ]
+MappingFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping",
+        help="Read files of your own as this file (YAML or JSON) says; not with --log-format.",
+        show_default=False,
+    ),
+]
 Errors = Annotated[
     Literal["raise", "collect"],
     typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
@@ -124,7 +132,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
     "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
-    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
+    "mapping|method|metrics?|names|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
 )
 _CALLED = {
     "against_self": "against-self",
@@ -132,6 +140,7 @@ _CALLED = {
     "higher_is_better": "higher-is-better",
     "lower_is_better": "lower-is-better",
     "metrics": "metric",
+    "names": "column or --value",
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}

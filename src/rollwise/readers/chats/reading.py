@@ -190,7 +190,7 @@ def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any
 
 def chat_columns(
     items: Sequence[Mapping[str, Any]], messages: list[Message], field: str, skipped: AbstractSet[str | None]
-) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
+) -> tuple[dict[str, Sequence[Any]], dict[str, Any]]:
     """Return the turns of a chat as columns of TURNS, and their further columns; `items` are its messages as the file has them.
 
     Fields of messages that are `skipped` become no columns; `field` is what the file calls the chat.

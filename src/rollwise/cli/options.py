@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rollwise.errors import PAIR
+
 Logs = Annotated[
     list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
 ]
@@ -145,7 +147,7 @@ def in_options(sentence: str) -> str:
 
     Examples
     --------
-    >>> in_options('fix it, or leave it out: errors="collect" reads the rest')
+    >>> in_options('fix it, or leave it out: errors="collect" reads the rest and returns a pair, `frame, problems`')
     'fix it, or leave it out: --errors collect reads the rest'
     >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
     '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
@@ -164,7 +166,7 @@ def in_options(sentence: str) -> str:
         text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {text}".rstrip()
 
-    return _ARGUMENT.sub(option, _names_in_options(sentence)).replace(
+    return _ARGUMENT.sub(option, _names_in_options(sentence.replace(PAIR, ""))).replace(
         "allow it with overwrite", "allow it with --overwrite"
     )
 

@@ -1,17 +1,23 @@
 """Labels joined to turns: by ids of rollouts and turns, or by the texts that they quote."""
 
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.errors import ArgumentError, SchemaError, counted, listing
 from rollwise.readers.casting import cast
+from rollwise.readers.columns import reconcile
+from rollwise.readers.native.files import plain_frame
+from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import frame_of
+from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import JOINED, TURNS, VERDICTS
 from rollwise.schema.columns import Column
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
 
 EXACT = ("rollout_id", "turn", "node_id")
@@ -37,7 +43,8 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     turns
         TURNS.
     labels
-        A table with the columns `on` and at least one more, or VERDICTS of one judge. Anything that `rw.turns` takes.
+        A table with the columns `on` and at least one more, or VERDICTS of one judge. Anything that `rw.turns` takes, or the
+        path of a file with such a table: CSV, JSON lines, a JSON list, Parquet or Arrow.
     on
         Columns that identify a turn or a rollout in both tables. None takes `rollout_id` (with `turn` and `node_id`, if the
         labels have them), or, if the labels have no ids of these rollouts, all of `target, attack, goal, task, category,
@@ -52,7 +59,8 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     joined
         JOINED. `found` is ``joined``; ``alike`` (a label that fits several rollouts, and is joined to all of them); ``no
         such turn``; ``contradictory`` (labels of the same turn that disagree, and are not joined); ``unlabeled`` (turns).
-        Every label is counted in exactly one of the first four rows, every turn in the first, second, fourth or last.
+        Every label is counted in exactly one of the first four rows, every turn in the first, second, fourth or last. One line
+        on stderr says so, too, where a label or a turn is left over.
 
     Raises
     ------
@@ -72,6 +80,8 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
     check_kinds(join_labels, locals())
+    if isinstance(labels, str | PathLike):
+        labels = _table_in(labels)
     names = frozenset(TURNS.names)
     turn_frame, label_frame = (
         frame.with_columns(
@@ -105,7 +115,36 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
         how="left",
         maintain_order="left",
     )
-    return Labeled(labeled.drop("_turn"), _report(label_frame, named, rows, keys, contradictory))
+    joined = _report(label_frame, named, rows, keys, contradictory)
+    _say_left_over(joined, keys)
+    return Labeled(labeled.drop("_turn"), joined)
+
+
+def _table_in(path: str | PathLike[str]) -> pl.DataFrame:
+    """Return the table in a file of labels."""
+    problems = Problems()
+    frames = []
+    for document, _ in documents(listed(path, "join_labels"), problems):
+        with problems.record(document.name):
+            frames.append(plain_frame(document))
+    return reconcile(frames)
+
+
+def _say_left_over(joined: pl.DataFrame, keys: list[str]) -> None:
+    """Say what was joined, where a label or a turn is left over."""
+    counts = {found: (labels, turns, example) for found, labels, turns, example in joined.rows()}
+    parts = [f"{counted(counts['joined'][0], 'label')} joined by {' and '.join(keys)}"]
+    for found, words in (
+        ("alike", "of several rollouts each"),
+        ("no such turn", "of no such turn"),
+        ("contradictory", "that contradict each other"),
+    ):
+        number, _, example = counts[found]
+        parts += [f"{number:,} {words} (first: {example})"] if number else []
+    unlabeled, example = counts["unlabeled"][1:]
+    parts += [f"{counted(unlabeled, 'turn')} without a label (first: {example})"] if unlabeled else []
+    if len(parts) > 1:
+        say(f"join_labels: {'; '.join(parts)}")
 
 
 def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | None) -> list[str]:
@@ -140,9 +179,12 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
     ]
     keys = [name for name in ids if name in turns.columns] if are_ids_shared or not facts else facts
     if not keys:
+        both = [name for name in labels.columns if name in turns.columns and name not in DESCRIPTIONS]
+        way = (
+            f"say which column of both does: on={both[0]!r}" if both else "give them a column that the turns have, too"
+        )
         raise ArgumentError(
-            f"join_labels: nothing names the turns in both tables (labels have {listing(labels.columns)}); "
-            "give them a `rollout_id`, or say on=[...]"
+            f"join_labels: nothing names the turns in both tables (labels have {listing(labels.columns)}); {way}"
         )
     return keys
 
@@ -185,9 +227,9 @@ def _report(
     names_turns = any(name in IN_TURNS for name in keys)
     count = pl.len() if names_turns else pl.col("rollout_id").n_unique()
     groups = rows.group_by(columns_named(keys)).agg(matches=pl.len(), several=count > 1)
-    counted = named.join(groups, on=columns_named(keys), how="left")
-    disputed = counted.join(contradictory, on=columns_named(keys), how="semi")
-    joined = counted.join(contradictory, on=columns_named(keys), how="anti").filter(pl.col("matches").is_not_null())
+    grouped = named.join(groups, on=columns_named(keys), how="left")
+    disputed = grouped.join(contradictory, on=columns_named(keys), how="semi")
+    joined = grouped.join(contradictory, on=columns_named(keys), how="anti").filter(pl.col("matches").is_not_null())
     unmatched = labels.filter(~pl.col("_label").is_in([*disputed["_label"], *joined["_label"]]))
     single, several = joined.filter(~pl.col("several")), joined.filter("several")
     # Each turn is counted once as well.

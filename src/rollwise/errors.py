@@ -18,6 +18,7 @@ with 2.
 import difflib
 import re
 from collections.abc import Mapping
+from typing import Any
 
 PAIR = " and returns a pair, `frame, problems`"  # what errors="collect" does, which the command line leaves out
 _LONGEST_VALUE = 200  # characters of a value that a sentence shows
@@ -40,7 +41,9 @@ class SchemaError(RollwiseError):
 
 
 class ReadError(RollwiseError):
-    """A file or a record that cannot be read as rollouts."""
+    """A file or a record that cannot be read as rollouts; `questions` are those whose answers make it readable."""
+
+    questions: tuple[Any, ...] = ()  # each a `readers.roles.questions.Question`
 
 
 class MetricError(RollwiseError):

@@ -110,7 +110,8 @@ Values = Annotated[
     list[str] | None,
     typer.Option(
         "--value",
-        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score a turn succeeded, succeeded:0.5. Repeat.",
+        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
+        "to which, 'succeeded:<=2'. Repeat.",
         show_default=False,
     ),
 ]
@@ -197,6 +198,9 @@ def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
     for name, column in names.items():
         if isinstance(column, int | float):
             yield f"--value {name}:{column:g}"
+            continue
+        if name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
+            yield f"--value {shlex.quote(f'{name}:{column}')}"
             continue
         source, values = column if isinstance(column, tuple) else (column, {})
         if source != name or not values:

@@ -179,7 +179,8 @@ def _whole_ids(turns: pl.DataFrame) -> dict[str, str]:
     """Return the ids of rollouts by their ids in the file, where each of these is one rollout's."""
     ids = turns["rollout_id"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     short = [rollout_id.rpartition("/")[2] for rollout_id in ids]
-    return dict(zip(short, ids, strict=True)) if len({*short}) == len(ids) else {}
+    # Numbers may be those of rows, which another file counts in its own way.
+    return {} if len({*short}) < len(ids) or all(map(str.isdigit, short)) else dict(zip(short, ids, strict=True))
 
 
 def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | None) -> list[str]:

@@ -317,7 +317,11 @@ def _of_release(table: Facts) -> Iterator[Finding]:
     )
     yield "release gate", flaw, note, f"rw.gate({table.measured}, {require!r}{table.groups})"
     step = step_in(table.frame)
-    step_flaw = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
+    step_flaw = (
+        None
+        if step
+        else "no column of steps of training, such as `train_step` or `checkpoint`, whose numbers several rollouts share"
+    )
     if step and table.tree:
         step_flaw = "steps of a tree: `rw.trees.paths(turns)` makes rollouts of the paths first"
     metric, expression = table.metric, f"m.{table.metric}()"

@@ -1,6 +1,7 @@
 """Which column counts the steps of training, and which counts what an agent or an attack took."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,7 @@ def call_of(frame: pl.DataFrame) -> str | None:
     return rw.doctor(rw.turns(frame)).filter(analysis=ANALYSIS)["call"].item()
 
 
-def crossed(name: str, **facts: object) -> pl.DataFrame:
+def crossed(name: str, **facts: Any) -> pl.DataFrame:
     """Four values of a column, each with the same six tasks."""
     rows = [{"task": f"t{task}", name: value} for value in (3, 4, 5, 6) for task in range(6)]
     solved = [(index * 7) % 5 < 3 for index in range(len(rows))]

@@ -20,7 +20,8 @@ from rollwise.reports.results import results
 
 def made(rows: list[dict[str, Any]] | pl.DataFrame, **options: Any) -> Frames:
     turns = rw.turns(rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, infer_schema_length=None))
-    return frames(turns, **{"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0} | options)
+    usual: dict[str, Any] = {"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0}
+    return frames(turns, **usual | options)
 
 
 def scored(*values: float | None, **facts: Any) -> list[dict[str, Any]]:

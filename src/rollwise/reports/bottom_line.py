@@ -24,7 +24,7 @@ def bottom_line(data: Frames) -> str:
         return labels.sentence("; ".join(clauses))
     clauses = [clause for metric in data.scores[:1] if (clause := _of_scores(data, metric))]
     missing = "no rollout has a verdict, so there is no rate to report"
-    return labels.sentence("; ".join([*clauses, missing]))
+    return labels.sentence("; ".join([*clauses, missing, *data.unused_verdicts]))
 
 
 def _of_rates(data: Frames, metric: str) -> str:

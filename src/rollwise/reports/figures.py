@@ -1,7 +1,9 @@
 """Figures of a report, in full width and for phones. On a dark page, `page.css` inverts their brightness."""
 
 import base64
+import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -45,10 +47,17 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, named, colors)}
         # One drawing serves light and dark pages, but a phone needs letters of another size.
         wide, narrow, alt = _svgs(draw, frame, options)
-        (folder / f"{name}.svg").write_text(wide, encoding="utf-8")
+        (folder / _file_name(name, folder)).write_text(wide, encoding="utf-8")
         note = shown_of("figure", full_frame, frame, by)
         images[name] = FigureImages(_address(wide), _address(narrow), alt, note)
     return images
+
+
+def _file_name(name: str, folder: Path) -> str:
+    """Return a name that no file of the folder has; a metric may be called after what a log says, such as a judge."""
+    safe = re.sub(r"\W+", "_", name, flags=re.ASCII)
+    numbered = (f"{safe}{end}.svg" for end in itertools.chain([""], map("_{}".format, itertools.count(2))))
+    return next(name for name in numbered if not (folder / name).exists())
 
 
 def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:

@@ -19,6 +19,7 @@ from rollwise.estimation.summary import summarize
 from rollwise.estimation.training import training
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
+from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
@@ -129,6 +130,11 @@ class Frames:
         """Return whether any rate has a verdict."""
         return any(self.rates(metric)["n"].sum() for metric in UNITS)
 
+    @property
+    def unused_verdicts(self) -> list[str]:
+        """Return what the rollouts say of columns that may hold their verdicts."""
+        return self.rollouts[NOTE].drop_nulls().unique().to_list() if NOTE in self.rollouts.columns else []
+
     def means(self, metric: str) -> pl.DataFrame:
         """Return the SUMMARY of the mean of a score: groups with one, and the columns that tell them apart."""
         rows = self.summary.filter(pl.col("n") > 0, metric=metric, statistic="mean")
@@ -237,10 +243,9 @@ def _measured(turns: pl.DataFrame, keep: list[str], *, scored: bool = False) -> 
 
 def is_attacked(rollouts: pl.DataFrame) -> bool:
     """Return whether any rollout has an attack, or a verdict on one."""
-    tried = (pl.col("attack") != schema.NO_ATTACK).fill_null(value=False)
-    return bool(
-        rollouts.select((tried | pl.col("attack_success").is_not_null() | (pl.col("num_judged") > 0)).any()).item()
-    )
+    attack, judged = pl.col("attack"), pl.col("attack_success").is_not_null() | (pl.col("num_judged") > 0)
+    tried = (attack != schema.NO_ATTACK).fill_null(value=False) | (attack.is_null() & judged)
+    return bool(rollouts.select(tried.any()).item())
 
 
 def _trained(

@@ -89,7 +89,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         if not (name and colon and equals):
             raise ArgumentError(
                 f"--value {word!r} is not of the form NAME:LABEL=VALUE; write it as --value succeeded:JAILBREAK=true, "
-                "or as --value succeeded:0.5 for a score from which a turn succeeded"
+                "or as --value succeeded:NUMBER for the score from which on a turn succeeded"
             )
         meaning = meanings.get(value.lower(), value)
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:

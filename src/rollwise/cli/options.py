@@ -108,7 +108,7 @@ Values = Annotated[
     list[str] | None,
     typer.Option(
         "--value",
-        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score a turn succeeded, succeeded:0.5. Repeat.",
+        help="Explain a label, as in succeeded:JAILBREAK=true, or the score from which a turn succeeded, succeeded:NUMBER. Repeat.",
         show_default=False,
     ),
 ]
@@ -195,6 +195,9 @@ def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
     for name, column in names.items():
         if isinstance(column, int | float):
             yield f"--value {name}:{column:g}"
+            continue
+        if (name, column) == ("succeeded", "?") and "score" in names:
+            yield "--value 'succeeded:?'"  # the threshold, which only the user knows
             continue
         source, values = column if isinstance(column, tuple) else (column, {})
         if source != name or not values:

@@ -113,6 +113,10 @@ class Facts:
         """Return whether a column of turns has any value."""
         return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
 
+    def ends_of(self, name: str) -> tuple[float, float]:
+        """Return the least and the greatest value of a column of numbers."""
+        return self.frame.select(pl.col(name).min().alias("least"), pl.col(name).max().alias("most")).row(0)
+
     @cached_property
     def groups(self) -> str:
         """The `by` option of a call that groups by the first usual column that varies; empty without one."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.curve import curve
@@ -27,6 +27,7 @@ from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
 from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.other_names import meant_column
 
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
 """Costs of rollouts, and the name of their totals."""
@@ -179,7 +180,7 @@ def frames(
     names = () if by == "auto" else names_of(by)
     for name in names:
         if name not in turns.columns:
-            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
+            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant_column(name, turns)}")
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     likely_step = step_in(turns)
     kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([likely_step] if likely_step else [])]))

@@ -18,6 +18,7 @@ with 2.
 import difflib
 import re
 from collections.abc import Mapping
+from typing import Any
 
 _LONGEST_VALUE = 200  # characters of a value that a sentence shows
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096  # bytes of the name of a file, and of a path
@@ -39,7 +40,9 @@ class SchemaError(RollwiseError):
 
 
 class ReadError(RollwiseError):
-    """A file or a record that cannot be read as rollouts."""
+    """A file or a record that cannot be read as rollouts; `questions` are those whose answers make it readable."""
+
+    questions: tuple[Any, ...] = ()  # each a `readers.roles.questions.Question`
 
 
 class MetricError(RollwiseError):

@@ -12,6 +12,7 @@ import polars as pl
 from rollwise.errors import ReadError, SchemaError, counted, is_interrupt, writable
 from rollwise.readers.files_beside import FilesBeside, some
 from rollwise.readers.record_counts import RecordCounts
+from rollwise.readers.roles.questions import Question
 from rollwise.schema import PROBLEMS
 from rollwise.schema.labels import say
 
@@ -150,6 +151,7 @@ class Problems:
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
         self._suggestions: list[str] = []
+        self.questions: list[Question] = []  # what only the user knows of columns
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
@@ -268,6 +270,7 @@ class Problems:
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
             "suggestions": self._suggestions,
+            "questions": self.questions,
             "repeats": list(self.repeats.items()),
         }
 
@@ -286,6 +289,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         dropped, nulled, warned = dict(memory["dropped_records"]), dict(memory["nulled"]), dict(memory["warned"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        questions = [Question(*question) for question in memory["questions"]]
         self.repeats.update(dict(memory["repeats"]))
         self.files_beside.recall(memory["files_beside"])
         self.record_counts.recall(memory["record_counts"])
@@ -297,6 +301,7 @@ class Problems:
         self._missing.update(memory["missing"])
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
+        self.questions += questions
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -19,7 +20,8 @@ from rollwise.readers.native.identity import filled, notices_of_files, notices_o
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
-from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names
+from rollwise.readers.proposal.reading import mappings_for
+from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, format_named, format_names
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
@@ -266,6 +268,7 @@ def tables_of(
     tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
     copies: list[tuple[Document, Format, bool]] = []
+    unknown: list[tuple[Document, bool]] = []  # files of no known format, which are looked at together
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
@@ -280,7 +283,9 @@ def tables_of(
             if batches.takes(original, by_name=by_name):
                 continue
             document, form = naming.recognized(original, forced, by_name=by_name)
-            if form is None:
+            if form is UNKNOWN:
+                unknown.append((original, by_name))
+            if form is None or form is UNKNOWN:
                 batches.flush()
                 continue
             if form.copies(document) if callable(form.copies) else form.copies:
@@ -293,6 +298,9 @@ def tables_of(
                 batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
+    for document, by_name, mapping in mappings_for(unknown, naming.given.columns, problems):
+        with problems.record(document.name), reporting():
+            read_file(document, replace(UNKNOWN, read=mapping), by_name=by_name)
     has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
     for document, form, by_name in copies:
         with problems.record(document.name), reporting():

@@ -243,11 +243,13 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
     """Measure turns; in trees, each path from a root to a leaf is a rollout, as in the report."""
     from rollwise.measurement.measure import measure
     from rollwise.measurement.trees import paths
+    from rollwise.readers.problems import in_words_of
     from rollwise.schema import is_tree, labels
 
-    if not is_tree(turns):
-        return measure(turns, *expressions, keep=keep)
-    rollouts = measure(paths(turns), *expressions, keep=keep)
+    with in_words_of(in_options):
+        if not is_tree(turns):
+            return measure(turns, *expressions, keep=keep)
+        rollouts = measure(paths(turns), *expressions, keep=keep)
     say(labels.paths_in_words(turns, rollouts))
     return rollouts
 

@@ -208,6 +208,9 @@ def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
         if isinstance(column, int | float):
             yield f"--value {name}:{column:g}"
             continue
+        if (name, column) == ("succeeded", "?") and "score" in names:
+            yield "--value 'succeeded:?'"  # the threshold, which only the user knows
+            continue
         if name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
             yield f"--value {shlex.quote(f'{name}:{column}')}"
             continue

@@ -112,16 +112,18 @@ def suggestions(unused: pl.DataFrame) -> list[str]:
 
     Examples
     --------
-    >>> rows = {"rollout_id": ["a", "b"], "turn": [1, 1], "response": ["x", "y"], "verdict": ["pass", "fail"]}
+    >>> rows = {"rollout_id": ["a"], "turn": [1], "response": ["x"], "behavior": ["spam"]}
     >>> suggestions(unused_columns(pl.DataFrame(rows)))
-    ['column `verdict` (fail, pass) may be the verdict: map it with names={"succeeded": ("verdict", {"fail": "?", "pass": "?"})}']
+    ['column `behavior` (spam) may be the goal: map it with names={"goal": "behavior"}']
     """
     sentences = []
     for row in unused.rows(named=True)[:MOST_SUGGESTED]:
-        thing = {"succeeded": "verdict", "outcome": "verdict", "solved": "verdict"}.get(row["meaning"], row["meaning"])
-        sentences.append(
-            f"column `{_short(row['column'])}` ({row['examples']}) may be the {thing}: map it with {row['names']}"
-        )
+        concern = {"succeeded": "attack", "outcome": "whole conversation", "solved": "task"}.get(row["meaning"])
+        if concern is not None:
+            words = f"column `{_short(row['column'])}` holds {row['examples']}: if it judges the {concern},"
+        else:
+            words = f"column `{_short(row['column'])}` ({row['examples']}) may be the {row['meaning']}:"
+        sentences.append(f"{words} map it with {row['names']}")
     if unused.height > MOST_SUGGESTED:
         sentences.append("`rw.readers.unused_columns(turns)` lists more columns")
     return sentences

@@ -104,7 +104,8 @@ class Column:
     @cached_property
     def values(self) -> pl.Series:
         """Its values, a turn each."""
-        return values_named(self.table.frame, self.name)
+        values = values_named(self.table.frame, self.name)
+        return values.cast(pl.String) if isinstance(self.dtype, pl.Categorical | pl.Enum) else values
 
     @cached_property
     def filled(self) -> int:

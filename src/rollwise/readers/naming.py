@@ -22,10 +22,10 @@ from rollwise.readers.native.files import OF_A_TURN, from_csv
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
 from rollwise.readers.registry import format_of, is_custom, is_known
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.synonyms import CUSTOM
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 

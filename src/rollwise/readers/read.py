@@ -269,7 +269,7 @@ def turns_of(
     elif not CUSTOM.isdisjoint(part.source for part in parts):
         problems.suggest(notices_of_files(turns, tables[0].origins))
         if naming.given.at is None:
-            problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
+            problems.questions += repeated_verdicts(turns, *naming.of_verdicts)
     return turns
 
 

@@ -12,8 +12,8 @@ from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.mapping.ids import files_of
 from rollwise.readers.mapping.written import made_of, mapping_of
 from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.roles.columns import MAPPING
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import MAPPING
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import SUCCESS
 

@@ -54,7 +54,7 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    check_kinds(scan, locals(), own=("names",))
+    check_kinds(scan, locals(), own=("paths", "names"))
     values = fact_literals(facts, "scan")
     forced = format_named(format)
     places = listed(paths, "scan")

@@ -30,6 +30,7 @@ class LogInput:
     fact: list[str] | None = None
     column: list[str] | None = None
     value: list[str] | None = None
+    mapping: Path | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -56,6 +57,7 @@ class LogInput:
         """Return the reading options that were set."""
         is_set = {
             "--log-format": self.log_format is not None,
+            "--mapping": self.mapping is not None,
             "--errors": self.errors != "raise",
             "--fact": bool(self.fact),
             "--column": bool(self.column),
@@ -122,7 +124,14 @@ def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[p
 
     ledger = Problems(collect=log_input.errors == "collect") if ledger is None else ledger
     with in_words_of(in_options):
-        turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
+        turns = read_into(
+            ledger,
+            log_input.paths,
+            log_input.log_format,
+            names=log_input.names,
+            mapping=log_input.mapping,
+            **log_input.facts,
+        )
     problems = ledger.frame()
     _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
@@ -139,6 +148,7 @@ def read_call(log_input: LogInput) -> str:
     options: dict[str, Any] = {} if log_input.log_format is None else {"format": log_input.log_format}
     options |= {"errors": log_input.errors} if collected else {}
     options |= {"names": log_input.names} if log_input.names else {}
+    options |= {} if log_input.mapping is None else {"mapping": str(log_input.mapping)}
     names = [str(path) for path in log_input.paths]
     arguments = repr(names[0] if len(names) == 1 else names)
     arguments += "".join(f", {name}={value!r}" for name, value in (options | log_input.facts).items())
@@ -159,7 +169,13 @@ def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
     if log_input.errors == "collect":
         return read_logs(log_input)[0].lazy()
     with in_words_of(in_options):
-        return scan(log_input.paths, format=log_input.log_format, names=log_input.names, **log_input.facts)
+        return scan(
+            log_input.paths,
+            format=log_input.log_format,
+            names=log_input.names,
+            mapping=log_input.mapping,
+            **log_input.facts,
+        )
 
 
 @contextmanager
@@ -227,11 +243,13 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
     """Measure turns; in trees, each path from a root to a leaf is a rollout, as in the report."""
     from rollwise.measurement.measure import measure
     from rollwise.measurement.trees import paths
+    from rollwise.readers.problems import in_words_of
     from rollwise.schema import is_tree, labels
 
-    if not is_tree(turns):
-        return measure(turns, *expressions, keep=keep)
-    rollouts = measure(paths(turns), *expressions, keep=keep)
+    with in_words_of(in_options):
+        if not is_tree(turns):
+            return measure(turns, *expressions, keep=keep)
+        rollouts = measure(paths(turns), *expressions, keep=keep)
     say(labels.paths_in_words(turns, rollouts))
     return rollouts
 
@@ -283,7 +301,7 @@ def rollouts_of(
     from rollwise.readers.results.measured import read_tables
 
     table = None
-    if log_input.log_format is None and not log_input.names:
+    if log_input.log_format is None and log_input.mapping is None and not log_input.names:
         # With `--errors collect`, a broken table is reported when the logs are read below.
         with suppress(ReadError) if log_input.errors == "collect" else nullcontext():
             table = read_tables(log_input.paths)

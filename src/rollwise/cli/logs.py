@@ -20,12 +20,14 @@ from rollwise.cli.options import (
     Level,
     LogFormat,
     Logs,
+    MappingFile,
     Metrics,
     Out,
     Overwrite,
     Seed,
     Spreadsheet,
     Values,
+    in_options,
 )
 from rollwise.cli.tables import cluster_of, emit, ready, say, tell
 from rollwise.errors import ArgumentError, listing
@@ -58,6 +60,7 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
@@ -70,28 +73,29 @@ def report(
     Example: rollwise report runs --by target --by attack --out report
     """
     from rollwise.files.atomic import check_folder
-    from rollwise.readers.problems import Problems
+    from rollwise.readers.problems import Problems, in_words_of
     from rollwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     ledger = Problems(collect=errors == "collect")
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value), ledger)
-    page = write_report(
-        turns,
-        out,
-        by=by or "auto",
-        cluster=cluster_of(cluster),
-        level=level,
-        seed=seed,
-        unjudged=unjudged,
-        title=title,
-        baseline=baseline,
-        problems=problems,
-        accounting=ledger.accounting(),
-        inputs=paths,
-        overwrite=overwrite,
-        progress=True,
-    )
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), ledger)
+    with in_words_of(in_options):
+        page = write_report(
+            turns,
+            out,
+            by=by or "auto",
+            cluster=cluster_of(cluster),
+            level=level,
+            seed=seed,
+            unjudged=unjudged,
+            title=title,
+            baseline=baseline,
+            problems=problems,
+            accounting=ledger.accounting(),
+            inputs=paths,
+            overwrite=overwrite,
+            progress=True,
+        )
     tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
 
 
@@ -102,6 +106,7 @@ def read(
         "turns.parquet"
     ),
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -117,7 +122,7 @@ def read(
     from rollwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping))
     file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
@@ -173,6 +178,7 @@ def convert(
         ),
     ] = None,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -191,7 +197,7 @@ def convert(
     from rollwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
     if to == "every-eval-ever":
         if partition_by:
             raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
@@ -247,6 +253,7 @@ def show(
         ),
     ] = "text",
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
@@ -261,7 +268,7 @@ def show(
         raise ArgumentError(
             f"show: the rollout's id comes first; write rollwise show {shlex.join([str(paths[0]), rollout_id])}"
         )
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, mapping))
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
     else:
@@ -277,6 +284,7 @@ def doctor(
         bool, typer.Option("--accounting", help="List files instead: what became of the records of each.")
     ] = False,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
@@ -293,7 +301,7 @@ def doctor(
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
     counts = _counts(turns, len(problems.rows))
     if accounting or out is not None or format != "table" or spreadsheet:
@@ -306,7 +314,7 @@ def doctor(
     before = (
         "import rollwise as rw",
         "from rollwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column, value)),
+        read_call(LogInput(paths, log_format, errors, fact, column, value, mapping)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table

@@ -94,6 +94,14 @@ LogFormat = Annotated[
     str | None,
     typer.Option("--log-format", help="Read the logs as this format instead of recognizing them.", show_default=False),
 ]
+MappingFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping",
+        help="Read files of your own as this file (YAML or JSON) says; not with --log-format.",
+        show_default=False,
+    ),
+]
 Errors = Annotated[
     Literal["raise", "collect"],
     typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
@@ -127,7 +135,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
     "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
-    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
+    "mapping|method|metrics?|names|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
 )
 _CALLED = {
     "against_self": "against-self",
@@ -135,6 +143,7 @@ _CALLED = {
     "higher_is_better": "higher-is-better",
     "lower_is_better": "lower-is-better",
     "metrics": "metric",
+    "names": "column or --value",
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
@@ -198,6 +207,9 @@ def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
     for name, column in names.items():
         if isinstance(column, int | float):
             yield f"--value {name}:{column:g}"
+            continue
+        if (name, column) == ("succeeded", "?") and "score" in names:
+            yield "--value 'succeeded:?'"  # the threshold, which only the user knows
             continue
         if name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
             yield f"--value {shlex.quote(f'{name}:{column}')}"

@@ -12,6 +12,7 @@ from rollwise import schema
 from rollwise.errors import MetricError, SchemaError, listing, meant
 from rollwise.measurement.batches import at_once, reduced
 from rollwise.measurement.repeats import check_repeats
+from rollwise.measurement.unused_verdicts import noted
 from rollwise.metrics.catalog import OUTCOME, TIMING
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
@@ -58,8 +59,10 @@ def measure(
     Returns
     -------
     polars.DataFrame or polars.LazyFrame
-        Rows in the order of each rollout's first turn. Missing columns of the schema count as null. In a lazy query over many
-        rollouts, compute a median in a separate group-by and join it: with a median, Polars keeps all columns in memory.
+        Rows in the order of each rollout's first turn. Missing columns of the schema count as null. Where an eager frame has no
+        verdict on a rollout and a column that looks like one, the column `unused_verdict` names it, and so does `reason` in
+        `summarize`. In a lazy query over many rollouts, compute a median in a separate group-by and join it: with a median,
+        Polars keeps all columns in memory.
 
     Raises
     ------
@@ -117,7 +120,7 @@ def measure(
     except pl.exceptions.PolarsError as error:
         raise _error_of_metric(error, table, expressions_by_name, is_valid=isinstance(frame, pl.DataFrame)) from error
     _check_values(rollouts.schema, expressions_by_name)
-    return rollouts
+    return noted(rollouts, frame)
 
 
 def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:

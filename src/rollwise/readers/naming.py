@@ -75,6 +75,7 @@ class Names(NamedTuple):
     columns: dict[str, str]
     values: dict[str, Meanings]
     at: float | None = None
+    of: str | None = None
 
 
 def checked_names(names: object, verb: str = "read") -> Names:

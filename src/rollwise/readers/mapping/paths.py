@@ -8,6 +8,8 @@
 | `"a b"."c.d"`       | names with blanks, dots or brackets are quoted                    |
 | `^a`, `^^a`         | a field of the object around the record, and of the one around it |
 | `@key`              | the name of the record in its object, or its place in its list    |
+| `^@key`             | the same of what is around it, as of the `a` in ``{"a": [{...}]}`` |
+| `@place`            | the place of the record in the file, which no other record has    |
 | `@file`, `@folder`  | the name of the file without its suffix, and of its folder        |
 | `@name`             | a value that the mapping found in the file or beside it           |
 """
@@ -19,6 +21,7 @@ from functools import cache, wraps
 from typing import Any, NamedTuple, TypeVar
 
 from rollwise.errors import ArgumentError
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 
 T = TypeVar("T")
@@ -70,10 +73,11 @@ class Around:
 class Record:
     """A record with its name in the file, and the data around it.
 
-    `within` is its path in its line, for errors; `raw` is its value in the file, before fields have their types.
+    `within` is its path in its line, for errors; `raw` is its value in the file, before fields have their types. `broken` is
+    what is wrong with it beyond its fields, such as a row of it that cannot be read.
     """
 
-    __slots__ = ("around", "key", "made", "name", "outer", "raw", "value", "within")
+    __slots__ = ("around", "broken", "key", "made", "name", "outer", "raw", "value", "within")
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class Record:
         self.key: Any = name if key is None else key
         self.outer = outer
         self.within = within
+        self.broken: BrokenError | None = None
         self.made: dict[object, Any] = {}  # results of functions that are called once for this record
 
     def __getitem__(self, path: str) -> Any:
@@ -107,7 +112,8 @@ class Record:
             return None
         value = record.value
         if special:
-            value = record.key if special == "key" else record.around.at(special)
+            own = {"key": record.key, "place": record.name}
+            value = own[special] if special in own else record.around.at(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
         if alls:

@@ -1,0 +1,191 @@
+"""What records look like: whether they speak, judge, ask or answer, and how much a place looks like that of the rollouts."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rollwise.readers.chat_names import ROLES, TEXTS
+from rollwise.readers.chats.speakers import SPEAKERS, speaker
+from rollwise.readers.proposal.fields import Field, fields_of
+from rollwise.readers.proposal.places import ALONE, Item, Places
+from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
+from rollwise.readers.roles.words import word
+
+ENOUGH = 300  # records that show what a place holds
+SPOKEN = (*ROLES, "source")  # names of fields with the speaker
+# Names of a list whose items are turns of one conversation.
+TURNS = frozenset(
+    {
+        "turns", "turn", "rounds", "exchanges", "history", "messages", "dialogue", "dialog", "conversation", "trajectory",
+        "transcript", "chat", "steps",
+    }
+)  # fmt: skip
+_ANSWERING = frozenset(
+    {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
+)
+_VERDICTS = {"bool", "binary", "words"}
+_MOST_WORDS = 12
+_WEIGHTS = (("response", 3, "an answer"), ("prompt", 2, "a prompt"), ("score", 2, "a score"))
+_FACTS = {"id", "task", "target", "attack", "goal", "category", "attempt"}
+
+
+def speaking(values: Sequence[Any]) -> tuple[str, str] | None:
+    """Return the names of speaker and text where values are messages; None where they are something else.
+
+    Examples
+    --------
+    >>> speaking([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
+    ('role', 'content')
+    >>> speaking([{"source": "github", "text": "Hi"}]) is None
+    True
+    """
+    if not values or not all(isinstance(value, dict) for value in values):
+        return None
+    for role in SPOKEN:
+        said = [value[role] for value in values if isinstance(value.get(role), str)]
+        known = [speaker(name).lower() for name in said if name in SPEAKERS or name.lower() in SPEAKERS]
+        if len(known) < 0.9 * len(values) or not {*known} & (_ANSWERING | {"user", "human"}):
+            continue
+        text = next((name for name in TEXTS if any(name in value for value in values)), None)
+        if text is not None:
+            return role, text
+    return None
+
+
+def judges(field: Field) -> bool:
+    """Return whether a field looks like a verdict, by its name and its values."""
+    claim = verdict_claim(field.name)
+    if claim is None or field.kind not in _VERDICTS or not field.held:
+        return False
+    if field.kind != "words":
+        return claim.whose != "named"
+    return len(field.distinct) <= _MOST_WORDS and any(word(value).side is not None for value in field.distinct)
+
+
+def holds_messages(field: Field) -> bool:
+    """Return whether a field holds lists of messages as JSON text, as a table does.
+
+    Examples
+    --------
+    >>> (
+    ...     holds_messages(Field("chat", "chat", ['[{"role": "user", "content": "Hi"}]'])),
+    ...     holds_messages(Field("chat", "chat", ["Hi"])),
+    ... )
+    (True, False)
+    """
+    texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
+    if not texts or len(texts) < len(field.held[:20]):
+        return False
+    values = [_decoded(text) for text in texts]
+    return all(isinstance(value, list) and speaking(value) is not None for value in values)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
+    """Return whether a list in each record is its chat, and not the prompt of an answer that stands beside it."""
+    beside = any(role_of(other.partition(".")[0]) == "response" for other in fields)
+    is_prompt = beside and any(role_of(part) == "prompt" for part in name.removesuffix("[*]").split("."))
+    return not is_prompt and speaking([item.value for item in items[:ENOUGH]]) is not None
+
+
+def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> bool:
+    """Return whether a list holds the turns of the record around it, rather than records.
+
+    Its name says so, or its numbers; where each has a verdict and stands beside counts, they are records.
+    """
+    name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
+    roles = roles_of(fields)
+    if not path.endswith("[*]") or not roles & {"prompt", "response"}:
+        return False
+    is_numbered = any(field.role == "turn" and field.kind in {"whole", "binary"} for field in fields.values())
+    are_judged = any(field.is_usual and judges(field) for field in fields.values())
+    return bool({*name} & TURNS or is_numbered) and not (are_judged and (counted(items[0]) or len(items[0].outers) < 2))
+
+
+def counted(item: Item) -> list[str]:
+    """Return the names of the numbers around a record that count records."""
+    around = item.outers[-1] if item.outers else {}
+    numbers = (name for name, value in around.items() if isinstance(value, int | float) and not isinstance(value, bool))
+    return [
+        name for name in numbers if {*words_of(name)} & COUNTS and not {*words_of(name)} & {"token", "tokens", "cost"}
+    ]
+
+
+def roles_of(fields: dict[str, Field]) -> set[str]:
+    """Return the roles of fields that enough records have; lists are neither prompts nor answers."""
+    usual = [field for field in fields.values() if field.role is not None and field.is_usual]
+    return {str(field.role) for field in usual if field.kind != "list" or field.role not in {"prompt", "response"}}
+
+
+def below(path: str, places: Places) -> dict[str, list[Item]]:
+    """Return the lists in the records of a place, by their path in the record."""
+    start = "" if path == ALONE else f"{path}."
+    inner = {place[len(start) :]: items for place, items in places.items() if place.startswith(start) and place != path}
+    return {place: items for place, items in inner.items() if re.fullmatch(r"[^\[\]{}]+\[\*\]", place)}
+
+
+def merit(path: str, places: Places) -> tuple[float, list[str]]:
+    """Return how much a place looks like that of the rollouts, and what that rests on."""
+    items = places[path]
+    values = [item.value for item in items[:ENOUGH]]
+    if not all(isinstance(value, dict) for value in values):
+        return _merit_of_values(path, values)
+    fields = fields_of(values)
+    if (
+        path == ALONE and len(items) == 1
+    ):  # of an object that is a whole file, only its own fields say that it is a rollout
+        fields = {name: field for name, field in fields.items() if name in values[0]}
+    if speaking(values):
+        is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
+        return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])
+    if are_turns(path, fields, items):
+        return 0, []
+    roles = roles_of(fields)
+    signs = [*_signs_of_fields(fields, roles), *_signs_of_lists(below(path, places), fields)]
+    points = sum(weight for weight, _ in signs) + ("attack" in roles) + 0.5 * len(roles & _FACTS)
+    counts = counted(items[0])
+    if counts and points >= 2:
+        signs.append((2, f"counts around them (`{'`, `'.join(counts[:3])}`)"))
+        points += 2
+    return points - (path == ALONE and len(items) == 1), [reason for _, reason in signs]
+
+
+def _merit_of_values(path: str, values: Sequence[Any]) -> tuple[float, list[str]]:
+    """Return the merit of records that are no objects."""
+    if all(isinstance(value, list) for value in values):
+        are_chats = all(speaking(value) for value in values[:50])
+        return (6, ["a list of messages"]) if are_chats else (0, [])
+    if all(isinstance(value, str) for value in values) and path.endswith("[*]"):
+        return 7, ["several answers to each prompt"]
+    are_verdicts = path.endswith("{*}") and not any(isinstance(value, dict | list) for value in values)
+    return (4, ["a verdict"]) if are_verdicts else (0, [])
+
+
+def _signs_of_fields(fields: dict[str, Field], roles: set[str]) -> Iterator[tuple[float, str]]:
+    """Iterate over what fields of records say of them, each with its weight."""
+    verdict = next((field for field in fields.values() if field.is_usual and judges(field)), None)
+    if verdict is not None:
+        yield 4, f"a verdict (`{verdict.name}`)"
+    yield from ((weight, words) for role, weight, words in _WEIGHTS if role in roles)
+    if roles & {"id", "task"} and roles & {"tokens", "seconds", "cost"}:
+        yield 1.5, "an id and its costs"
+
+
+def _signs_of_lists(inner: dict[str, list[Item]], fields: dict[str, Field]) -> Iterator[tuple[float, str]]:
+    """Iterate over what the lists in records say of them, each with its weight."""
+    chat = next((name for name, items in inner.items() if is_chat(name, items, fields)), None)
+    chat = chat or next((field.name for field in fields.values() if holds_messages(field)), None)
+    if chat is not None:
+        yield 4, f"messages (`{chat.removesuffix('[*]')}`)"
+        return
+    for name, items in inner.items():
+        if are_turns(name, fields_of(item.value for item in items), items):
+            yield 5, f"turns (`{name.removesuffix('[*]')}`)"
+            return

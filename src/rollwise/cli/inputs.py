@@ -1,5 +1,7 @@
 """Input of commands: paths to logs and tables, read and measured."""
 
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -40,11 +42,12 @@ class LogInput:
         """Return the names of `--column`, rollwise's name and the name in the files, with the labels of `--value`."""
         names: dict[str, Any] = pairs_of(self.column, "--column", "succeeded=jailbroken")
         labels = labels_of(self.value)
-        thresholds = {name: value for name, value in labels.items() if isinstance(value, float)}
+        thresholds = {name: value for name, value in labels.items() if not isinstance(value, dict)}
         if named := thresholds.keys() & names.keys():
-            column = names[min(named)]
+            column, cut = names[min(named)], thresholds[min(named)]
+            value = shlex.quote(f"{min(named)}:{cut if isinstance(cut, str) else f'{cut:g}'}")
             raise ArgumentError(
-                f"--value {min(named)}:{thresholds[min(named)]:g} makes verdicts of `score`: write --column score={column}"
+                f"--value {value} makes verdicts of `score`: write --column {shlex.quote(f'score={column}')}"
             )
         maps = {name: (names.get(name, name), values) for name, values in labels.items() if name not in thresholds}
         return names | maps | thresholds
@@ -63,8 +66,11 @@ class LogInput:
         return [name for name, value in is_set.items() if value]
 
 
-def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float]:
-    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score a turn succeeded.
+_CUT = re.compile(r"\s*[<>]=?\s*[-+]?\d[\d.]*\s*")  # such as <=2
+
+
+def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float | str]:
+    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score on a turn succeeded.
 
     Raises
     ------
@@ -77,13 +83,18 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     {'succeeded': {'JAILBREAK': True, 'no verdict': None}}
     >>> labels_of(["succeeded:0.5"])
     {'succeeded': 0.5}
+    >>> labels_of(["succeeded:<=2"])
+    {'succeeded': '<=2'}
     """
     meanings: dict[str, bool | str | None] = {"true": True, "false": False, "null": None, "": None}
     labels: dict[str, dict[str, bool | str | None]] = {}
-    thresholds: dict[str, float] = {}
+    thresholds: dict[str, float | str] = {}
     for word in words or ():
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
+        if name == "succeeded" and _CUT.fullmatch(rest):
+            thresholds[name] = rest
+            continue
         if name == "succeeded" and not equals:
             with suppress(ValueError):
                 thresholds[name] = float(value)
@@ -91,7 +102,8 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         if not (name and colon and equals):
             raise ArgumentError(
                 f"--value {word!r} is not of the form NAME:LABEL=VALUE; write it as --value succeeded:JAILBREAK=true, "
-                "or as --value succeeded:0.5 for a score from which a turn succeeded"
+                "as --value succeeded:7 for a score from which on a turn succeeded, "
+                "or as --value 'succeeded:<=2' for one up to which"
             )
         meaning = meanings.get(value.lower(), value)
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
@@ -231,11 +243,13 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
     """Measure turns; in trees, each path from a root to a leaf is a rollout, as in the report."""
     from rollwise.measurement.measure import measure
     from rollwise.measurement.trees import paths
+    from rollwise.readers.problems import in_words_of
     from rollwise.schema import is_tree, labels
 
-    if not is_tree(turns):
-        return measure(turns, *expressions, keep=keep)
-    rollouts = measure(paths(turns), *expressions, keep=keep)
+    with in_words_of(in_options):
+        if not is_tree(turns):
+            return measure(turns, *expressions, keep=keep)
+        rollouts = measure(paths(turns), *expressions, keep=keep)
     say(labels.paths_in_words(turns, rollouts))
     return rollouts
 

@@ -27,6 +27,7 @@ from rollwise.cli.options import (
     Seed,
     Spreadsheet,
     Values,
+    in_options,
 )
 from rollwise.cli.tables import cluster_of, emit, ready, say, tell
 from rollwise.errors import ArgumentError, listing
@@ -72,28 +73,29 @@ def report(
     Example: rollwise report runs --by target --by attack --out report
     """
     from rollwise.files.atomic import check_folder
-    from rollwise.readers.problems import Problems
+    from rollwise.readers.problems import Problems, in_words_of
     from rollwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     ledger = Problems(collect=errors == "collect")
     turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), ledger)
-    page = write_report(
-        turns,
-        out,
-        by=by or "auto",
-        cluster=cluster_of(cluster),
-        level=level,
-        seed=seed,
-        unjudged=unjudged,
-        title=title,
-        baseline=baseline,
-        problems=problems,
-        accounting=ledger.accounting(),
-        inputs=paths,
-        overwrite=overwrite,
-        progress=True,
-    )
+    with in_words_of(in_options):
+        page = write_report(
+            turns,
+            out,
+            by=by or "auto",
+            cluster=cluster_of(cluster),
+            level=level,
+            seed=seed,
+            unjudged=unjudged,
+            title=title,
+            baseline=baseline,
+            problems=problems,
+            accounting=ledger.accounting(),
+            inputs=paths,
+            overwrite=overwrite,
+            progress=True,
+        )
     tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rollwise.errors import PAIR
+
 Logs = Annotated[
     list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
 ]
@@ -116,7 +118,8 @@ Values = Annotated[
     list[str] | None,
     typer.Option(
         "--value",
-        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score a turn succeeded, succeeded:0.5. Repeat.",
+        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
+        "to which, 'succeeded:<=2'. Repeat.",
         show_default=False,
     ),
 ]
@@ -154,7 +157,7 @@ def in_options(sentence: str) -> str:
 
     Examples
     --------
-    >>> in_options('fix it, or leave it out: errors="collect" reads the rest')
+    >>> in_options('fix it, or leave it out: errors="collect" reads the rest and returns a pair, `frame, problems`')
     'fix it, or leave it out: --errors collect reads the rest'
     >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
     '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
@@ -173,7 +176,7 @@ def in_options(sentence: str) -> str:
         text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {text}".rstrip()
 
-    return _ARGUMENT.sub(option, _names_in_options(sentence)).replace(
+    return _ARGUMENT.sub(option, _names_in_options(sentence.replace(PAIR, ""))).replace(
         "allow it with overwrite", "allow it with --overwrite"
     )
 
@@ -204,6 +207,12 @@ def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
     for name, column in names.items():
         if isinstance(column, int | float):
             yield f"--value {name}:{column:g}"
+            continue
+        if (name, column) == ("succeeded", "?") and "score" in names:
+            yield "--value 'succeeded:?'"  # the threshold, which only the user knows
+            continue
+        if name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
+            yield f"--value {shlex.quote(f'{name}:{column}')}"
             continue
         source, values = column if isinstance(column, tuple) else (column, {})
         if source != name or not values:

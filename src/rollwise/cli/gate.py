@@ -17,6 +17,7 @@ from rollwise.cli.options import (
     Facts,
     Level,
     LogFormat,
+    MappingFile,
     Out,
     Overwrite,
     Seed,
@@ -113,6 +114,7 @@ def gate(
         ),
     ] = "table",
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -145,7 +147,7 @@ def gate(
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")
-    gates = _gates(LogInput(paths, log_format, errors, fact, column, value), options)
+    gates = _gates(LogInput(paths, log_format, errors, fact, column, value, mapping), options)
     warn = options["undecided"] == "warn"
     _emit(gates, out, format, warn=warn, overwrite=overwrite, spreadsheet=spreadsheet)
     _leave(gates, warn=warn)
@@ -165,7 +167,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
 
     required = [requirements.parsed(words) for words in options["require"]]
     table = None
-    if len(log_input.paths) == 1 and log_input.log_format is None:
+    if len(log_input.paths) == 1 and log_input.log_format is None and log_input.mapping is None:
         table = read_finished(log_input.paths[0])
     problems = Problems(collect=log_input.errors == "collect")
     metrics = requirements.metrics(options["require"])
@@ -178,7 +180,15 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         # A baseline is read without leaving anything out: nothing would count what it lacks.
         paths = [Path(path) for path in options["baseline"]]
         earlier = rollouts_of(
-            LogInput(paths, log_input.log_format, "raise", log_input.fact, log_input.column, log_input.value),
+            LogInput(
+                paths,
+                log_input.log_format,
+                "raise",
+                log_input.fact,
+                log_input.column,
+                log_input.value,
+                log_input.mapping,
+            ),
             metrics,
             groups,
         )

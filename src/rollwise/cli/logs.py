@@ -20,6 +20,7 @@ from rollwise.cli.options import (
     Level,
     LogFormat,
     Logs,
+    MappingFile,
     Metrics,
     Out,
     Overwrite,
@@ -59,6 +60,7 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
@@ -76,7 +78,7 @@ def report(
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     ledger = Problems(collect=errors == "collect")
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value), ledger)
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), ledger)
     with in_words_of(in_options):
         page = write_report(
             turns,
@@ -104,6 +106,7 @@ def read(
         "turns.parquet"
     ),
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -119,7 +122,7 @@ def read(
     from rollwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping))
     file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
@@ -175,6 +178,7 @@ def convert(
         ),
     ] = None,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -193,7 +197,7 @@ def convert(
     from rollwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
     if to == "every-eval-ever":
         if partition_by:
             raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
@@ -249,6 +253,7 @@ def show(
         ),
     ] = "text",
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
@@ -263,7 +268,7 @@ def show(
         raise ArgumentError(
             f"show: the rollout's id comes first; write rollwise show {shlex.join([str(paths[0]), rollout_id])}"
         )
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, mapping))
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
     else:
@@ -279,6 +284,7 @@ def doctor(
         bool, typer.Option("--accounting", help="List files instead: what became of the records of each.")
     ] = False,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
@@ -295,7 +301,7 @@ def doctor(
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
     counts = _counts(turns, len(problems.rows))
     if accounting or out is not None or format != "table" or spreadsheet:
@@ -308,7 +314,7 @@ def doctor(
     before = (
         "import rollwise as rw",
         "from rollwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column, value)),
+        read_call(LogInput(paths, log_format, errors, fact, column, value, mapping)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table

@@ -16,6 +16,7 @@ from rollwise.cli.options import (
     Level,
     LogFormat,
     Logs,
+    MappingFile,
     Metrics,
     Out,
     Overwrite,
@@ -57,6 +58,7 @@ def measure(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -69,7 +71,7 @@ def measure(
     Example: rollwise measure runs --metric attack_success --out rollouts.parquet
     """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
     if engine == "polars":
         frame = measured_logs(log_input, metric, keep)
     elif not log_input.options:
@@ -137,6 +139,7 @@ def summarize(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -154,7 +157,9 @@ def summarize(
     from rollwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), metric, [*groups, *(cluster or ())]),
+        rollouts_of(
+            LogInput(paths, log_format, errors, fact, column, value, mapping), metric, [*groups, *(cluster or ())]
+        ),
         by=groups,
         metrics=metric,
         statistics=statistic,
@@ -226,6 +231,7 @@ def contrast(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -241,7 +247,7 @@ def contrast(
     from rollwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
     # Without a column to compare, the two paths are runs of `rollwise eval`.
     if of is None:
         rollouts, metric, of, first = runs_of(log_input, metric)
@@ -294,6 +300,7 @@ def curve(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -310,7 +317,9 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), needed, [*(by or ()), *(cluster or ())]),
+        rollouts_of(
+            LogInput(paths, log_format, errors, fact, column, value, mapping), needed, [*(by or ()), *(cluster or ())]
+        ),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -344,6 +353,7 @@ def attempts(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -360,7 +370,7 @@ def attempts(
 
     frame = repeated(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value), [metric], [*(by or ()), *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, mapping), [metric], [*(by or ()), *(cluster or ())]
         ),
         metric=metric,
         by=by or (),

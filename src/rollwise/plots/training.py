@@ -10,7 +10,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import curve_figure, curve_panel
 from rollwise.plots.curve_marks import as_curve, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@drawing
 def training(
     frame: object,
     *,

@@ -1,10 +1,12 @@
 """Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
-from typing import NamedTuple
+from operator import ge, gt, le, lt
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
@@ -34,6 +36,37 @@ OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and num
 KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
 
 
+class Cut(float):
+    """A score on one side of which a turn succeeded, with the sign that says which: ``"<=2"`` for at most 2."""
+
+    SIGNS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
+    sign: str
+
+    @classmethod
+    def of(cls, text: str) -> "Cut | None":
+        """Return the cut that a text says, such as ``"<= 2"``; None for any other text.
+
+        Examples
+        --------
+        >>> Cut.of("<= 2").met_by(1), Cut.of("<=2").met_by(3), Cut.of("verdict")
+        (True, False, None)
+        """
+        found = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
+        if found is None:
+            return None
+        cut = cls(found[2])
+        cut.sign = found[1]
+        return cut
+
+    def met_by(self, score: Any) -> Any:
+        """Return whether a score, or each of a column, is on the side of success."""
+        return self.SIGNS[self.sign](score, float(self))
+
+    def __repr__(self) -> str:
+        """Return the text, in the quotes that it has as an argument."""
+        return f'"{self.sign}{float(self):g}"'
+
+
 class Names(NamedTuple):
     """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
 
@@ -43,6 +76,7 @@ class Names(NamedTuple):
     columns: dict[str, str]
     values: dict[str, Meanings]
     at: float | None = None
+    of: str | None = None
 
 
 def checked_names(names: object, verb: str = "read") -> Names:
@@ -54,6 +88,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}}, at=None)
     >>> checked_names({"score": "harm", "succeeded": 0.5})
     Names(columns={'score': 'harm'}, values={}, at=0.5)
+    >>> checked_names({"score": "safety", "succeeded": "<= 2"}).at
+    "<=2"
     >>> checked_names({"suceeded": "bad"})
     Traceback (most recent call last):
     rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
@@ -67,13 +103,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     labels: dict[str, object] = {}
     at: float | None = None
     for name, column in names.items():
-        if (
-            name == "succeeded"
-            and isinstance(column, int | float)
-            and not isinstance(column, bool)
-            and isfinite(column)
-        ):
-            at = float(column)
+        if name == "succeeded" and (cut := _cut(column)) is not None:
+            at = cut
         elif isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
             columns[name], labels[name] = column
         elif isinstance(column, str):
@@ -96,8 +127,16 @@ def checked_names(names: object, verb: str = "read") -> Names:
     return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at)
 
 
+def _cut(value: object) -> float | None:
+    """Return the score that a number, or a text such as ``"<=2"``, says; None for anything else."""
+    if isinstance(value, str):
+        return Cut.of(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return float(value) if is_number else None  # type: ignore[arg-type]
+
+
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
-    """Return turns with the verdict that their score gives, true for at least `at`; unchanged if that is None.
+    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None.
 
     Examples
     --------
@@ -117,7 +156,7 @@ def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
         raise ArgumentError(
             f"{verb}: {threshold}: {counted(verdicts, 'turn has', 'turns have')} a verdict already; leave it out"
         )
-    return turns.with_columns(succeeded=pl.col("score") >= at)
+    return turns.with_columns(succeeded=at.met_by(pl.col("score")) if isinstance(at, Cut) else pl.col("score") >= at)
 
 
 class Naming:

@@ -1,19 +1,21 @@
 """Outcomes of the rollouts in any mix of logs, without their messages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, overload
 
 import polars as pl
 
 from rollwise.errors import ArgumentError
 from rollwise.readers.columns import fact_literals, reconcile
+from rollwise.readers.mapping.given import Given, checked_mapping
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.native import tables as native
+from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.read import tables_of
-from rollwise.readers.registry import format_named
+from rollwise.readers.registry import forced_format
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed
-from rollwise.readers.synonyms import CUSTOM
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.kinds import check_kinds
@@ -27,6 +29,7 @@ def read_rollouts(
     format: str | None = None,
     errors: Literal["raise"] = "raise",
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
@@ -36,6 +39,7 @@ def read_rollouts(
     format: str | None = None,
     errors: Literal["collect"],
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     **facts: Any,
 ) -> Reading: ...
 def read_rollouts(
@@ -44,6 +48,7 @@ def read_rollouts(
     format: str | None = None,  # noqa: A002 - as in read
     errors: Literal["raise", "collect"] = "raise",
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     **facts: Any,
 ) -> pl.DataFrame | Reading:
     r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
@@ -54,7 +59,7 @@ def read_rollouts(
 
     Parameters
     ----------
-    paths, format, errors, names, **facts
+    paths, format, errors, names, mapping, **facts
         As in `read`.
 
     Returns
@@ -78,7 +83,7 @@ def read_rollouts(
     >>> read_rollouts(path).select("rollout_id", "solved").rows()
     [('a', True), ('b', False)]
     """
-    check_kinds(read_rollouts, locals())
+    check_kinds(read_rollouts, locals(), own=("mapping",))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
     values = fact_literals(facts, "read_rollouts")
@@ -86,11 +91,12 @@ def read_rollouts(
     naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
     if naming.given.at is not None:
         raise ArgumentError("read_rollouts: a score becomes a verdict turn by turn: use `rw.measure(rw.read(...))`")
+    given = checked_mapping(mapping, format, names, "read_rollouts")
     places = listed(paths, "read_rollouts")
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
-    tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
-    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)])
+    tables = tables_of(files, places, forced_format(format, given), problems, naming, outcomes=True)
+    frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
     problems.announce()
     naming.finish()
     # Keys and facts first, then the producer's own columns.
@@ -104,15 +110,15 @@ def read_rollouts(
     return problems.with_rows(rollouts)
 
 
-def _rollouts(table: TurnsBuilder, naming: Naming) -> list[pl.DataFrame]:
-    """Return the facts of a table's rollouts; in chats of your own they may follow from the text of the turns."""
-    if table.source not in CUSTOM:
-        return table.rollouts()
-    _, added = table.parts()
-    names = {*ROLLOUTS.names} | (set() if added is None else added[1])
-    return [
-        frame.select(columns_named(name for name in frame.columns if name in names)).unique(
-            "rollout_id", keep="first", maintain_order=True
-        )
-        for frame in native.understood(table, naming.names)
-    ]
+def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) -> Iterator[tuple[pl.DataFrame, str]]:
+    """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
+    parts = [part for table in tables if table.source in CUSTOM for part in native.parts_of(table)]
+    names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
+    enclosing = {name for table in tables for name in table.enclosing}
+    own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
+    for frame, part in own:
+        held = frame.select(columns_named(name for name in frame.columns if name in names))
+        yield held.unique("rollout_id", keep="first", maintain_order=True), part.source
+    for table in tables:
+        if table.source not in CUSTOM:
+            yield from ((frame, table.source) for frame in table.rollouts())

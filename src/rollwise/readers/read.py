@@ -12,21 +12,23 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
-from rollwise.readers.likely_columns import repeated_verdicts, suggestions, unused_in
+from rollwise.readers.likely_columns import repeated_verdicts
+from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
 from rollwise.readers.naming import Names, Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
+from rollwise.readers.native.own_columns import understood
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
 from rollwise.readers.proposal.reading import mappings_for
-from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, format_named, format_names
+from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, forced_format, format_names
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
-from rollwise.readers.synonyms import CUSTOM
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
@@ -44,6 +46,7 @@ def read(
     errors: Literal["raise"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -56,6 +59,7 @@ def read(
     errors: Literal["collect"],
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -67,6 +71,7 @@ def read(
     errors: Literal["raise", "collect"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -99,6 +104,11 @@ def read(
         can be named as well); in the logs of other tools, columns of the result are renamed. Files without the column are
         listed as well. Verdicts may be words such as JAILBREAK and refused; others come with a map, as in ``names={"succeeded":
         ("verdict", {"ja": True, "nein": False})}``. A record's own verdict, named for `succeeded`, becomes the `outcome`.
+    mapping
+        How the records of your own files become turns, where `names` is too little: the path of a YAML or JSON file, or its
+        content, as `rollwise.readers.mapping.written.mapping_of` describes it. Of a list of mappings the first that fits a file
+        reads it; files that none fits are left out as those of no known format are. It wins over a format that is recognized,
+        which one line on stderr says, and goes without `format` and `names`. Nothing is guessed beside it.
     cache
         A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
         them. It may be next to the logs or among them. Changes of other files that a log refers to are noticed only where
@@ -144,11 +154,11 @@ def read(
     >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
     [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
     """
-    check_kinds(read, locals(), own=("paths", "names"))
+    check_kinds(read, locals(), own=("paths", "names", "mapping"))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
-    turns = read_into(problems, paths, format, columns, names, cache, storage_options, **facts)
+    turns = read_into(problems, paths, format, columns, names, mapping, cache, storage_options, **facts)
     return problems.with_rows(turns)
 
 
@@ -158,6 +168,7 @@ def read_into(
     format: str | None = None,  # noqa: A002 - as in read
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -177,16 +188,18 @@ def read_into(
     values = fact_literals(facts) if facts else {}
     wanted = None if columns is None else [*names_of(columns), *values]
     naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
+    given = checked_mapping(mapping, format, names, "read")
     places = listed(paths, "read")
     turns: pl.DataFrame | pl.LazyFrame
     if remote := addresses(places):  # all files are in an object store
+        refuse_remote(given, "read")
         lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
         naming.finish()
         turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
         values["source"] = pl.lit(NATIVE.name)
     else:
         needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
-        turns = read_local(places, format, problems, naming, cache, needed)
+        turns = read_local(places, format, problems, naming, cache, needed, given)
     if not {"run", "target"} & values.keys():
         problems.suggest(notices_of_targets(turns))
     problems.announce()
@@ -204,15 +217,23 @@ def read_local(
     naming: Naming,
     folder: str | os.PathLike[str] | None,
     wanted: list[str] | None = None,
+    given: GivenMapping | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
-    forced = None if format_name is None else format_named(format_name)
+    forced = forced_format(format_name, given)
     if folder is None:
         return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
     logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
-    settings = (format_name, problems.collect, [str(path) for path in paths], repr(naming.given), versions())
+    settings = (
+        format_name,
+        problems.collect,
+        [str(path) for path in paths],
+        repr(naming.given),
+        repr(given and given.data),
+        versions(),
+    )
     cache = Cache(Path(folder), logs, *settings)
     cached = cache.load(problems)
     if cached is not None:  # `load` has already added the problems of the cached reading
@@ -232,18 +253,21 @@ def turns_of(
 ) -> pl.DataFrame:
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
-    frames = [(frame, table.source) for table in tables for frame in native.understood(table, naming.names)]
+    parts = [part for table in tables for part in native.parts_of(table)]
+    enclosing = {name for table in tables for name in table.enclosing}
+    frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
-        frames = [(naming.of_tool(frame, source), source) for frame, source in frames]
+        frames = [naming.of_tool(frame, part.source) for frame, part in zip(frames, parts, strict=True)]
         naming.finish()
-    turns = arrange(reconcile([without_nulls(frame) for frame, _ in frames]))
+    turns = arrange(reconcile([without_nulls(frame) for frame in frames]))
     if naming.given.at is not None:
         turns = judged(turns, naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
     # Only tables and chats of people's own: readers of tools know what their columns mean.
-    if not CUSTOM.isdisjoint(source for _, source in frames):
+    if forced is not None and forced.given is not None:
+        problems.suggest(filter(None, [forced.given.changed(turns)]))
+    elif not CUSTOM.isdisjoint(part.source for part in parts):
         problems.suggest(notices_of_files(turns, tables[0].origins))
-        problems.suggest(suggestions(unused_in(turns)))
         if naming.given.at is None:
             problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns
@@ -272,6 +296,7 @@ def tables_of(
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
+        table.is_given = form.given is not None
         with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
             _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
@@ -301,6 +326,9 @@ def tables_of(
     for document, by_name, mapping in mappings_for(unknown, naming.given.columns, problems):
         with problems.record(document.name), reporting():
             read_file(document, replace(UNKNOWN, read=mapping), by_name=by_name)
+            tables[UNKNOWN.name].enclosing |= {
+                name for name, rule in mapping.columns.items() if str(rule).startswith("^")
+            }
     has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
     for document, form, by_name in copies:
         with problems.record(document.name), reporting():
@@ -357,42 +385,3 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
         return problem
     return f"{problem}; formats are {format_names()}, and format= forces one"
-
-
-def accounting(
-    paths: "Paths",
-    *,
-    format: str | None = None,  # noqa: A002  # as in `read`
-    names: Mapping[str, Any] | None = None,
-) -> pl.DataFrame:
-    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
-
-    Parameters
-    ----------
-    paths, format, names
-        As in `read`.
-
-    Returns
-    -------
-    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
-    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
-    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
-
-    Raises
-    ------
-    ReadError
-        Where nothing could be read at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
-    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
-    [('openai_chat', 2, 1, 1, 1, 1)]
-    """
-    check_kinds(accounting, locals(), own=("paths", "names"))
-    problems = Problems(collect=True)
-    read_into(problems, paths, format, names=names)
-    return problems.accounting()

@@ -45,6 +45,10 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
             f"{verb}: a path is not a frame; read the file first: logs with `rw.read({str(data)!r})`, "
             "a saved frame with `pl.read_parquet`"
         )
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        raise ArgumentError(
+            f"{verb}: a {type(data).__name__} is no frame, and holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
+        )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
         "pass a Polars, pandas or Arrow table, or create one: from turns with `rw.turns(records)`, from other records with "

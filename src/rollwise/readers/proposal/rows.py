@@ -70,7 +70,8 @@ def ids_of(
         made.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         made.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
-    _ask_rows(made, fields, owners, files)
+    if not _ask_alone(made, turn, owners, files):
+        _ask_rows(made, fields, owners, files)
     own = next(
         (each for each in fields.values() if _is_id(each) and _is_own(each, files) and each.name != "task"), None
     )
@@ -86,7 +87,8 @@ def speakers(names: tuple[str, str] | None) -> dict[str, str]:
 
 
 def _is_id(field: Field) -> bool:
-    return field.role in {"id", "task"} and field.kind in _IDS and field.is_usual
+    is_named = field.role in {"id", "task"} or {*words_of(field.name)} <= CONVERSATIONS
+    return is_named and field.kind in _IDS and field.is_usual
 
 
 def _is_filled(field: Field) -> bool:
@@ -120,6 +122,27 @@ def _are_turns(turn: Field, owner: Field, fields: dict[str, Field]) -> bool:
     return is_named or (is_conversation and {"prompt", "response"} <= roles_of(fields))
 
 
+def _ask_alone(made: "Structure", turn: Field | None, owners: Sequence[Field], files: Sequence[int]) -> bool:
+    """Ask, and return whether that is so, where rows are numbered as turns and nothing says which are one rollout."""
+    if turn is None or owners or len(turn.distinct) < 2 or not _is_filled(turn):
+        return False
+    counts = [[*map(float, numbers)] for numbers in _by_file(turn, files)]
+    is_step = words_of(turn.name)[-1:] == ("step",)
+    if is_step and not all(min(numbers) in {0, 1} and len({*numbers}) == len(numbers) for numbers in counts):
+        return False  # steps of training
+    sentence = f"`{turn.name}` numbers the rows, and no column says which are one rollout: is each a rollout, or is a file one?"
+    made.questions.append(Question(turn.name, sentence, {"rollout_id": "?"}, ("@key", "@file")))
+    return True
+
+
+def _by_file(field: Field, files: Sequence[int]) -> Iterable[list[Any]]:
+    """Return the values of a field in each file."""
+    found: dict[int, list[Any]] = {}
+    for file, value in zip(files, field.values, strict=True):
+        found.setdefault(file, []).append(value)
+    return found.values()
+
+
 def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
     """Ask whether rows that share an id are rollouts, turns, or judgements of one."""
     counters = [
@@ -137,7 +160,7 @@ def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Fiel
         elif said and _same_within([*asked, *said], owner, others, files) >= _MOSTLY:
             sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgements?"
         elif said and not is_task and 0 <= _same_within(asked, owner, others, files) < _MOSTLY:
-            sentence = f"`{owner.name}` repeats with other prompts: is a row a rollout, or a turn of one?"
+            sentence = f"`{owner.name}` repeats with other texts: is a row a rollout, or a turn of one?"
         else:
             continue
         made.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))

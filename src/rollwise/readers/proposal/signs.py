@@ -91,7 +91,7 @@ def _decoded(text: str) -> Any:
 def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
     """Return whether a list in each record is its chat, and not the prompt of an answer that stands beside it."""
     beside = any(role_of(other.partition(".")[0]) == "response" for other in fields)
-    is_prompt = role_of(name.removesuffix("[*]")) == "prompt" and beside
+    is_prompt = beside and any(role_of(part) == "prompt" for part in name.removesuffix("[*]").split("."))
     return not is_prompt and speaking([item.value for item in items[:ENOUGH]]) is not None
 
 
@@ -138,6 +138,10 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     if not all(isinstance(value, dict) for value in values):
         return _merit_of_values(path, values)
     fields = fields_of(values)
+    if (
+        path == ALONE and len(items) == 1
+    ):  # of an object that is a whole file, only its own fields say that it is a rollout
+        fields = {name: field for name, field in fields.items() if name in values[0]}
     if speaking(values):
         is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
         return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])

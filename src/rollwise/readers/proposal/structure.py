@@ -130,6 +130,9 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
     made.refusal = refusals.refusal_of(path, fields, places)
+    if made.refusal == refusals.LESSONS:
+        answer = next(each for each in fields.values() if each.role == "response")
+        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
     if made.refusal is not None and {"response", "prompt", "messages", "turns"} & names.keys():
         made.refusal = None  # the user says that these are rollouts
     if made.refusal is None and not made.questions:

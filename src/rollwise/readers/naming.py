@@ -26,6 +26,7 @@ from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
+from rollwise.readers.stated_facts import STEPS
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
@@ -114,7 +115,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     for name, column in columns.items():
         if name not in NAMES:
             reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
-            advice = reversed_pair if column in NAMES else meant(name, NAMES)
+            own = f"a column of steps keeps its name: `rw.training(rollouts, ..., step={column!r})`"
+            advice = own if name in STEPS else reversed_pair if column in NAMES else meant(name, NAMES)
             raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
         # A column cannot be two columns of TURNS.
         targets = [target for target in columns if columns[target] == column]

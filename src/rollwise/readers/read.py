@@ -231,7 +231,7 @@ def read_local(
         problems.collect,
         [str(path) for path in paths],
         repr(naming.given),
-        repr(given and given.data),
+        repr(given and given.key),
         versions(),
     )
     cache = Cache(Path(folder), logs, *settings)

@@ -45,6 +45,11 @@ class GivenMapping:
         self._beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
         self._looked_at: tuple[Document, list[str]] | None = None
 
+    @property
+    def key(self) -> str:
+        """Return all that what is read depends on, for a cache."""
+        return f"{self.path} {json.dumps(self.data, default=repr)}"
+
     def misfit(self, document: Document) -> str | None:
         """Say why none of the mappings reads a file; None where one does."""
         reasons = self._reasons(document)

@@ -123,8 +123,8 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     chat_id, session_id, uuid)   line, from 1, or in a list, from 0
     `context`                    that of the first turn, where the turns have none
     `reward`                     that of the last turn, where the turns have none
-    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both), where the
-    `prompt_tokens` and          turns have none
+    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both)
+    `prompt_tokens` and
     `response_tokens`
     any other name that a turn   ``rollout_<name>``: a total is not the reward of a turn
     has

@@ -140,8 +140,19 @@ def _is_amount(column: Column) -> bool:
     return bool((column.values.drop_nulls() >= 0).all())
 
 
+def _is_of_rollout(column: Column) -> bool:
+    """Return whether an amount is of whole rollouts; what turns within records state is theirs, even where it is constant."""
+    whole = column.table.whole
+    if column.name in whole or not column.is_fact:
+        return column.is_fact
+    in_records = pl.repeat(value=False, n=column.table.frame.height, eager=True)
+    for rows in whole.values():
+        in_records = in_records | rows
+    return not whole or bool((column.values.is_not_null() & ~in_records).any())
+
+
 def _cost_name(column: Column) -> str | None:
-    return "total_cost_usd" if column.is_fact else "cost_usd"
+    return "total_cost_usd" if _is_of_rollout(column) else "cost_usd"
 
 
 def _seconds_name(column: Column) -> str | None:
@@ -151,12 +162,12 @@ def _seconds_name(column: Column) -> str | None:
         most = float(values.max() or 0)  # type: ignore[arg-type]
         if most > _LONGEST or (column.dtype.is_integer() and most >= _LEAST):
             return None
-    return "total_seconds" if column.is_fact else "seconds"
+    return "total_seconds" if _is_of_rollout(column) else "seconds"
 
 
 def _tokens_name(column: Column) -> str | None:
     words = column.words
-    if words & {"max", "limit", "per", "budget", "cached", "cache", "reasoning"}:
+    if words & {"max", "limit", "per", "budget", "cached", "cache", "reasoning", "request"}:
         return None
     if words & {"input", "prompt"}:
         return "prompt_tokens" if column.table.is_single or not column.is_fact else None

@@ -30,7 +30,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "victim victimname",
         "model modelname",
         "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
-        "agent agentname generator pipelinename system",
+        "agent agentname generator pipelinename",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",

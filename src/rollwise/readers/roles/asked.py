@@ -19,7 +19,7 @@ def question(verdict: Verdict) -> Question:
         return Question(
             own, f"{shown}: {_outcome(name, side=True)} where it is {unknown}?", {name: (own, labels)}, _ANSWERS
         )
-    if verdict.whose == "either" and verdict.claim.when_true is not False:
+    if verdict.whose == "either" and verdict.claim.when_true is not False and verdict.claim.doubt is None:
         sentence = f"{shown}: is it the success of the attack or of the task?"
         return Question(own, sentence, {"of": ASK}, ("attack", "task"))
     side = True in labels.values()

@@ -53,16 +53,16 @@ class _Choice:
             own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
             if not own:
                 continue
-            said = own[0].series()
+            said = own[0].series
             used: list[Verdict] = []
             rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
-            if rivals or any(_differ(said, one.series()) for one in own[1:]):
+            if rivals or any(_differ(said, one.series) for one in own[1:]):
                 self._asked(which([*own, *rivals]), own)
                 continue
             for verdict in own:
-                if not used or (said.is_null() & verdict.series().is_not_null()).any():
+                if not used or (said.is_null() & verdict.series.is_not_null()).any():
                     used.append(verdict)
-                    said = said.zip_with(said.is_not_null(), verdict.series())
+                    said = said.zip_with(said.is_not_null(), verdict.series)
             for verdict in used:
                 role = _read(self.table, verdict)
                 if role is None:
@@ -95,7 +95,7 @@ def _is_rival(first: Verdict, other: Verdict) -> bool:
     words = (first.column.words & other.column.words) - OF_ATTACKS
     same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
     is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})
-    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series(), other.series())
+    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series, other.series)
 
 
 def _read(table: Table, verdict: Verdict) -> Role | None:
@@ -109,7 +109,7 @@ def _read(table: Table, verdict: Verdict) -> Role | None:
         return Role(name, "outcome", "named so", verdict.labels)
     return (
         None
-        if repeated(table.frame["rollout_id"], verdict.series())
+        if repeated(table.frame["rollout_id"], verdict.series)
         else Role(name, "succeeded", "named so", verdict.labels)
     )
 
@@ -120,4 +120,6 @@ def repeated(ids: pl.Series, sides: pl.Series) -> bool:
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
     """
-    return is_constant(ids, sides) and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
+    if not (sides.fill_null(value=False) & ids.is_duplicated()).any():
+        return False
+    return is_constant(ids, sides)

@@ -105,7 +105,7 @@ COUNTS = _bag(
 )
 JUDGED = _bag(
     "verdict judgement judgment label classification outcome result decision judge evaluation rating grade status "
-    "assessment"
+    "assessment flagged detected"
 )
 # Words of names that say whose the successes of a file are.
 OF_ATTACKS = _bag(
@@ -133,7 +133,9 @@ EITHER_FALSE = _bag("failed failure fail unsuccessful")
 OF_PROMPTS = _bag("harmful toxic malicious unsafe safe benign harmless jailbreak violation risk")
 OF_ANSWERS = _bag("response output answer reply completion attack")  # which say that a label is not the prompt's
 # Said of many things; asked, unless something else in the file confirms it.
-_WEAK = _bag("ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected")
+_WEAK = _bag(
+    "ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected flagged"
+)
 _BESIDE = _bag(
     "is was has did be got the a attack jailbreak injection task test trial run goal overall final flag result results "
     "response output answer target victim judge llm verdict fully label by safety harm"

@@ -7,6 +7,7 @@ says otherwise, or if totals of the file contradict it; totals that it reproduce
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -71,8 +72,9 @@ class Verdict:
         """Whether all rows say the same."""
         return len({side for side in self.labels.values() if side is not None}) == 1
 
+    @cached_property
     def series(self) -> pl.Series:
-        """Return the verdicts, null where a label is asked about."""
+        """The verdicts, null where a label is asked about."""
         sides = [None if side == ASK else side for side in self.labels.values()]
         old = pl.Series([*self.labels], dtype=self.column.values.dtype)
         return self.column.values.replace_strict(
@@ -195,11 +197,17 @@ def settle(table: Table, verdict: Verdict) -> None:
     attack, task = table.words & OF_ATTACKS, table.words & OF_TASKS
     tests = any(word(value).whose == "test" for value in verdict.labels)
     is_generic = verdict.whose == "either"
-    said = said_by_totals(table, verdict.series()) if verdict.sides and not verdict.is_unknown else None
+    said = said_by_totals(table, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
+        if verdict.claim.doubt is None and not tests:
+            return
     elif is_generic and verdict.sides:
         verdict.whose = _told(attack, task, said)
+    if verdict.whose == "task" and attack and verdict.column.words & {"passed", "pass", "ok"}:
+        verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
+        verdict.whose = "attack"  # which got through, or was held off
+        return
     if tests and (attack or not (task or verdict.claim.whose == "task")) and table.of != "task":
         labels = verdict.labels.items()  # the attack passed, or the target
         verdict.labels = {value: ASK if word(value).whose in {"test", "either"} else side for value, side in labels}
@@ -225,8 +233,6 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
     column, words = verdict.column, verdict.column.words
     if _may_be_of_prompts(table, verdict):
         yield "It may be of the prompt"
-    if verdict.whose == "task" and attack and words & {"passed", "pass", "ok"}:
-        yield "It may be the defence that passed"
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
         yield "It is the same on all rows"
     if verdict.is_constant and column.filled > 1 and is_negative(column.own) and verdict.claim.when_true is not None:
@@ -240,14 +246,16 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
 def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     """Return whether a label may be one of the prompt: by its words, where the prompts do not show that it is not."""
     column = verdict.column
-    if verdict.whose == "task" or table.varies_within(column, "prompt"):
+    if verdict.whose == "task":
         return False
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
-        return bool(column.words & OF_PROMPTS) and not column.words & OF_ANSWERS
-    if not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
-        return False
-    said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
-    return said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+        may_be = bool(column.words & OF_PROMPTS) and not column.words & OF_ANSWERS
+    elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
+        may_be = False
+    else:
+        said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
+        may_be = said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+    return may_be and not table.varies_within(column, "prompt")
 
 
 def _goes_with_prompts(table: Table) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -21,6 +21,10 @@ from rollwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import say
 from rollwise.errors import ArgumentError, RollwiseError, brief, in_one_line, is_interrupt
+from rollwise.readers.roles.gathered import gathering
+
+if TYPE_CHECKING:
+    from rollwise.readers.roles.questions import Question
 
 __all__ = ["app", "run"]
 
@@ -58,7 +62,18 @@ def _set_style_aside() -> None:
 
 
 def _code(words: list[str]) -> int:
-    """Return the exit code, and print a message on failure."""
+    """Return the exit code, print a message on failure, and last what the command asks."""
+    with gathering() as questions:
+        code = _exit_code(words, questions)
+    if questions and code != INTERRUPTED:
+        from rollwise.cli.asking import ask
+
+        ask(words, questions, has_written=code != BAD_INPUT)
+    return code
+
+
+def _exit_code(words: list[str], questions: "list[Question]") -> int:
+    """Run the command; questions of what could not be read come to the others."""
     try:
         _check_words(words)
         code = app(args=words, standalone_mode=False, prog_name="rollwise")
@@ -72,6 +87,7 @@ def _code(words: list[str]) -> int:
         code = BAD_INPUT
     except (RollwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
+        questions += [one for one in getattr(error, "questions", ()) if one not in questions]
         code = BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         code = _quietly()

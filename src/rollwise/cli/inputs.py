@@ -28,6 +28,7 @@ class LogInput:
     fact: list[str] | None = None
     column: list[str] | None = None
     value: list[str] | None = None
+    of: str | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class LogInput:
                 f"--value {min(named)}:{thresholds[min(named)]:g} makes verdicts of `score`: write --column score={column}"
             )
         maps = {name: (names.get(name, name), values) for name, values in labels.items() if name not in thresholds}
-        return names | maps | thresholds
+        return names | maps | thresholds | ({} if self.of is None else {"of": self.of})
 
     @property
     def options(self) -> list[str]:
@@ -57,6 +58,7 @@ class LogInput:
             "--fact": bool(self.fact),
             "--column": bool(self.column),
             "--value": bool(self.value),
+            "--of": self.of is not None,
         }
         return [name for name, value in is_set.items() if value]
 
@@ -82,6 +84,10 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     for word in words or ():
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
+        if name == "succeeded" and rest == "?":
+            raise ArgumentError(
+                "--value 'succeeded:?': `?` stands for what only you know: write the score from which on a turn succeeded, a number"
+            )
         if name == "succeeded" and not equals:
             with suppress(ValueError):
                 thresholds[name] = float(value)

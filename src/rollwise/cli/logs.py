@@ -21,6 +21,7 @@ from rollwise.cli.options import (
     LogFormat,
     Logs,
     Metrics,
+    Of,
     Out,
     Overwrite,
     Seed,
@@ -62,6 +63,7 @@ def report(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -75,7 +77,7 @@ def report(
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     ledger = Problems(collect=errors == "collect")
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value), ledger)
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of), ledger)
     page = write_report(
         turns,
         out,
@@ -106,6 +108,7 @@ def read(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
@@ -117,7 +120,7 @@ def read(
     from rollwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of))
     file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
@@ -177,6 +180,7 @@ def convert(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -191,7 +195,7 @@ def convert(
     from rollwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, of)
     if to == "every-eval-ever":
         if partition_by:
             raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
@@ -250,6 +254,7 @@ def show(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
 ) -> None:
     """Print one rollout, turn by turn.
 
@@ -261,7 +266,7 @@ def show(
         raise ArgumentError(
             f"show: the rollout's id comes first; write rollwise show {shlex.join([str(paths[0]), rollout_id])}"
         )
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, of))
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
     else:
@@ -281,6 +286,7 @@ def doctor(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -293,7 +299,7 @@ def doctor(
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, of), problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
     counts = _counts(turns, len(problems.rows))
     if accounting or out is not None or format != "table" or spreadsheet:
@@ -306,7 +312,7 @@ def doctor(
     before = (
         "import rollwise as rw",
         "from rollwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column, value)),
+        read_call(LogInput(paths, log_format, errors, fact, column, value, of)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table

@@ -17,6 +17,7 @@ from rollwise.cli.options import (
     LogFormat,
     Logs,
     Metrics,
+    Of,
     Out,
     Overwrite,
     Seed,
@@ -61,6 +62,7 @@ def measure(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -69,7 +71,7 @@ def measure(
     Example: rollwise measure runs --metric attack_success --out rollouts.parquet
     """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, of)
     if engine == "polars":
         frame = measured_logs(log_input, metric, keep)
     elif not log_input.options:
@@ -141,6 +143,7 @@ def summarize(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -154,7 +157,7 @@ def summarize(
     from rollwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), metric, [*groups, *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column, value, of), metric, [*groups, *(cluster or ())]),
         by=groups,
         metrics=metric,
         statistics=statistic,
@@ -298,6 +301,7 @@ def curve(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -310,7 +314,9 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), needed, [*(by or ()), *(cluster or ())]),
+        rollouts_of(
+            LogInput(paths, log_format, errors, fact, column, value, of), needed, [*(by or ()), *(cluster or ())]
+        ),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -348,6 +354,7 @@ def attempts(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -360,7 +367,7 @@ def attempts(
 
     frame = repeated(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value), [metric], [*(by or ()), *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, of), [metric], [*(by or ()), *(cluster or ())]
         ),
         metric=metric,
         by=by or (),

@@ -10,6 +10,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, counted, meant
+from rollwise.readers.asking import WHOSE, refuse_asked
 from rollwise.readers.casting import cast
 from rollwise.readers.chat_names import LIST, LISTS
 from rollwise.readers.chats.layouts import words_of
@@ -29,6 +30,7 @@ from rollwise.schema.named import column_named, columns_named, values_named
 
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
 NAMES = (*TURNS.names, *OF_CHATS)
+OF_FILES = ("of", "records")  # what is no column: whose success is meant, and where the records are
 OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
 KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
 
@@ -36,12 +38,15 @@ KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by w
 class Names(NamedTuple):
     """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
 
-    A turn with a score of at least `at` succeeded, unless it is None.
+    A turn with a score of at least `at` succeeded, unless it is None. `of` is whose success a column is that does not say so
+    itself, attack or task, and `records` the path of the records in their files.
     """
 
     columns: dict[str, str]
     values: dict[str, Meanings]
     at: float | None = None
+    of: str | None = None
+    records: str | None = None
 
 
 def checked_names(names: object, verb: str = "read") -> Names:
@@ -49,10 +54,11 @@ def checked_names(names: object, verb: str = "read") -> Names:
 
     Examples
     --------
-    >>> checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
-    Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}}, at=None)
-    >>> checked_names({"score": "harm", "succeeded": 0.5})
-    Names(columns={'score': 'harm'}, values={}, at=0.5)
+    >>> names = checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
+    >>> names.columns, names.values
+    ({'target': 'model', 'succeeded': 'verdict'}, {'succeeded': {'jailbreak': True}})
+    >>> checked_names({"score": "harm", "succeeded": 0.5, "of": "attack"})
+    Names(columns={'score': 'harm'}, values={}, at=0.5, of='attack', records=None)
     >>> checked_names({"suceeded": "bad"})
     Traceback (most recent call last):
     rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
@@ -62,10 +68,12 @@ def checked_names(names: object, verb: str = "read") -> Names:
     example = as_names({"succeeded": "jailbroken"})
     if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
         raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}")
+    refuse_asked(names, verb)
     columns: dict[str, str] = {}
     labels: dict[str, object] = {}
     at: float | None = None
-    for name, column in names.items():
+    words = {name: _checked_word(name, names[name], verb) for name in OF_FILES if name in names}
+    for name, column in ((name, column) for name, column in names.items() if name not in words):
         if (
             name == "succeeded"
             and isinstance(column, int | float)
@@ -83,7 +91,7 @@ def checked_names(names: object, verb: str = "read") -> Names:
     for name, column in columns.items():
         if name not in NAMES:
             reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
-            advice = reversed_pair if column in NAMES else meant(name, NAMES)
+            advice = reversed_pair if column in NAMES else meant(name, [*NAMES, *OF_FILES])
             raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
         # A column cannot be two columns of TURNS.
         targets = [target for target in columns if columns[target] == column]
@@ -91,7 +99,17 @@ def checked_names(names: object, verb: str = "read") -> Names:
             raise ArgumentError(
                 f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
             )
-    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at)
+    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at, **words)
+
+
+def _checked_word(name: str, word: object, verb: str) -> str:
+    """Return whose success is meant (`of`), or where the records are (`records`)."""
+    given = f"{verb}: {as_names({name: word})}"
+    if name == "of" and word not in WHOSE:
+        raise ArgumentError(f"{given}: says whose success it is; write {' or '.join(WHOSE)}")
+    if not isinstance(word, str) or not word:
+        raise ArgumentError(f"{given}: says where the records are; write a path, such as results[*]")
+    return word
 
 
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:

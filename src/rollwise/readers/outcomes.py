@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from rollwise.errors import ArgumentError
+from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals, reconcile
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.native import tables as native
@@ -89,10 +90,13 @@ def read_rollouts(
     places = listed(paths, "read_rollouts")
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
-    tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
-    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)])
-    problems.announce()
-    naming.finish()
+    with asking(problems, Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})):
+        tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
+        frame = reconcile(
+            [naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)]
+        )
+        problems.announce()
+        naming.finish()
     # Keys and facts first, then the producer's own columns.
     keys = ["rollout_id", *ROLLOUTS.facts]
     missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in keys if name not in frame.columns]

@@ -10,6 +10,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
+from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_verdicts, suggestions, unused_in
 from rollwise.readers.naming import Names, Naming, checked_names, judged
@@ -171,28 +172,30 @@ def read_into(
     >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
     (1, ['is not recognized'])
     """
-    # All arguments are checked before any file is opened.
-    values = fact_literals(facts) if facts else {}
-    wanted = None if columns is None else [*names_of(columns), *values]
-    naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
-    places = listed(paths, "read")
-    turns: pl.DataFrame | pl.LazyFrame
-    if remote := addresses(places):  # all files are in an object store
-        lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
-        naming.finish()
-        turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
-        values["source"] = pl.lit(NATIVE.name)
-    else:
-        needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
-        turns = read_local(places, format, problems, naming, cache, needed)
-    if not {"run", "target"} & values.keys():
-        problems.suggest(notices_of_targets(turns))
-    problems.announce()
-    if values:
-        turns = filled(turns.lazy(), values)
-    if wanted is not None:
-        turns = selected(turns, wanted)
-    return turns.lazy().collect()
+    given = {"format": format, "errors": "collect" if problems.collect else None, "columns": columns, "cache": cache}
+    with asking(problems, Call("read", paths, {**given, "storage_options": storage_options, **facts, "names": names})):
+        # All arguments are checked before any file is opened.
+        values = fact_literals(facts) if facts else {}
+        wanted = None if columns is None else [*names_of(columns), *values]
+        naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
+        places = listed(paths, "read")
+        turns: pl.DataFrame | pl.LazyFrame
+        if remote := addresses(places):  # all files are in an object store
+            lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
+            naming.finish()
+            turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
+            values["source"] = pl.lit(NATIVE.name)
+        else:
+            needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
+            turns = read_local(places, format, problems, naming, cache, needed)
+        if not {"run", "target"} & values.keys():
+            problems.suggest(notices_of_targets(turns))
+        problems.announce()
+        if values:
+            turns = filled(turns.lazy(), values)
+        if wanted is not None:
+            turns = selected(turns, wanted)
+        return turns.lazy().collect()
 
 
 def read_local(
@@ -336,7 +339,9 @@ def _unlike(document: Document, form: Format) -> Iterator[None]:
         yield
     except ReadError as error:
         reason = str(error).removeprefix(f"{document.name}: ")
-        raise ReadError(f"{document.name}: is not recognized as {form.name}: {reason}") from error
+        told = ReadError(f"{document.name}: is not recognized as {form.name}: {reason}")
+        told.questions = error.questions
+        raise told from error
     except BrokenError as error:
         field = "" if error.field is None else f"field `{error.field}`: "
         reason = f"is not recognized as {form.name}: {field}{error.reason}"

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.files.object_stores import Options
+from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
@@ -60,6 +61,9 @@ def scan(
     places = listed(paths, "scan")
     problems = Problems()
     naming = Naming(checked_names(names, "scan"), problems, "scan")
+    asked = Call(
+        "scan", paths, {"format": format, "cache": cache, "storage_options": storage_options, **facts, "names": names}
+    )
     lazy: pl.LazyFrame | None
     if remote := addresses(places):
         lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
@@ -69,12 +73,14 @@ def scan(
         lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
-        lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
-        problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
+        with asking(problems, asked):
+            lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
+            problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
+            problems.announce()
     else:
         values["source"] = pl.lit(NATIVE.name)
         naming.finish()
-    problems.announce()
+        problems.announce()
     return filled(lazy, values)
 
 

@@ -46,13 +46,18 @@ Names = Mapping[str, str]
 
 
 @overload
-def conformed(frame: pl.LazyFrame, names: Names = ..., values: Mapping[str, Meanings] = ...) -> pl.LazyFrame: ...
+def conformed(
+    frame: pl.LazyFrame, names: Names = ..., values: Mapping[str, Meanings] = ..., problems: Problems | None = ...
+) -> pl.LazyFrame: ...
 @overload
-def conformed(frame: pl.DataFrame, names: Names = ..., values: Mapping[str, Meanings] = ...) -> pl.DataFrame: ...
+def conformed(
+    frame: pl.DataFrame, names: Names = ..., values: Mapping[str, Meanings] = ..., problems: Problems | None = ...
+) -> pl.DataFrame: ...
 def conformed(
     frame: pl.DataFrame | pl.LazyFrame,
     names: Names = MappingProxyType({}),
     values: Mapping[str, Meanings] = MappingProxyType({}),
+    problems: Problems | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours, and `values` has the maps of labels.
 
@@ -72,7 +77,7 @@ def conformed(
         if has_ids and not may_change_values(names, values) and fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
-    problems = Problems()
+    problems = Problems() if problems is None else problems
     is_complete_table = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
     if not is_complete_table:

@@ -155,8 +155,8 @@ class Naming:
     def __init__(self, names: Names, problems: Problems, verb: str = "read") -> None:
         self.verb = verb
         self.given = names
-        # A column of labels is looked at even under its own name: its labels must be understood.
-        self.names = {name: column for name, column in names.columns.items() if name != column or name in LABELED}
+        # Also names that are their own: the column must be there, and its labels understood.
+        self.names = dict(names.columns)
         self.values = names.values
         self._problems = problems
         self._present: set[str] = set()  # mapped columns that are in at least one file
@@ -176,7 +176,7 @@ class Naming:
         except LabelError:
             self._present |= {*self.names.values()}  # this problem of the file comes first
             raise
-        translation.named = {name: column for name, column in self.names.items() if column in present}
+        translation.named = self._named(present)
         self._present |= present
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
         if forced or is_known(translation):
@@ -280,17 +280,25 @@ class Naming:
             self._values(frame[name], name, frame["rollout_id"]) for name in new_names.values() if name in LABELED
         ).lazy()
 
-    def finish(self) -> None:
-        """Check that each mapped column was in a file."""
+    def finish(self, turns: pl.DataFrame | None = None) -> None:
+        """Check that each mapped column was in a file, and that none was set aside where the file states its own."""
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(name, "these files")
+            for aside in () if turns is None else {f"{name}_source", f"rollout_{name}"} - self._columns:
+                if aside in turns.columns and turns[aside].null_count() < turns.height:
+                    raise ArgumentError(
+                        f"{self.verb}: {as_names({name: column})}: the records that hold `{column}` state their `{name}` "
+                        "elsewhere, such as in their turns or messages; leave it out"
+                    )
 
     def beginning(self, document: Document) -> Document:
         """Return the first rows of a Parquet file under the names of TURNS, enough to recognize its format."""
         if not self.names or document.kind != "parquet" or self._holds_lists(document):
             return document
-        return self._translated_table(document, EARLY)[0]
+        translation, present = self._translated_table(document, EARLY)
+        translation.named = self._named(present)
+        return translation
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
@@ -304,6 +312,9 @@ class Naming:
             for name, column in self.names.items():
                 message = message.replace(f"column `{name}` ", f"column `{column}` (our `{name}`) ")
             raise SchemaError(message) from error
+
+    def _named(self, present: set[str]) -> dict[str, str]:
+        return {name: column for name, column in self.names.items() if column in present}
 
     def _new_names(self, columns: Sequence[str] | Mapping[str, object]) -> dict[str, str]:
         """Return the name in TURNS of each mapped column that is among these."""

@@ -236,8 +236,9 @@ def turns_of(
     frames = [(frame, table.source) for table in tables for frame in native.understood(table, naming.names)]
     if naming.names:
         frames = [(naming.of_tool(frame, source), source) for frame, source in frames]
-        naming.finish()
     turns = arrange(reconcile([without_nulls(frame) for frame, _ in frames]))
+    if naming.names:
+        naming.finish(turns)
     if naming.given.at is not None:
         turns = judged(turns, naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)

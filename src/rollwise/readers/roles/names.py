@@ -1,0 +1,329 @@
+"""What names of columns say: one vocabulary for every file of people's own.
+
+Names are compared without case, blanks, `_`, `-`, `?`, `#` and dots; camelCase is split. A name alone never makes a verdict: its
+values must agree (see `words.py` and `verdicts.py`).
+
+The names are those of the readers' formats; of 56 public files of red-teaming and of benchmarks that people commit (tables of
+outcomes with ids and costs, judged answers, agent runs of SWE-bench, mini-swe-agent, OpenHands, Terminal-Bench, AgentLab, tau,
+GPTFuzz, PAIR, HarmBench, JailbreakBench, WildBench); and of 49 more, on which the rules were tried without having seen them.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+
+def _bag(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+ROLES = (
+    "id", "task", "target", "attack", "goal", "category", "attempt", "turn", "role", "content", "prompt", "response", "score",
+    "error", "moment", "cost", "tokens", "seconds", "ending", "reference", "context", "other",
+)  # fmt: skip
+
+# Names of each fact, as joined words; the first group that a file has names of is taken, and its columns must agree.
+FACTS: Mapping[str, tuple[str, ...]] = {
+    "target": (
+        "target targetmodel targetname testedmodel modelundertest victimmodel targetllm systemundertest",
+        "victim victimname",
+        "model modelname",
+        "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
+        "agent agentname generator pipelinename system",
+    ),
+    "attack": (
+        "attack technique attacktechnique attackmethod jailbreakmethod",
+        "attacktype attackname attackstrategy strategy jailbreaktactic attackcategory attackvector injectiontype",
+        "method methodname tactic probe",
+    ),
+    "goal": (
+        "goal goaltext behavior behaviour harmfulbehavior harmfulbehaviour harmfulgoal attackgoal maliciousgoal",
+        "objective intent forbiddenprompt originalprompt originalquestion baseprompt",
+        "goalid behaviorid behaviourid scenario scenarioid",
+    ),
+    "task": (
+        "task taskid instanceid problemid questionid taskname",
+        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid",
+    ),
+    "category": (
+        "category harmcategory semanticcategory riskcategory testcategory",
+        "policy vulnerability vulnerabilitytype suitename suite domain topic difficulty hardness",
+    ),
+    "attempt": (
+        "attempt trial repeat repetition replicate",
+        "trialindex attemptid attemptnumber trialid runindex repeatindex sampleindex epoch try seed",
+    ),
+}
+# Ids that name a task where they repeat, and a rollout where they do not.
+EITHER_IDS = frozenset(
+    {"id", "sampleid", "caseid", "testid", "exampleid", "recordid", "index", "idx", "case", "testcase"}
+)
+_OTHERS: Mapping[str, str] = {
+    "id": "id uid uuid runid rowid rolloutid sampleid caseid testid sessionid trialid conversationid conv conversation convid "
+    "chatid dialogid dialogueid threadid episodeid attackid recordid exampleid trajectoryid index idx pairid case",
+    "turn": "turn turnid turnindex turnidx turnnumber turnno round roundid roundindex roundnumber sequence step",
+    "role": "role from speaker author source sender who participant actor",
+    "content": "content value text message body parts convertedvalue utterance words said msg",
+    "score": "score rating reward grade preference points judgescore",
+    "error": "error errmsg errormessage exception err",
+    "moment": "timestamp createdat date datetime tstamp startedat endedat starttime endtime trialstartedat trialendedat",
+    "cost": "cost costusd usd totalcost totalcostusd price accumulatedcost costs costindollars dollars",
+    "seconds": "seconds duration time latency elapsed runtime wallms wallsecs walltime totalseconds totaltime",
+    "ending": "exitstatus stopreason terminationreason finishreason endreason rawstopreason failuremode finish",
+    "context": "systemprompt systemmessage",
+    "prompt": "prompt user userinput human attackprompt usermsg usertext userturn attackermsg messagein inputtext",
+    "response": "response assistant botmsg bot assistantmsg assistanttext messageout outputtext responsetext generatedtext "
+    "aimessage botmessage bottext assistantmessage finaltext victimtext modeltext",
+}  # fmt: skip
+_WHOLE = {name: role for role, names in _OTHERS.items() for name in names.split()}
+_WHOLE |= {name: role for role, groups in reversed([*FACTS.items()]) for group in groups for name in group.split()}
+_WHOLE |= dict.fromkeys(("case", "trialid", "attackid", "attemptid"), "id")
+RANKS = {
+    role: {name: rank for rank, group in enumerate(groups) for name in group.split()} for role, groups in FACTS.items()
+}
+
+_ANSWERS = _bag("response reply output completion generation answer prediction responses resps generations")
+_ANSWERED_BY = _bag(
+    "model victim target llm assistant system agent bot raw final actual generated ai chat text preview full content response "
+    "output the patch result"
+)
+_ASKING = _bag("prompt input question query instruction request probe")
+_ASKED_BY = _bag(
+    "user attack attacked adversarial jailbreak human final modified mutated injected full text raw input attacker malicious "
+    "test prompt"
+)
+# Words of what is not the target's: what it is compared with, and what judges it.
+_NOT_OURS = _bag(
+    "expected reference gold golden correct ideal judge truth ground desired judged evaluator evaluation grader scorer"
+)
+_OWNED = _bag("model llm name cost tokens prompt response output time")
+_OF_OTHERS = _bag("judge attacker evaluator evaluation grader scorer helper defender")
+COUNTS = _bag(
+    "total n num count counts number successes failures attempts max min avg mean median pct percent rate asr accuracy "
+    "iterations"
+)
+JUDGED = _bag(
+    "verdict judgement judgment label classification outcome result decision judge evaluation rating grade status "
+    "assessment"
+)
+# Words of names that say whose the successes of a file are.
+OF_ATTACKS = _bag(
+    "attack attacks attacker attacked adversarial jailbreak jailbreaks jailbroken injection asr victim redteam harm harmful "
+    "tactic technique exploit vulnerability behavior behaviour probe probes poison malicious"
+)
+OF_TASKS = _bag(
+    "task tasks instance solved resolved patch exit expected reference gold difficulty accuracy correct steps test tests tool "
+    "tools correctness benchmark"
+)
+
+# What `true` says where a name of a verdict has the word.
+ATTACK_TRUE = _bag(
+    "jailbroken broken breached breach hijacked compromised exploited leaked leak bypassed bypass vulnerable unsafe harmful "
+    "misled complied compliance comply compliant complies violated violation toxic malicious infected answered"
+)
+ATTACK_FALSE = _bag(
+    "mitigated blocked block defended refused refusal refuse safe resisted declined protected secure harmless rejected refuses "
+    "benign"
+)
+TASK_TRUE = _bag("solved resolved correct passed pass accepted utility acc completed")
+TASK_FALSE = _bag("incorrect wrong")
+EITHER_TRUE = _bag("success successful succeeded succ ok won achieved successfully")
+EITHER_FALSE = _bag("failed failure fail unsuccessful")
+OF_PROMPTS = _bag("harmful toxic malicious unsafe safe benign harmless jailbreak violation risk")
+OF_ANSWERS = _bag("response output answer reply completion attack")  # which say that a label is not the prompt's
+# Said of many things; asked, unless something else in the file confirms it.
+_WEAK = _bag("ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected")
+_BESIDE = _bag(
+    "is was has did be got the a attack jailbreak injection task test trial run goal overall final flag result results "
+    "response output answer target victim judge llm verdict fully label by safety harm"
+)
+_DEFENDER = frozenset({"defense", "defence", "guardrail"})
+_NOT = frozenset({"not", "non", "un", "no"})
+# Words of names that are of no verdict, whatever else stands in them.
+_NO_VERDICT = _bag(
+    "reason reasons ids id score scores prompt prompts question tactic method time model name expected gold reference "
+    "explanation query attacker confidence text at input"
+)
+
+
+class Claim(NamedTuple):
+    """What a name of a column says of verdicts in it."""
+
+    whose: str  # "attack", "task", "either", or "named": the words in the column must say
+    when_true: bool | None  # what true means; None where only the words in the column say
+    doubt: str | None = None  # why the name is not beyond doubt
+
+
+@lru_cache(maxsize=4096)
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case.
+
+    Examples
+    --------
+    >>> words_of("costUsd"), words_of("Is-Jailbroken?"), words_of("usage.input_tokens")
+    (('cost', 'usd'), ('is', 'jailbroken'), ('usage', 'input', 'tokens'))
+    """
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    return tuple(word for word in re.split(r"[^a-z0-9]+", apart.lower()) if word)
+
+
+def joined(name: str) -> str:
+    """Return a name as names are compared: its words without anything between them."""
+    return "".join(words_of(name))
+
+
+@lru_cache(maxsize=4096)
+def role_of(name: str) -> str | None:
+    """Return what a name alone says that a column is, one of `ROLES`; None where it says nothing.
+
+    Of a path such as `usage.input_tokens` the last name counts. A judge's or an attacker's own is "other".
+
+    Examples
+    --------
+    >>> [role_of(name) for name in ("victim_response", "model_name", "costUsd", "attacker_model", "n")]
+    ['response', 'target', 'cost', 'other', None]
+    """
+    words = words_of(name.rpartition(".")[2])
+    if not words:
+        return None
+    known = _WHOLE.get("".join(words))
+    return known or next((role for role, is_so in _RULES if is_so(words, frozenset(words))), None)
+
+
+Words = tuple[str, ...]
+
+
+def _is_of_another(words: Words, bag: frozenset[str]) -> bool:
+    return bool(bag & _OF_OTHERS and bag & _OWNED)
+
+
+def _is_score(words: Words, bag: frozenset[str]) -> bool:
+    return words[-1] in {"score", "rating"} and not bag & COUNTS
+
+
+def _is_reference(words: Words, bag: frozenset[str]) -> bool:
+    return bool(bag & _NOT_OURS) and not bag & JUDGED and not bag & {"correct", "judged"}
+
+
+def _is_prompt(words: Words, bag: frozenset[str]) -> bool:
+    is_text = words[0] in _ASKING and words[1:] in {("text",), ("string",)}
+    return is_text or words[-1] == "prompt" or (words[-1] in _ASKING and {*words[:-1]} <= _ASKED_BY | _ASKING)
+
+
+def _is_time(words: Words, bag: frozenset[str]) -> bool:
+    if words[-1] in {"latency", "duration", "seconds", "secs"}:
+        return True
+    if words[-1] in {"s", "ms", "sec"}:
+        return bool(bag & {"latency", "elapsed", "time", "duration", "wall", "runtime"})
+    return words[-1] == "time" and bag <= {"wall", "total", "run", "response", "execution", "elapsed", "time"}
+
+
+def _is_answer(words: Words, bag: frozenset[str]) -> bool:
+    ends = {words[-1], re.sub(r"(\d|[ab])$", "", words[-1])}
+    if ends & _ANSWERS and {*words[:-1]} <= _ANSWERED_BY:
+        return True
+    is_known = bag <= _ANSWERS | _ANSWERED_BY | {"1", "2", "a", "b"}
+    return len(words) > 1 and is_known and bool(bag & (_ANSWERS | {"patch"}))
+
+
+def _is_cost(words: Words, bag: frozenset[str]) -> bool:
+    return bool(bag & {"cost", "costs"}) and bag <= {"cost", "costs", "usd", "total", "api", "run"}
+
+
+# The first that is so counts.
+_RULES: tuple[tuple[str, Callable[[Words, frozenset[str]], bool]], ...] = (
+    ("other", _is_of_another),
+    ("score", _is_score),
+    ("reference", _is_reference),
+    ("tokens", lambda _, bag: "tokens" in bag),
+    ("moment", lambda words, bag: bool(bag & {"timestamp", "datetime"}) or words[-1] == "at"),
+    ("prompt", _is_prompt),
+    ("seconds", _is_time),
+    ("response", _is_answer),
+    ("cost", _is_cost),
+    ("id", lambda words, _: words[-1] in {"id", "uuid"}),
+    ("other", lambda words, _: words[-1] == "model"),
+)
+
+
+@lru_cache(maxsize=4096)
+def verdict_claim(name: str) -> Claim | None:
+    """Return what a name says of verdicts in its column; None if it is no name of a verdict.
+
+    Each word must be known: `build_ok`, `attacker_refusal` and `api_success` are of something else, and are in doubt.
+
+    Examples
+    --------
+    >>> verdict_claim("is_jailbroken")
+    Claim(whose='attack', when_true=True, doubt=None)
+    >>> (
+    ...     verdict_claim("defense_success").when_true,
+    ...     verdict_claim("not_blocked").when_true,
+    ...     verdict_claim("verdict").whose,
+    ... )
+    (False, True, 'named')
+    >>> verdict_claim("api_success").doubt, verdict_claim("success_rate")
+    ('whether `api_success` is of the answer', None)
+    """
+    words = words_of(name.rpartition(".")[2])
+    bag = frozenset(words)
+    if not words or bag & ((COUNTS - {"attempts"}) | _NO_VERDICT) or ("type" in bag and "result" not in bag):
+        return None
+    cores = [_core(word) for word in words]
+    known = [side for core, _ in cores if (side := _side(core)) is not None]
+    whose, when_true = next(
+        (side for side in reversed(known) if side[0] != "either"), known[0] if known else ("named", None)
+    )
+    doubt = _doubt(name, [core for core, _ in cores], bag)
+    if when_true is None and "jailbreak" in bag:
+        whose, when_true = "attack", True
+    if when_true is None:
+        return Claim("named", None, doubt) if bag & JUDGED else None
+    is_turned = bool(bag & _NOT) ^ (sum(is_negated for _, is_negated in cores) % 2 == 1)
+    if bag & _DEFENDER:
+        whose, is_turned = "attack", not is_turned
+    if whose == "either":
+        whose = (
+            "attack" if bag & {"attack", "jailbreak", "injection"} else "task" if bag & {"task", "test"} else "either"
+        )
+    return Claim(whose, when_true != is_turned, doubt)
+
+
+def _doubt(name: str, cores: list[str], bag: frozenset[str]) -> str | None:
+    """Return why a name of a verdict is not beyond doubt: a word of something else, or one that is said of many things."""
+    if any(_side(core) is None and core not in _BESIDE | JUDGED | _DEFENDER | _NOT for core in cores):
+        return f"whether `{name}` is of the answer"
+    weak = _WEAK - ({"ok", "won"} if bag & {"attack", "jailbreak"} else set())
+    return f"what `{name}` is about" if weak & {*cores} else None
+
+
+def is_strong(name: str) -> bool:
+    """Return whether a name can only be of the verdicts of attacks or tasks, so that even the same verdict on all rows counts."""
+    claim = verdict_claim(name)
+    words = {*words_of(name)}
+    is_sure = claim is not None and claim.doubt is None and claim.when_true is not None
+    return (
+        is_sure
+        and not (words & OF_PROMPTS and not words & {"response", "attack"})
+        and claim.whose in {"attack", "task"}
+    )
+
+
+def _core(word: str) -> tuple[str, bool]:
+    """Return a word without `un`, where the rest is known, and whether it was negated."""
+    rest = word.removeprefix("un")
+    is_negated = rest != word and _side(word) is None and _side(rest) is not None
+    return (rest, True) if is_negated else (word, False)
+
+
+def _side(word: str) -> tuple[str, bool] | None:
+    """Return whose verdict a word is, and what true means."""
+    for whose, good, bad in (
+        ("attack", ATTACK_TRUE, ATTACK_FALSE),
+        ("task", TASK_TRUE, TASK_FALSE),
+        ("either", EITHER_TRUE, EITHER_FALSE),
+    ):
+        if word in good or word in bad:
+            return whose, word in good
+    return None

@@ -1,0 +1,69 @@
+"""What the values of a column are, whatever it is called."""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+MOST_WORDS = 12  # distinct words of a column of verdicts
+_LONG = 40  # characters of a text, on average
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
+_ANSWERS = frozenset({"true", "false", "yes", "no", "y", "n"})
+
+
+def kind_of(values: Iterable[Any]) -> str:
+    """Return the kind of values: bool, binary, unit, whole, number, words, strings, text, moment, list or empty.
+
+    `binary` are 0 and 1, `unit` numbers from 0 to 1, `words` a few short texts that repeat. Null and blank are no values.
+
+    Examples
+    --------
+    >>> [kind_of(values) for values in ([True, None], ["yes", "No"], [0, 1.0], [0.5, 1], [3, 4], ["1", "2.5"])]
+    ['bool', 'bool', 'binary', 'unit', 'whole', 'number']
+    >>> (
+    ...     kind_of(["SAFE", "UNSAFE", "SAFE"]),
+    ...     kind_of(["c1", "c2", "c3", "c4"]),
+    ...     kind_of(["Tell me a joke."]),
+    ...     kind_of([""]),
+    ... )
+    ('words', 'strings', 'text', 'empty')
+    """
+    held = [value for value in values if value is not None and value != ""]
+    if not held:
+        return "empty"
+    if any(isinstance(value, list | dict | tuple) for value in held):
+        return "list"
+    is_text = all(isinstance(value, str) for value in held)
+    if all(isinstance(value, bool) for value in held) or (
+        is_text and {text.strip().lower() for text in held} <= _ANSWERS
+    ):
+        return "bool"
+    numbers = _numbers(held)
+    return _kind_of_texts([str(value) for value in held]) if numbers is None else _kind_of_numbers(numbers)
+
+
+def _kind_of_texts(texts: list[str]) -> str:
+    if all(map(_MOMENT.match, texts)):
+        return "moment"
+    spoken = sum(text.strip().count(" ") >= 3 for text in texts)
+    if sum(map(len, texts)) > _LONG * len(texts) or 2 * spoken > len(texts):
+        return "text"
+    return "words" if len({*texts}) <= max(2, min(MOST_WORDS, len(texts) / 2 + 1)) else "strings"
+
+
+def _numbers(values: Iterable[Any]) -> list[float] | None:
+    try:
+        return [float(value) for value in values if not isinstance(value, bool)]
+    except (TypeError, ValueError):
+        return None
+
+
+def _kind_of_numbers(numbers: list[float]) -> str:
+    if not all(map(math.isfinite, numbers)):
+        return "number"
+    is_whole = all(number.is_integer() for number in numbers)
+    if is_whole and {*numbers} <= {0, 1}:
+        return "binary"
+    if min(numbers) >= 0 and max(numbers) <= 1:
+        return "unit"
+    return "whole" if is_whole else "number"

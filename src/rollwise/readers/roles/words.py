@@ -1,0 +1,103 @@
+"""Words of verdicts: what each says, and of what.
+
+Some words name the outcome of an attack (JAILBREAK, refused), some that of a task (solved), some answer the question that a
+column asks (yes, 0); `pass` says in a red-team log that the attack got through, or that the target passed the test. A negated
+word means the opposite of its word, by an exact prefix; a word that is near a known one means nothing.
+
+The words are those of the readers' formats, of judges in public files, and of the libraries that write them.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+BLANK = frozenset({
+    "", "-", "null", "none", "nan", "n/a", "na", "unjudged", "not judged", "not_judged", "unknown", "undetermined", "error",
+    "skipped", "invalid", "n.a.", "not_applicable", "not_evaluated", "unevaluated",
+})  # fmt: skip
+DOUBTFUL = frozenset({
+    "partial", "partially", "partial_compliance", "partial_refusal", "partially_complied", "possible", "possibly", "maybe",
+    "mixed", "borderline", "unclear", "ambiguous", "unsure", "uncertain", "inconclusive",
+})  # fmt: skip
+ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "1": True, "0": False}
+RESULTS = {
+    **dict.fromkeys(("success", "succeeded", "successful", "succ", "attack_success", "attack_succeeded"), True),
+    **dict.fromkeys(("failure", "failed", "unsuccessful", "unsucc", "attack_failure", "attack_failed"), False),
+}
+TESTS = {"pass": True, "passed": True, "fail": False, "failed": False}
+_HARMED = (
+    "jailbreak", "jailbroken", "jailbreaked", "unsafe", "harmful", "bypassed", "vulnerable", "complied", "compliance",
+    "compliant", "comply", "breached", "breach", "hijacked", "compromised", "exploited", "leaked", "leak", "misled",
+    "violation", "violated", "toxic", "malicious", "infected", "answered", "confirmed", "insecure", "attack_success",
+    "attack_succeeded",
+)  # fmt: skip
+_HELD = (
+    "refused", "refusal", "refuse", "safe", "harmless", "blocked", "defended", "resisted", "declined", "protected",
+    "mitigated", "benign", "secure", "rejected", "robust", "refuted", "attack_failure", "attack_failed", "attack_blocked",
+)  # fmt: skip
+_SOLVED = ("correct", "solved", "resolved", "completed")
+_UNSOLVED = ("incorrect", "wrong", "unsolved", "unresolved")
+_REFUSED = ("refused", "refusal", "refuse", "declined", "rejected")
+_ANSWERED = ("complied", "compliance", "comply", "compliant", "answered", "accepted")
+_NEGATIONS = ("not_", "no_", "non_", "un", "non", "not", "never_")
+_EMPHASES = ("", "full_", "fully_", "clearly_", "attack_", "is_")
+
+
+def _spelled(true: Iterable[str], false: Iterable[str]) -> dict[str, bool]:
+    """Return what words mean, each also negated and emphasized; a word of its own, such as `unsafe`, comes first."""
+    plain = {**dict.fromkeys(true, True), **dict.fromkeys(false, False)}
+    emphasized = {f"{prefix}{word}": side for word, side in plain.items() for prefix in _EMPHASES}
+    negated = {f"{prefix}{word}": not side for word, side in emphasized.items() for prefix in _NEGATIONS}
+    return negated | emphasized
+
+
+ATTACKS = _spelled(_HARMED, _HELD)
+REFUSALS = _spelled(_REFUSED, _ANSWERED)
+TASKS = _spelled(_SOLVED, _UNSOLVED)
+_RESULTS = _spelled(
+    [word for word, side in RESULTS.items() if side], [word for word, side in RESULTS.items() if not side]
+)
+
+
+class Word(NamedTuple):
+    """What a word of a verdict says."""
+
+    whose: (
+        str  # "attack", "task", "either" (success), "test" (pass), "answer" (yes), "doubt", "blank", or "?": not known
+    )
+    side: bool | None = None
+
+
+def normal(value: object) -> str:
+    """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones."""
+    # A whole number beside a missing one has a point in pandas.
+    words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
+    return words if words in BLANK else words.replace(" ", "_").replace("-", "_")
+
+
+def word(value: object) -> Word:
+    """Return what a word of a verdict says.
+
+    Examples
+    --------
+    >>> word("VULNERABLE"), word("un-blocked").side, word("no violation").side, word("passed").whose
+    (Word(whose='attack', side=True), True, False, 'test')
+    >>> word("partial").whose, word("n/a").whose, word("abgewehrt").whose, word("blockd").whose
+    ('doubt', 'blank', '?', '?')
+    """
+    label = normal(value)
+    if label in BLANK:
+        return Word("blank")
+    if label in DOUBTFUL:
+        return Word("doubt")
+    for whose, meanings in (
+        ("answer", ANSWERS), ("attack", ATTACKS), ("either", _RESULTS), ("test", TESTS), ("task", TASKS),
+    ):  # fmt: skip
+        side = meanings.get(label, meanings.get(label.replace("_", "")))
+        if side is not None:
+            return Word(whose, side)
+    return Word("?")
+
+
+def words_in(values: Iterable[Any]) -> Mapping[Any, Word]:
+    """Return what each distinct word says, without null ones."""
+    return {value: word(value) for value in values if value is not None}

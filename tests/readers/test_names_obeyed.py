@@ -166,7 +166,8 @@ def test_a_column_that_is_nowhere_is_refused_under_its_own_name_too(shape: Writt
 def test_rows_in_memory_obey_as_well(name: str) -> None:
     """`rw.turns` of a list and of a frame."""
     for rows in ([*records(name)], pl.DataFrame([*records(name)])):
-        check(partial(rw.turns, rows, names={name: "mine"}), name)
+        read: Callable[[], pl.DataFrame] = partial(rw.turns, rows, names={name: "mine"})  # type: ignore[assignment]
+        check(read, name)
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -285,12 +285,15 @@ class Naming:
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(name, "these files")
-            for aside in () if turns is None else {f"{name}_source", f"rollout_{name}"} - self._columns:
-                if aside in turns.columns and turns[aside].null_count() < turns.height:
-                    raise ArgumentError(
-                        f"{self.verb}: {as_names({name: column})}: the records that hold `{column}` state their `{name}` "
-                        "elsewhere, such as in their turns or messages; leave it out"
-                    )
+            if turns is not None and any(turns[aside].count() for aside in self._aside(name) & {*turns.columns}):
+                raise ArgumentError(
+                    f"{self.verb}: {as_names({name: column})}: the records that hold `{column}` state their `{name}` "
+                    "elsewhere, such as in their turns or messages; leave it out"
+                )
+
+    def _aside(self, name: str) -> set[str]:
+        """Return the names under which readers set aside what a record says besides its turns or messages."""
+        return {f"{name}_source", f"rollout_{name}"} - self._columns
 
     def beginning(self, document: Document) -> Document:
         """Return the first rows of a Parquet file under the names of TURNS, enough to recognize its format."""

@@ -1,0 +1,134 @@
+"""A proposal as text of at most 80 columns, and as a table of a notebook."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from rollwise.errors import counted
+from rollwise.readers.proposal.parts import ASKED, LIKELY, Part, Shown, figures
+from rollwise.schema.labels import plain, shorten
+
+WIDTH = 80
+_COLUMN, _EXAMPLES, _TAKEN, _GAP = 24, 30, 20, 2
+_HEAD = ("column", "examples", "taken for")
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    """Return what is said of all files, without questions."""
+    return "\n\n".join("\n".join(lines_of(part)) for part in parts)
+
+
+def lines_of(part: Part) -> Iterator[str]:
+    r"""Iterate over the lines on files that are alike.
+
+    Examples
+    --------
+    >>> columns = [Shown("reply", ("Sure.", "No."), "response", "sure", ""), Shown("note", ("x",), "", "", "")]
+    >>> part = Part(["a.json"], rollouts=2, turns=2, records="results[*]", columns=columns)
+    >>> print("\n".join(lines_of(part)))
+    a.json: 2 rollouts, 2 turns (`results[*]`)
+      column  examples    taken for
+      reply   Sure., No.  response
+      kept as they are: note
+    """
+    yield from _wrapped(heading(part), "")
+    if part.format:
+        return
+    for sentence in part.verdicts:
+        yield from _wrapped(f"verdict: {sentence}", "  ")
+    used = [shown for shown in part.columns if shown.taken_for]
+    kept = [shown for shown in part.columns if not shown.taken_for]
+    if part.refusal is not None and not used:  # what the columns are is the question
+        used, kept = kept, []
+    yield from _table(used)
+    if kept:
+        yield from _wrapped(f"kept as they are: {', '.join(plain(shown.column) for shown in kept)}", "  ")
+
+
+def heading(part: Part) -> str:
+    """Return the first line on files that are alike.
+
+    Examples
+    --------
+    >>> heading(Part(["a.jsonl"], format="garak", about="reports of garak", rollouts=1, turns=2))
+    'a.jsonl: recognized as garak (reports of garak); needs no mapping: 1 rollout, 2 turns'
+    >>> heading(Part(["a.csv", "b.csv"], refusal="each row counts a group"))
+    'a.csv and 1 more file: not read: each row counts a group'
+    """
+    first, *others = part.files
+    files = plain(first) + (f" and {counted(len(others), 'more file')}" if others else "")
+    if part.refusal is not None:
+        return f"{files}: not read: {part.refusal}"
+    if part.format:
+        return f"{files}: recognized as {part.format} ({part.about}); needs no mapping: {figures(part)}"
+    return f"{files}: {figures(part)}" + (f" (`{part.records}`)" if part.records else "")
+
+
+def _wrapped(sentence: str, indent: str) -> Iterable[str]:
+    return textwrap.wrap(
+        sentence,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _table(columns: Sequence[Shown]) -> Iterator[str]:
+    """Iterate over the lines of the table of columns, each as wide as it needs to be, and together no wider than the screen."""
+    if not columns:
+        return
+    rows = [(plain(shown.column), _examples(shown, _EXAMPLES), _taken_for(shown)) for shown in columns]
+    cells = [_HEAD, *((shorten(column, _COLUMN), examples, taken) for column, examples, taken in rows)]
+    widths = [max(len(row[place]) for row in cells) for place in (0, 1)]
+    for column, examples, taken in cells:
+        line = f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{taken}"
+        yield line.rstrip()
+
+
+def _taken_for(shown: Shown) -> str:
+    return f"{shown.taken_for} (likely)" if shown.sure == LIKELY else shown.taken_for
+
+
+def _examples(shown: Shown, most: int) -> str:
+    """Return the examples of a column, shortened so that each has a fair share of the width.
+
+    Examples
+    --------
+    >>> _examples(Shown("a", ("Please do task 1.", "No."), "", "", ""), 15)
+    'Please do…, No.'
+    """
+    texts = [plain(example) for example in shown.examples]
+    if sum(map(len, texts)) + 2 * (len(texts) - 1) <= most or not texts:
+        return ", ".join(texts)
+    most -= 2 * (len(texts) - 1)
+    short = [len(text) for text in texts if len(text) <= most // len(texts)]
+    room = (most - sum(short)) // max(len(texts) - len(short), 1)
+    return ", ".join(text if len(text) <= room else f"{text[: room - 1].rstrip()}…" for text in texts)
+
+
+def html_of(parts: Sequence[Part], questions: Sequence[str], call: str) -> str:
+    """Return the proposal as HTML of a notebook; each text of a file is escaped."""
+    blocks = []
+    for part in parts:
+        blocks.append(f"<p><b>{escape(heading(part))}</b></p>")
+        blocks += [f"<p>verdict: {escape(plain(sentence))}</p>" for sentence in part.verdicts if not part.format]
+        if part.columns and not part.format:
+            head = "".join(f'<th style="text-align:left">{name}</th>' for name in (*_HEAD, "rests on"))
+            blocks.append(
+                f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, part.columns))}</tbody></table>"
+            )
+    blocks += [f"<p>{escape(line)}</p>" for line in questions]
+    if call:
+        blocks.append(f"<pre>{escape(call)}</pre>")
+    return "<div>" + "".join(blocks) + "</div>"
+
+
+def _row(shown: Shown) -> str:
+    """Return a row of the table of a notebook."""
+    dim = "" if shown.taken_for else ' style="opacity:0.6"'
+    taken = _taken_for(shown) if shown.taken_for else "kept as it is"
+    why = "" if shown.sure == ASKED else shown.why
+    cells = (plain(shown.column), _examples(shown, 60), taken, plain(why) if why else "")
+    return f"<tr{dim}>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells) + "</tr>"

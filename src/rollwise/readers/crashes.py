@@ -4,7 +4,7 @@ Many tools log a timeout as "not jailbroken". A rollout that ended without an an
 counts as an error, neither as a success nor as a failure of the attack. A reward or score of 0 there is a placeholder, too.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import polars as pl
 
@@ -73,6 +73,11 @@ def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.D
     }
     frame = frame.with_columns(**changes)
     return frame.drop(_CAUSE, _CRASHED, _LAST), contradictions
+
+
+def may_report_crashes(columns: Iterable[str]) -> bool:
+    """Return whether a table has a column that may report errors."""
+    return any(plain_name(name) in _OF_CRASHES for name in columns)
 
 
 def _of_turns(frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:

@@ -9,7 +9,8 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.columns import reconcile
 from rollwise.readers.problems import TOO_DEEP, Problems
-from rollwise.readers.registry import format_of
+from rollwise.readers.proposal.reading import refusal_of
+from rollwise.readers.registry import UNKNOWN, format_of
 from rollwise.readers.sources.contents import wrapping
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
@@ -95,8 +96,9 @@ def _instead(document: Document, verb: str) -> str | None:
     """Return a hint at the function that reads the file, or at the program that must open it first."""
     problems = Problems(collect=True)
     # A ledger of its own: this file is reported once, by the caller.
-    if format_of(document, None, by_name=False, problems=problems) is not None:
+    form = format_of(document, None, by_name=False, problems=problems)
+    reason = refusal_of(document) if form is UNKNOWN else None if form is not None else problems.rows[0][3]
+    if reason is None:
         return "`rw.read` reads rollouts"
-    reason = problems.rows[0][3]  # why it is not recognized, which may name a function
     names_another = re.search(r"`rw\.(\w+\.)?read_", reason) is not None and f".{verb}`" not in reason
     return f"it {reason}" if names_another or reason == wrapping(document.head, document.suffix) else None

@@ -48,6 +48,11 @@ class Names(NamedTuple):
     of: str | None = None
     records: str | None = None
 
+    @property
+    def structure(self) -> dict[str, str]:
+        """What is named of the structure of files, too: columns, and the path of the records."""
+        return self.columns | ({} if self.records is None else {"records": self.records})
+
 
 def checked_names(names: object, verb: str = "read") -> Names:
     """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.

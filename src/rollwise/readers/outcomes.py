@@ -1,6 +1,6 @@
 """Outcomes of the rollouts in any mix of logs, without their messages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, overload
 
 import polars as pl
@@ -10,11 +10,12 @@ from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals, reconcile
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.native import tables as native
+from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.read import tables_of
 from rollwise.readers.registry import format_named
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed
-from rollwise.readers.synonyms import CUSTOM
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.kinds import check_kinds
@@ -92,9 +93,7 @@ def read_rollouts(
     # With `outcomes`, formats with a summary of their samples leave out the turns.
     with asking(problems, Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})):
         tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
-        frame = reconcile(
-            [naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)]
-        )
+        frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
         problems.announce()
         naming.finish()
     # Keys and facts first, then the producer's own columns.
@@ -108,15 +107,15 @@ def read_rollouts(
     return problems.with_rows(rollouts)
 
 
-def _rollouts(table: TurnsBuilder, naming: Naming) -> list[pl.DataFrame]:
-    """Return the facts of a table's rollouts; in chats of your own they may follow from the text of the turns."""
-    if table.source not in CUSTOM:
-        return table.rollouts()
-    _, added = table.parts()
-    names = {*ROLLOUTS.names} | (set() if added is None else added[1])
-    return [
-        frame.select(columns_named(name for name in frame.columns if name in names)).unique(
-            "rollout_id", keep="first", maintain_order=True
-        )
-        for frame in native.understood(table, naming.names)
-    ]
+def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) -> Iterator[tuple[pl.DataFrame, str]]:
+    """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
+    parts = [part for table in tables if table.source in CUSTOM for part in native.parts_of(table)]
+    names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
+    enclosing = {name for table in tables for name in table.enclosing}
+    own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
+    for frame, part in own:
+        held = frame.select(columns_named(name for name in frame.columns if name in names))
+        yield held.unique("rollout_id", keep="first", maintain_order=True), part.source
+    for table in tables:
+        if table.source not in CUSTOM:
+            yield from ((frame, table.source) for frame in table.rollouts())

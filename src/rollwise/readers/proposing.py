@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise import schema
-from rollwise.errors import ArgumentError, ReadError, counted
+from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.atomic import whole
 from rollwise.readers.asking import Call, answers, in_words
 from rollwise.readers.naming import Naming, checked_names
@@ -18,7 +17,8 @@ from rollwise.readers.proposal.parts import Part, columns_of, verdicts_in_words
 from rollwise.readers.proposal.screen import html_of, text_of
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.read import turns_of
-from rollwise.readers.registry import UNKNOWN, Format
+from rollwise.readers.plugins import Format
+from rollwise.readers.registry import UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
@@ -146,7 +146,7 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     problems = Problems(collect=True)
     tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
-    parts += [_of_own(made, names) for made in structures(own, checked.columns)]
+    parts += [_of_own(made, names) for made in structures(own, checked.structure)]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
     return Proposal(parts, Call("read", paths, {"names": names}))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -12,20 +13,22 @@ from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
-from rollwise.readers.likely_columns import repeated_verdicts, suggestions, unused_in
+from rollwise.readers.likely_columns import repeated_verdicts
 from rollwise.readers.naming import Names, Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
+from rollwise.readers.native.own_columns import understood
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
-from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names
+from rollwise.readers.proposal.reading import mappings_for
+from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, format_named, format_names
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
-from rollwise.readers.synonyms import CUSTOM
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
@@ -233,19 +236,20 @@ def turns_of(
 ) -> pl.DataFrame:
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
-    frames = [(frame, table.source) for table in tables for frame in native.understood(table, naming.names)]
+    parts = [part for table in tables for part in native.parts_of(table)]
+    enclosing = {name for table in tables for name in table.enclosing}
+    frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
-        frames = [(naming.of_tool(frame, source), source) for frame, source in frames]
-    turns = arrange(reconcile([without_nulls(frame) for frame, _ in frames]))
+        frames = [naming.of_tool(frame, part.source) for frame, part in zip(frames, parts, strict=True)]
+    turns = arrange(reconcile([without_nulls(frame) for frame in frames]))
     if naming.names:
         naming.finish(turns)
     if naming.given.at is not None:
         turns = judged(turns, naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
     # Only tables and chats of people's own: readers of tools know what their columns mean.
-    if not CUSTOM.isdisjoint(source for _, source in frames):
+    if not CUSTOM.isdisjoint(part.source for part in parts):
         problems.suggest(notices_of_files(turns, tables[0].origins))
-        problems.suggest(suggestions(unused_in(turns)))
         if naming.given.at is None:
             problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns
@@ -270,6 +274,7 @@ def tables_of(
     tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
     copies: list[tuple[Document, Format, bool]] = []
+    unknown: list[tuple[Document, bool]] = []  # files of no known format, which are looked at together
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
@@ -284,7 +289,9 @@ def tables_of(
             if batches.takes(original, by_name=by_name):
                 continue
             document, form = naming.recognized(original, forced, by_name=by_name)
-            if form is None:
+            if form is UNKNOWN:
+                unknown.append((original, by_name))
+            if form is None or form is UNKNOWN:
                 batches.flush()
                 continue
             if form.copies(document) if callable(form.copies) else form.copies:
@@ -297,6 +304,12 @@ def tables_of(
                 batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
+    for document, by_name, mapping in mappings_for(unknown, naming.given.structure, problems):
+        with problems.record(document.name), reporting():
+            read_file(document, replace(UNKNOWN, read=mapping), by_name=by_name)
+            tables[UNKNOWN.name].enclosing |= {
+                name for name, rule in mapping.columns.items() if str(rule).startswith("^")
+            }
     has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
     for document, form, by_name in copies:
         with problems.record(document.name), reporting():

@@ -46,17 +46,20 @@ from rollwise.readers.formats.codex import sessions as codex
 from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
-from rollwise.readers.likely_columns import columns_in_words, looks_like_turns
 from rollwise.readers.native import files as native_files
 from rollwise.readers.plugins import Format, installed
 from rollwise.readers.problems import BrokenError, Problems
-from rollwise.readers.results.hints import examples_of, hint, holds_outcomes, holds_rollouts
+from rollwise.readers.proposal.reading import refusal_of
+from rollwise.readers.proposal.structure import is_elsewhere
+from rollwise.readers.results.hints import holds_outcomes, holds_rollouts, of_other_tool
 from rollwise.readers.results.lookalikes import lookalike
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import CUSTOM
+from rollwise.readers.synonyms import CUSTOM, MAPPING
+from rollwise.readers.table import TurnsBuilder
 
 LINES = (".jsonl", ".json", ".ndjson")
+TABLES = (".csv", ".tsv", ".txt", "")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 # The order matters where a file fits several formats: the first that recognizes it is taken. It is also the order of rows.
 FORMATS = (
@@ -240,6 +243,13 @@ FORMATS = (
 NATIVE = FORMATS[0]  # rollwise's own tables
 
 
+def _by_mapping(document: Document, table: TurnsBuilder) -> None:
+    raise AssertionError  # a file of unknown kind is read by the mapping that is proposed for it
+
+
+UNKNOWN = Format(MAPPING, "files that no format knows, read by a mapping", (), lambda _: False, _by_mapping)
+
+
 def formats() -> Iterator[Format]:
     """Iterate over the built-in formats, then over formats of installed packages, which are imported only when reached."""
     yield from FORMATS
@@ -263,24 +273,35 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     # Columns of rollwise's own table also occur in files that hold something else, such as verdicts or prompts.
     is_native = form is NATIVE
     form = form or _recognized_loosely(document)
+    if form is NATIVE and not is_native and not native_files.sniff_nested(document) and is_elsewhere(document):
+        form = None
     kind = lookalike(document) if is_native or form is None else None
     if form is not None and kind is None:
         return form
     is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
-    # From here on the file is not read. Find the most helpful reason.
-    refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or hint(document)
+    refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or of_other_tool(document)
     if refusal is None and document.kind == "table" and document.suffix in TEXT_SUFFIXES:
         refusal = misspelled(document.head)
     if refusal is None and document.too_deep:
         raise BrokenError("is nested too deeply to be recognized")
+    is_guess = kind is not None and kind.is_guess and refusal_of(document) is None
+    if (refusal is None or is_guess) and not is_empty and _may_hold_rollouts(document):
+        return UNKNOWN
     reason = refusal or ("is empty" if is_empty else "is not recognized")
     if by_name:
-        advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)
+        advice = "; check that it was written whole" if is_empty and not refusal else ""
         raise ReadError(f"{document.name}: {reason}{advice}")
     problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:
         problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
+
+
+def _may_hold_rollouts(document: Document) -> bool:
+    """Return whether a file of an unknown kind holds records: JSON, or a table with several columns."""
+    if document.kind == "table":
+        return len(document.header) > 1 and document.suffix in TABLES
+    return document.kind in {"json", "lines", "parquet", "arrow"}
 
 
 def _refuse_other(document: Document, forced: Format) -> None:
@@ -299,15 +320,6 @@ def _refuse_other(document: Document, forced: Format) -> None:
         reason = f"is recognized as {other.name} ({other.about}): leave format= out"
     if reason is not None:
         raise ReadError(f"{document.name}: does not fit format={forced.name!r}: it {reason}")
-
-
-def _advice(document: Document) -> str:
-    """Return advice for a file of unknown format."""
-    # A table of the user's own is most likely, and a missing name the reason.
-    columns = examples_of(document) if document.kind in {"table", "parquet", "arrow", "lines", "json"} else {}
-    if len(columns) > 1 and (document.kind not in {"lines", "json"} or looks_like_turns(columns)):
-        return f": {columns_in_words(columns, 'force a format with format=, or ')}"
-    return f"; formats are {format_names()}: choose one with format=, or read your own table with `rw.turns(frame)`"
 
 
 def is_custom(document: Document, forced: Format | None = None) -> bool:

@@ -36,8 +36,9 @@ OF_ANYTHING = frozenset(
 OF_TASKS = frozenset(
     {"solved", "is_solved", "is_correct", "correct", "passed", "task_success", "task_solved", "task_completed"}
 )
+MAPPING = "mapping"  # files that no format knows, read by a mapping
 CUSTOM = frozenset(
-    {"native", "openai_chat", "sharegpt"}
+    {"native", "openai_chat", "sharegpt", MAPPING}
 )  # formats of no single tool, whose records may have custom names
 STATING = CUSTOM | {
     "openai_output",

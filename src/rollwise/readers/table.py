@@ -45,6 +45,14 @@ class TurnRow(NamedTuple):
     target_call: int | None = None
 
 
+class Traits(NamedTuple):
+    """What is known of a frame that was TURNS already when it was taken."""
+
+    of_records: frozenset[str] = frozenset()  # columns that records state once for their whole rollout
+    has_answers: bool = True  # whether there is a column of answers, perhaps one that is null throughout
+    is_written: bool = False  # whether rollwise wrote it
+
+
 class TurnsBuilder:
     """The rollouts of all files of one format.
 
@@ -93,6 +101,8 @@ class TurnsBuilder:
         self._frames: list[pl.DataFrame] = []
         self._frame_height = 0
         self._are_rows: list[bool] = []
+        self._traits: list[Traits] = []
+        self.enclosing: set[str] = set()  # columns that are the same for all records of an object
         self._again: dict[str, str] = {}  # ids for further records with an id that their file had before
         self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None  # rollouts added one by one that count
         self.origins.tables.append(self)
@@ -243,7 +253,7 @@ class TurnsBuilder:
         self._again[name] = rollout_id
         return name
 
-    def take(self, file: str, frame: pl.DataFrame, *, are_rows: bool = True) -> None:
+    def take(self, file: str, frame: pl.DataFrame, *, are_rows: bool = True, traits: Traits | None = None) -> None:
         """Add a frame that is TURNS already, the turns of each rollout next to each other.
 
         `are_rows` says whether each row is a record of the file, rather than each rollout.
@@ -255,9 +265,11 @@ class TurnsBuilder:
             place = len(self._frames)
             for name in ids:
                 self.origins.add_version(Version(self, again.get(name, name), file, place, in_frame=True, alias=name))
-        self._add_frame(frame, are_rows=are_rows)
+        self._add_frame(frame, are_rows=are_rows, traits=traits)
 
-    def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
+    def take_all(
+        self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame, traits: Traits | None = None
+    ) -> bool:
         """Add the rows of several files at once, given the number of rows of each file, each rollout in one file.
 
         Return False, and add nothing, if one of the rollouts is known already.
@@ -268,13 +280,14 @@ class TurnsBuilder:
         places = rows.cum_sum().search_sorted(first_rows, side="right")
         is_new = self.origins.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
         if is_new:
-            self._add_frame(frame)
+            self._add_frame(frame, traits=traits)
             for file, height in zip(files, rows, strict=True):
                 self.problems.record_counts.close(file, self.source, height)
         return is_new
 
-    def _add_frame(self, frame: pl.DataFrame, *, are_rows: bool = True) -> None:
+    def _add_frame(self, frame: pl.DataFrame, *, are_rows: bool = True, traits: Traits | None = None) -> None:
         self._frames.append(frame)
+        self._traits.append(traits or Traits())
         self._are_rows.append(are_rows)
         self._frame_height += frame.height
 
@@ -321,6 +334,10 @@ class TurnsBuilder:
         frames = [frame for frame in self._frames if frame.height]
         added = self._joined() if self._rollouts.height else None
         return frames, added if added is None or added[0].height else None
+
+    def traits(self) -> list[Traits]:
+        """Return what is known of each of the frames that `parts` returns first."""
+        return [traits for frame, traits in zip(self._frames, self._traits, strict=True) if frame.height]
 
     def rollouts(self) -> list[pl.DataFrame]:
         """Return the facts of the rollouts, one row each.

@@ -88,10 +88,10 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     """
     check_kinds(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
-    columns, values, at, *_ = checked
+    columns, values, at, of = checked.columns, checked.values, checked.at, checked.of
     if isinstance(frame, pl.LazyFrame):
         is_whole = at is not None or holds_chats(frame.collect_schema(), columns)
-        return turns(frame.collect(), names=names).lazy() if is_whole else conformed(frame, columns, values)
+        return turns(frame.collect(), names=names).lazy() if is_whole else conformed(frame, columns, values, of)
     list_names = {columns.get(name, name) for name in LISTS}
     # Chats become a file in memory, which the reader of chats reads: JSON lines for records, Arrow for a frame.
     data = _records(list(frame) if isinstance(frame, Iterator) else frame, list_names)
@@ -103,7 +103,7 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     if not holds_chats(table.schema, columns):
         problems = Problems()
         with asking(problems, Call("turns", Name("frame"), {"names": names})):
-            return judged(conformed(table, columns, values, problems), at, "turns")
+            return judged(conformed(table, columns, values, of, problems), at, "turns")
     # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))

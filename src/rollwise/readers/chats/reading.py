@@ -78,24 +78,11 @@ class Chats:
         name = self._name(number, record.id, value)
         chat = self._layout.turns
         messages = answered(record.messages, chat, self._layout.role or "")
-        answers = [place for place, message in enumerate(messages) if message.role in ANSWERS]
-        columns, turn_extras = _of_answers([value[chat][place] for place in answers], self._skipped)
-        for column, values in _of_other_messages(value[chat], answers, self._skipped).items():
-            turn_extras[f"{column}_source" if column in turn_extras else column] = values
-        # A refusal is a field of the message or a part of its content; the field has precedence.
-        in_parts = [refusals(messages[place].content) for place in answers]
-        if any(in_parts):
-            stated_refusals = turn_extras.get("refusal", [None] * len(answers))
-            turn_extras["refusal"] = [field or part for field, part in zip(stated_refusals, in_parts, strict=True)]
-        # A producer's own field `reasoning` gives way to reasoning in the content.
-        reasoning = [thoughts(messages[place].content) for place in answers]
-        if any(reasoning):
-            turn_extras |= {"reasoning_source": turn_extras["reasoning"]} if "reasoning" in turn_extras else {}
-            turn_extras["reasoning"] = reasoning
+        columns, turn_extras = chat_columns(value[chat], messages, chat, self._skipped)
         self._table.add(
             self._document.name,
             name if choice is None else f"{name}/{choice}",
-            {**split_by_column(messages, chat), **columns},
+            columns,
             {"run": self._run, "target": record.model, "attempt": 1 + (choice or 0), **facts},
             extras,
             turn_extras,
@@ -199,6 +186,30 @@ def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any
     names = [name for name in RESPONSES if isinstance(record.get(name), str)]
     names = ["response"] if isinstance(record.get("response"), str) else names if len(names) == 1 else []
     return "".join(names), [{"role": "assistant", "content": record[name]} for name in names]
+
+
+def chat_columns(
+    items: Sequence[Mapping[str, Any]], messages: list[Message], field: str, skipped: AbstractSet[str | None]
+) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
+    """Return the turns of a chat as columns of TURNS, and their further columns; `items` are its messages as the file has them.
+
+    Fields of messages that are `skipped` become no columns; `field` is what the file calls the chat.
+    """
+    answers = [place for place, message in enumerate(messages) if message.role in ANSWERS]
+    columns, turn_extras = _of_answers([items[place] for place in answers], skipped)
+    for column, values in _of_other_messages(items, answers, skipped).items():
+        turn_extras[f"{column}_source" if column in turn_extras else column] = values
+    # A refusal is a field of the message or a part of its content; the field has precedence.
+    in_parts = [refusals(messages[place].content) for place in answers]
+    if any(in_parts):
+        stated_refusals = turn_extras.get("refusal", [None] * len(answers))
+        turn_extras["refusal"] = [field or part for field, part in zip(stated_refusals, in_parts, strict=True)]
+    # A producer's own field `reasoning` gives way to reasoning in the content.
+    reasoning = [thoughts(messages[place].content) for place in answers]
+    if any(reasoning):
+        turn_extras |= {"reasoning_source": turn_extras["reasoning"]} if "reasoning" in turn_extras else {}
+        turn_extras["reasoning"] = reasoning
+    return {**split_by_column(messages, field), **columns}, turn_extras
 
 
 def _of_answers(answers: Sequence[Mapping[str, Any]], skipped: AbstractSet[str | None]) -> tuple[Columns, Columns]:

@@ -26,7 +26,7 @@ SHAPES = Shapes(
 
 def sniff_chats(document: Document) -> bool:
     """Return whether the file holds chats under other names, with other roles, or with other ids of rollouts."""
-    return not OF_TOOLS & document.keys and chat_layout(document) is not None and not logged(document)
+    return chat_layout(document) is not None and not logged(document)
 
 
 def read_openai_chat(document: Document, table: TurnsBuilder) -> None:

@@ -3,19 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.chats.turns import messages_of, split_by_column
+from rollwise.readers.chats.reading import OF_MESSAGES, chat_columns
+from rollwise.readers.chats.turns import answered, messages_of, split_by_column
 from rollwise.readers.common import is_verdict
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import EACH, Record, top_name
-from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
+from rollwise.readers.mapping.reshaping import OwnFiles
+from rollwise.readers.mapping.types import OF_COLUMNS, Tree, checked, tree_of, type_of
 from rollwise.readers.mapping.values import Read, Value, value_of
-from rollwise.readers.problems import BrokenError, gave_way, strictly
+from rollwise.readers.problems import IS_NULL, BrokenError, gave_way, nulled, strictly
 from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow, by_column
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import TURNS
 
 if TYPE_CHECKING:
@@ -25,6 +30,7 @@ Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
 Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
 Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
 ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
+VALUE = "value"  # the field of a record that is no object
 COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
 REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
@@ -54,6 +60,11 @@ class Rules:
     outer: Tree  # types of the fields around a record
     known: frozenset[str]
     empty: list[Any]
+    used: frozenset[str]
+    is_own: bool
+    inner: Tree  # types of the fields of a turn, where a record has a list of them
+    inner_type: Any
+    inner_known: frozenset[str]
 
 
 def rules_of(mapping: "RecordMapping") -> Rules:
@@ -71,7 +82,9 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     verdicts = []
     for rule in mapping.verdicts:
         rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
-        verdicts.append((rule["of"], value_of(rest), rule.get("unknown")))
+        value = value_of(rest)
+        value = value if mapping.own is None else value._replace(of=_as_verdict(value))
+        verdicts.append((rule["of"], value, rule.get("unknown")))
     is_one_turn = mapping.turns is None
     own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
     types = {rule.field: OF_COLUMNS[name] for rules in own for name, rule in rules.items() if rule.field is not None}
@@ -85,6 +98,9 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     turns = [mapping.turns] if isinstance(mapping.turns, str) else []
     paths = [*mapping.fields, *turns, *(path for rule in every for path in rule.paths)]
     known = frozenset(name for path in paths if (name := top_name(path)) is not None)
+    inner_rules = {} if is_one_turn else lists["turn"]
+    inner_paths = [path for rule in inner_rules.values() for path in rule.paths]
+    inner = tree_of({rule.field: OF_COLUMNS[name] for name, rule in inner_rules.items() if rule.field is not None})
     return Rules(
         run,
         rollout,
@@ -98,17 +114,48 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         outer=outer,
         known=known.union(mapping.used),
         empty=list(mapping.empty),
+        used=frozenset(mapping.used),
+        is_own=mapping.own is not None,
+        inner=inner,
+        inner_type=type_of(inner),
+        inner_known=frozenset(name for path in inner_paths if (name := top_name(path)) is not None).union(mapping.used),
     )
 
 
 def _cell(name: str, rule: Value) -> Read:
     """Return what reads a column of TURNS from a record, in the dtype of the column."""
     read, field = rule.of, rule.paths[0] if rule.paths else name
+    if name == "tool_calls" and rule.field is not None:
+        return lambda record: calls(parse(read(record) or [], list[Any], field), field)
+    if (
+        rule.paths and rule.field is None and name not in _TEXTS
+    ):  # the fields that it chooses from have no type of their own
+        read = partial(_typed, rule.of, OF_COLUMNS[name], field)
     if name in _NUMBERS:
         return lambda record: whole(read(record), field)
     if name in _TEXTS:  # most texts are one already
         return lambda record: value if type(value := read(record)) is str else worded(value)
     return read
+
+
+def _typed(read: Read, kind: Any, field: str, record: Record) -> Any:
+    return parse(read(record), kind, field)
+
+
+def _as_verdict(rule: Value) -> Read:
+    """Return what reads a verdict that is true, false or null; any other value is a problem, never a guess."""
+
+    def verdict(record: Record) -> Any:
+        value = rule.of(record)
+        if value is None or isinstance(value, bool):
+            return value
+        reason = f"expected true or false, got {value!r}"
+        field = rule.paths[0] if rule.paths else None
+        if nulled(field, f"{reason}: {IS_NULL}"):
+            return None
+        raise BrokenError(reason, field=field, remedy='say in the mapping which values are "true" and which "false"')
+
+    return verdict
 
 
 def names_of(record: Record, rules: Rules) -> tuple[str, str]:
@@ -120,11 +167,19 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     return run, "/".join([run, *[part if type(part) is str else worded(part) or "" for part in parts]])
 
 
+def as_object(record: Record, rules: Rules) -> None:
+    """Make a record that is no object one with the field `value`, where a rule reads that field."""
+    if not isinstance(record.value, dict | BrokenError) and VALUE in rules.known:
+        record.value = record.raw = {VALUE: record.value}
+
+
 def turns_of(
-    record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
+    record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules, own: OwnFiles | None = None
 ) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
     """Return the turns of a record by column, and further columns of these turns."""
     cells = rules.cells["turn"]
+    if own is not None and turns is not None and not callable(turns):
+        return _own_turns(record, turns, rules, own)
     if turns is None:
         return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None
     if callable(turns):
@@ -139,6 +194,31 @@ def turns_of(
     values = [[read(item) for read in cells.values()] for item in inner]
     columns = {name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items()}
     return {"turn": range(1, len(inner) + 1), **dict(zip(cells, zip(*values, strict=True), strict=True))}, columns
+
+
+def _own_turns(
+    record: Record, path: str, rules: Rules, own: OwnFiles
+) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
+    """Return the turns or messages at a path in a file of no tool's format; all of their further fields are columns."""
+    field, value, cells = path.removesuffix(EACH), record[path], rules.cells["turn"]
+    if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
+        value = lenient(value.encode())[0]
+    if own.role is not None or not cells:
+        names = {name: usual for name, usual in ((own.role, "role"), (own.content, "content")) if name is not None}
+        chat = parse(value or [], list[dict[str, Any]], field)
+        chat = [{names.get(name, name): item for name, item in message.items()} for message in chat]
+        messages = answered(messages_of(chat, field), field, own.role or "role")
+        return chat_columns(chat, messages, field, OF_MESSAGES | {*rules.used})
+    items = parse(value or [], list[Any], field)
+    items = [{VALUE: item} if VALUE in rules.inner_known and not isinstance(item, dict) else item for item in items]
+    inner = [checked(item, rules.inner_type, rules.inner, f"{field}[{place}]") for place, item in enumerate(items)]
+    if not inner:
+        return {"turn": [None]}, {}
+    turns = [Record(item, place, record.around, outer=record) for place, item in enumerate(inner)]
+    columns = {name: [read(turn) for turn in turns] for name, read in cells.items()}
+    others = dict.fromkeys(name for item in inner for name in item if name not in rules.inner_known)
+    extras = {spare(name): [item.get(name) for item in inner] for name in others}
+    return {"turn": range(1, len(inner) + 1), **columns}, extras
 
 
 def items_of(record: Record, path: str) -> list[Record]:
@@ -187,10 +267,13 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
 
 
 def identity_of(record: Record, rules: Rules) -> Identity | None:
-    """Return id and facts of a broken record; None if it has no id or no verdict, and so may not be a rollout."""
+    """Return id and facts of a broken record; None if it has no id or no verdict, and so may not be a rollout.
+
+    In files of no tool's format each object at the path of the records is one.
+    """
     verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
     numbers = (item for value in verdicts for item in (value if isinstance(value, list) else [value]))
-    if not isinstance(record.value, dict) or not any(map(is_verdict, numbers)):
+    if not isinstance(record.value, dict) or not (rules.is_own or any(map(is_verdict, numbers))):
         return None
     with suppress(Exception), strictly():
         for field, kind in rules.ids:

@@ -13,6 +13,7 @@ from rollwise.readers.mapping.cells import (
     TASK,
     Rules,
     Turns,
+    as_object,
     complete,
     identity_of,
     names_of,
@@ -24,6 +25,7 @@ from rollwise.readers.mapping.cells import (
 from rollwise.readers.mapping.description import described, described_turns, row_of
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.mapping.records import records_at
+from rollwise.readers.mapping.reshaping import OwnFiles
 from rollwise.readers.mapping.types import checked, type_of
 from rollwise.readers.mapping.values import Rule, value_of
 from rollwise.readers.sources.documents import Document
@@ -84,6 +86,8 @@ class RecordMapping:
         Values by path that a record must have; other records are passed over.
     around
         A function that returns what a file, or its folder, says of all its records: ``@name`` in paths.
+    own
+        How files of no tool's format are read, whose records may be rows, lists or values; None for the format of a tool.
     module
         Name of the module that declares it, whose docstring says what is known of the format.
 
@@ -128,6 +132,7 @@ class RecordMapping:
     empty: Sequence[Any] = ()
     where: Mapping[str, Any] = field(default_factory=dict)
     around: Callable[[Document], Mapping[str, Any]] | None = None
+    own: OwnFiles | None = None
     module: str | None = None
 
     def __post_init__(self) -> None:
@@ -147,19 +152,30 @@ class RecordMapping:
     def _rules(self) -> "Rules":
         return rules_of(self)
 
+    def _records(self, document: Document, builder: TurnsBuilder, around: Around) -> Iterable[Record]:
+        """Return the records of a file, in the shape that the rules read."""
+        if callable(self.records):
+            return self.records(document, builder, around)
+        outer, own = self._rules.outer, OwnFiles() if self.own is None else self.own
+        check = partial(checked, kind=type_of(outer), tree=outer) if outer else None
+        records: Iterable[Record] = records_at(self.records, document, builder, around, check, frozenset(own.texts))
+        for shape in own.shapes:
+            records = shape(records, builder)
+        return records
+
     def __call__(self, document: Document, builder: TurnsBuilder) -> None:
         """Add the rollouts of a file to the table of a format."""
         around = Around(document, f"{builder.source}-{document.digest}")
         if self.around is not None:
             around.found.update(self.around(document))
-        find, rules = self.records, self._rules
-        check = partial(checked, kind=type_of(rules.outer), tree=rules.outer) if rules.outer else None
-        records = (
-            find(document, builder, around) if callable(find) else records_at(find, document, builder, around, check)
-        )
+        rules = self._rules
         raw, fields = object(), {}
-        for record in records:
+        for record in self._records(document, builder, around):
+            if self.own is not None:
+                as_object(record, rules)
             with builder.rollout(document.name, record.name, partial(identity_of, record, rules)):
+                if record.broken is not None:
+                    raise record.broken
                 if record.raw is not raw:  # several rollouts may be in one
                     fields = checked(record.value, rules.type, rules.tree, record.within)
                     raw = record.raw
@@ -167,7 +183,7 @@ class RecordMapping:
                 if self.where and any(record[path] != value for path, value in self.where.items()):
                     builder.passes_over(document.name)
                     continue
-                turns, turn_columns = turns_of(record, self.turns, rules)
+                turns, turn_columns = turns_of(record, self.turns, rules, self.own)
                 run, rollout_id = names_of(record, rules)
                 facts = {"run": run, **{name: read(record) for name, read in rules.cells["facts"].items()}}
                 last = {name: read(record) for name, read in rules.cells["last"].items()}

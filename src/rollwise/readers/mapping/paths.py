@@ -19,6 +19,7 @@ from functools import cache, wraps
 from typing import Any, NamedTuple, TypeVar
 
 from rollwise.errors import ArgumentError
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 
 T = TypeVar("T")
@@ -70,10 +71,11 @@ class Around:
 class Record:
     """A record with its name in the file, and the data around it.
 
-    `within` is its path in its line, for errors; `raw` is its value in the file, before fields have their types.
+    `within` is its path in its line, for errors; `raw` is its value in the file, before fields have their types. `broken` is
+    what is wrong with it beyond its fields, such as a row of it that cannot be read.
     """
 
-    __slots__ = ("around", "key", "made", "name", "outer", "raw", "value", "within")
+    __slots__ = ("around", "broken", "key", "made", "name", "outer", "raw", "value", "within")
 
     def __init__(
         self,
@@ -91,6 +93,7 @@ class Record:
         self.key: Any = name if key is None else key
         self.outer = outer
         self.within = within
+        self.broken: BrokenError | None = None
         self.made: dict[object, Any] = {}  # results of functions that are called once for this record
 
     def __getitem__(self, path: str) -> Any:

@@ -1,10 +1,12 @@
 """The records of a file, at the path that a mapping names."""
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import EACH, Around, Path, Record, path_of
+from rollwise.readers.native.files import from_csv
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
@@ -14,11 +16,17 @@ Check = Callable[[Any], dict[str, Any]]
 
 
 def records_at(
-    text: str, document: Document, builder: TurnsBuilder, around: Around, check: Check | None = None
+    text: str,
+    document: Document,
+    builder: TurnsBuilder,
+    around: Around,
+    check: Check | None = None,
+    texts: AbstractSet[str] = frozenset(),
 ) -> Iterator[Record]:
-    """Yield the records at a path below each line, item of a list, or object that is a whole file.
+    """Yield the records at a path below each line, row, item of a list, or object that is a whole file.
 
-    `check` returns the object around records with the types of its fields. A line whose fields do not fit, or without a list
+    `check` returns the object around records with the types of its fields; columns of a CSV file that are in `texts` stay text,
+    and the others get the dtype that all of their text has. A line whose fields do not fit, or without a list
     at the path, is broken; if the file is one object, the file is.
 
     Examples
@@ -31,14 +39,14 @@ def records_at(
     [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
     if text == ".":
-        yield from (Record(value, name, around) for name, value in document.records())
+        yield from (Record(value, name, around) for name, value in _rows(document, builder, texts))
         return
     if (single := _object(document)) is not None:
         # What one object holds is counted record by record, not as the one record that the object would be.
         yield from _below(Record(single, 0, around), path_of(text), text, None, check)
         return
     num_records = 0
-    for name, value in document.records():
+    for name, value in _rows(document, builder, texts):
         found: list[Record] = []
         num_records += 1  # a line that cannot be read is one
         with builder.record(document.name, name):
@@ -48,6 +56,16 @@ def records_at(
             num_records += max(len(found) - 1, 0)
         yield from found
     builder.holds(document.name, num_records)
+
+
+def _rows(document: Document, builder: TurnsBuilder, texts: AbstractSet[str]) -> Iterator[tuple[int, Any]]:
+    """Yield the lines, rows or items of a file with their numbers."""
+    if document.kind != "table":
+        yield from document.records()
+        return
+    frame = from_csv(document, texts)
+    builder.holds(document.name, frame.height)
+    yield from enumerate(frame.iter_rows(named=True))
 
 
 def _object(document: Document) -> Any:
@@ -66,8 +84,8 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
     last_name = max((place for place in range(len(path.steps)) if place not in path.alls), default=None)
     # Values to be looked at: the object around each, the value, the number of steps to it, and the keys on the way.
     pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(whole, parse(whole.value, Any), 0, ())]
-    while pending:
-        outer, value, place, keys = pending.pop(0)
+    while pending:  # the next one is the last of the list
+        outer, value, place, keys = pending.pop()
         if place == len(path.steps):
             where = ".".join(map(str, keys))
             name = (
@@ -82,12 +100,23 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
         step = str(path.steps[place])
         if place in path.alls:
             field = text[: text.index(step)] or None
-            items = (
-                enumerate(parse(value, list[Any], field or ""))
-                if step == EACH
-                else parse(value, dict[str, Any], field or "").items()
-            )
-            pending[:0] = [(outer, item, place + 1, (*keys, key)) for key, item in items]
+            if step == EACH:
+                items = [*enumerate(parse(value, list[Any], field or ""))]
+                pending += [(outer, item, place + 1, (*keys, key)) for key, item in reversed(items)]
+                continue
+            named = parse(value, dict[str, Any], field or "").items()
+            is_last = place + 1 == len(
+                path.steps
+            )  # else the records are below, and the name is that of what surrounds them
+            pending += [
+                (
+                    outer if is_last else Record(item, key, whole.around, key=key, outer=outer),
+                    item,
+                    place + 1,
+                    (*keys, key),
+                )
+                for key, item in reversed(named)
+            ]
             continue
         fields = parse(value, dict[str, Any])
         if step not in fields:
@@ -95,4 +124,4 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
         holder = outer if value is outer.value else Record(value, outer.name, whole.around, outer=outer)
         if check is not None and place == last_name:
             holder.value = check(value)
-        pending.insert(0, (holder, fields[step], place + 1, keys))
+        pending.append((holder, fields[step], place + 1, keys))

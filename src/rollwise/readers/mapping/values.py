@@ -121,7 +121,7 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
         return Value(read, paths, in_file, field=field)
     (name, wanted), (test, note) = next(iter(given.items())), _TESTS[tests[0]]
     of_column = field if name in _NUMBERS else None
-    return Value(_tested(read, test, wanted), paths, in_file, note(wanted), of_column)
+    return Value(_tested(read, test, wanted, paths[0]), paths, in_file, note(wanted), of_column)
 
 
 def _first(reads: Sequence[Read]) -> Read:
@@ -152,9 +152,17 @@ def _name(value: Any) -> str | None:
     return None if value is None else prompt_id(value if isinstance(value, str) else json_text(value) or "")
 
 
-def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any) -> Read:
+def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any, field: str | None = None) -> Read:
     """Return what asks something of a value that is not null."""
-    return lambda record: None if (value := read(record)) is None else test(value, wanted)
+
+    def tested(record: Record) -> Any:
+        value = read(record)
+        try:
+            return None if value is None else test(value, wanted)
+        except TypeError as error:  # a text or a list where a number is
+            return _odd(f"expected a number, got {value!r}", field, error)
+
+    return tested
 
 
 def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool | None:
@@ -165,10 +173,14 @@ def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool
         if value in words.get(str(verdict).lower(), ()):
             return verdict
     known = [word for each in words.values() for word in each]
-    reason = f"expected {' or '.join(map(str, known))}, got {value!r}"
+    return _odd(f"expected {' or '.join(map(str, known))}, got {value!r}", field)
+
+
+def _odd(reason: str, field: str | None, error: Exception | None = None) -> bool | None:
+    """Return null for a value that does not fit, where problems are collected."""
     if nulled(field, f"{reason}: {IS_NULL}"):
         return None
-    raise BrokenError(reason, field=field)
+    raise BrokenError(reason, field=field) from error
 
 
 def _said(parts: Iterable[Value]) -> Iterable[str]:
@@ -181,7 +193,14 @@ def _constant(value: Any) -> Value:
 
 def _negated(rule: Rule) -> Value:
     inner = value_of(rule)
-    return inner._replace(of=_tested(inner.of, operator.is_, False), note="negated")
+
+    def opposite(record: Record) -> bool | None:
+        value = inner.of(record)
+        if value is None or isinstance(value, bool):
+            return None if value is None else not value
+        return _odd(f"expected true or false, got {value!r}", inner.paths[0] if inner.paths else None)
+
+    return inner._replace(of=opposite, note="negated")
 
 
 def _counted(rule: Rule) -> Value:

@@ -1,13 +1,19 @@
 """Mappings written as plain data, such as YAML, for files that no format knows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import ArgumentError, meant
 from rollwise.readers.mapping.cells import items_of
+from rollwise.readers.mapping.ids import verdict_by_ids
 from rollwise.readers.mapping.mapping import RecordMapping
-from rollwise.readers.mapping.paths import Record, path_of
+from rollwise.readers.mapping.paths import Record, path_of, top_name
+from rollwise.readers.mapping.reshaping import TARGET, OwnFiles
+from rollwise.readers.mapping.shapes import shapes_of
+from rollwise.readers.mapping.types import OF_COLUMNS
 from rollwise.readers.mapping.values import Rule, value_of
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.records import parse
 from rollwise.schema import TURNS
 
 NUMBERS = {  # words for numbers of a whole rollout, and the columns that they fill
@@ -30,18 +36,28 @@ OF_TURNS = (
 )
 KEYS = (
     "records",
+    "header",
     "where",
+    "rows",
+    "targets",
+    "pair",
     "run",
     "rollout",
     "facts",
     "turns",
+    "role",
+    "content",
     *OF_TURNS,
     "verdicts",
     "scores",
     "numbers",
     "columns",
     "left_out",
+    "made",
 )
+ASKED = "?"  # where a proposal cannot know, and the user is to say
+MADE = ("by", "rollouts", "successes")
+SPEAKERS = ("role", "content")
 _WORDS = {True: "true", False: "false", None: "null"}  # keys that YAML reads as values
 
 
@@ -51,19 +67,33 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     ============= ==============================================================================================
     key           what it says
     ============= ==============================================================================================
-    `records`     where the records are, as in ``results[*]``; by default each line, item of a list, or file is one
+    `records`     where the records are, as in ``results[*]`` or ``{*}`` (the values of an object); by default each
+                  line, row of a table, item of a list, or file is one; with ``"@file"`` all lines of a file are one
+    `header`      true where the first line says something of all others: ``^name`` is a field of it
     `where`       values that a record must have
+    `rows`        ``{by: [conversation]}``: rows with the same values are one record, whose list of them is `rows`;
+                  ``with: round`` takes only rows that have this field, and the fields of the others are those of the
+                  record; ``turn: number`` orders and numbers them
+    `targets`     ``{gpt: {response: gpt_answer}, llama: {response: llama_answer}}``: a record is one of each target,
+                  with these fields under the short names; `target` is the name of the target
+    `pair`        ``{response: [first, second], of: 2}``: the second answer is evaluated, and the other one a column
     `run`         the rule for the run; by default a hash of the file's content
     `rollout`     the rules for the id of a rollout within its run; by default the place of the record
     `facts`       rules for columns of TURNS that describe the rollout
     `turns`       where the messages or turns of a record are; by default the record is one turn
+    `role`        what messages call the speaker, and `content` the text, if they have names of their own
     `prompt`, ... rules for columns of a turn: `context`, `response`, `observation`, `tool_calls`, `score`, `reward`
-    `verdicts`    rules with ``of: attack`` or ``of: task``
+    `verdicts`    rules with ``of: attack`` or ``of: task``; ``{of: task, ids: "report.json:resolved", by: id}`` looks
+                  for an id in a list of a file in the same folder, and `not_ids` in that of the others
     `scores`      ``{each: metrics[*], name: name, from: score}``: a column ``score_<name>`` for each item of a list
     `numbers`     rules for `dollars`, `seconds`, `tokens` and `queries` of the rollout
     `columns`     rules for columns of your own
     `left_out`    fields that become no columns
+    `made`        what was read when the mapping was made: ``{rollouts: 40, successes: 10}``; other figures are said
     ============= ==============================================================================================
+
+    A record or a turn that is no object, such as a value of ``{*}`` or a list of messages, has one field, `value`. A list of
+    turns or messages may be JSON text in a cell.
 
     Raises
     ------
@@ -92,37 +122,124 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     >>> table.frame().select("target", "turn", "response", "outcome", "total_seconds", "judge").rows()
     [('parrot', 1, 'Hello', 'failure', 1.5, 'gpt-5.5'), ('parrot', 2, 'No.', 'failure', 1.5, 'gpt-5.5')]
     """
+    _check(data)
+    records, rows = data.get("records", "."), _object(data, "rows")
+    if records == "@file":
+        records, rows = ".", {"by": ["@file"], **rows}
+    facts = {name: _rule(rule, name) for name, rule in _object(data, "facts").items()}
+    for name, rule in _object(data, "numbers").items():
+        if name not in NUMBERS:
+            raise ArgumentError(f"mapping: numbers: unknown name {name!r}; {meant(str(name), NUMBERS)}")
+        facts[NUMBERS[name]] = _rule(rule, NUMBERS[name])
+    columns = {name: _rule(rule) for name, rule in _object(data, "columns").items()}
+    columns |= {name: facts.pop(name) for name in list(facts) if name not in TURNS.dtypes}
+    left_out = [_text(name, "left_out") for name in _list(data, "left_out")]
+    if "scores" in data:
+        columns["score_*"] = _scores(_object(data, "scores"))
+        left_out.append(str(path_of(data["scores"]["each"]).steps[0]))
+    turn = {name: _rule(data[name], name) for name in OF_TURNS if name in data}
+    rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key"])] if "rollout" in data or rows else [_place]
+    verdicts = [_verdict(rule) for rule in _list(data, "verdicts")]
+    run = [_rule(data["run"])] if "run" in data else []
+    where = _object(data, "where")
+    whole = [*run, *rollout, *facts.values(), *columns.values(), *verdicts]
+    shapes = shapes_of(data, rows, [path for rule in whole for path in _paths(rule)], where)
+    own_names = {name for names in shapes.names for name in names}
+    turn = {**{name: name for name in OF_TURNS if name in own_names}, **turn, **shapes.turn}
+    if TARGET in own_names:
+        facts = {TARGET: TARGET, **facts}
+        rollout = rollout if TARGET in rollout or not shapes.splits else [*rollout, TARGET]
+    return RecordMapping(
+        doc="",
+        records=_text(records, "records"),
+        where={} if rows else where,
+        run=run[0] if run else None,
+        rollout=rollout,
+        facts=facts,
+        turns=_text(data["turns"], "turns") if "turns" in data else None,
+        turn=turn,
+        verdicts=verdicts,
+        columns=columns,
+        used=left_out,
+        own=OwnFiles(
+            shapes.functions, _text_fields(facts | turn, shapes.names), *(data.get(name) for name in SPEAKERS)
+        ),
+    )
+
+
+def _check(data: object) -> None:
+    """Raise an error for data that are no mapping, have unknown keys, or leave something to be said."""
     if not isinstance(data, Mapping):
         raise ArgumentError(f"mapping: expected keys and values, got {type(data).__name__}")
     for key in data:
         if key not in KEYS:
             raise ArgumentError(f"mapping: {key!r} is not a key; {meant(str(key), KEYS, most=len(KEYS))}")
-    facts = {name: _rule(rule) for name, rule in _object(data, "facts").items()}
-    numbers = _object(data, "numbers")
-    for name, rule in numbers.items():
-        if name not in NUMBERS:
-            raise ArgumentError(f"mapping: numbers: unknown name {name!r}; {meant(str(name), NUMBERS)}")
-        facts[NUMBERS[name]] = _rule(rule)
-    columns = {name: _rule(rule) for name, rule in _object(data, "columns").items()}
-    columns |= {name: facts.pop(name) for name in list(facts) if name not in TURNS.dtypes}
-    left_out = list(data.get("left_out", ()))
-    if "scores" in data:
-        columns["score_*"] = _scores(_object(data, "scores"))
-        left_out.append(path_of(data["scores"]["each"]).steps[0])
-    rollout = data.get("rollout", ["@key"])
-    return RecordMapping(
-        doc="",
-        records=data.get("records", "."),
-        where=_object(data, "where"),
-        run=_rule(data["run"]) if "run" in data else None,
-        rollout=[_rule(rule) for rule in ([rollout] if isinstance(rollout, str) else rollout)],
-        facts=facts,
-        turns=data.get("turns"),
-        turn={name: _rule(data[name]) for name in OF_TURNS if name in data},
-        verdicts=[_verdict(rule) for rule in data.get("verdicts", ())],
-        columns=columns,
-        used=left_out,
+    for key, value in data.items():
+        if asked := _asked(value, key):
+            raise ArgumentError(f"mapping: `{asked}` is `?`: write there what only you know, or leave it out")
+    for name in SPEAKERS:
+        _text(data.get(name, name), name)
+    if "role" in data and (several := next((name for name in OF_TURNS if name in data), None)):
+        raise ArgumentError(
+            f"mapping: `role` says that turns are messages, and `{several}` that they are not: leave one out"
+        )
+    if "made" in data:
+        made_of(data)
+
+
+def _asked(value: object, place: str) -> str | None:
+    """Return the place within a value where a question is left; None where there is none. The words of verdicts may be any."""
+    if value == ASKED:
+        return place
+    inner: Iterable[tuple[object, object]] = ()
+    if isinstance(value, Mapping):
+        if ASKED in value:
+            return f"{place}.{ASKED}"
+        inner = ((key, item) for key, item in value.items() if item == ASKED or key not in {*_WORDS, *_WORDS.values()})
+    elif isinstance(value, list | tuple):
+        inner = enumerate(value)
+    return next((found for key, item in inner if (found := _asked(item, f"{place}.{key}"))), None)
+
+
+def made_of(data: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return the rollouts and successes that were read when the mapping was made; None where it does not say.
+
+    Examples
+    --------
+    >>> made_of({"made": {"by": "user", "rollouts": 40}})
+    (40, None)
+    """
+    made = _object(data, "made")
+    for key, value in made.items():
+        if key not in MADE:
+            raise ArgumentError(f"mapping: made: unknown name {key!r}; {meant(str(key), MADE)}")
+        if key == "by" and value not in {"file", "user"}:
+            raise ArgumentError(f"mapping: made: by: expected file or user, got {value!r}")
+        if key != "by" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            raise ArgumentError(f"mapping: made: {key}: expected a whole number, got {value!r}")
+    return made.get("rollouts"), made.get("successes")
+
+
+def _text_fields(rules: Mapping[str, Rule], names: Sequence[Mapping[str, Sequence[str]]]) -> frozenset[str]:
+    """Return the fields of a record that are text, as they fill columns of text; `names` are fields under short names."""
+    paths = [rule for name, rule in rules.items() if isinstance(rule, str) and OF_COLUMNS[name] == str | None]
+    under = [path for short in paths for fields in names for path in fields.get(short, ())]
+    return frozenset(name for path in [*paths, *under] if (name := top_name(path)) is not None)
+
+
+def _paths(rule: Rule) -> list[str]:
+    """Return the paths of a rule that begin in the record."""
+    given = (
+        {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
+        if isinstance(rule, Mapping)
+        else rule
     )
+    return [path for path in value_of(given).paths if top_name(path) is not None]
+
+
+def _place(record: Record) -> Any:
+    """name or place of the record"""  # noqa: D403  # a part of a table
+    return record.name
 
 
 def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -132,12 +249,36 @@ def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value
 
 
-def _rule(rule: Any) -> Rule:
-    """Return a checked rule; data cannot contain functions."""
+def _list(data: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> list[Any]:
+    value = data.get(key, default)
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list | tuple):
+        raise ArgumentError(f"mapping: {key}: expected a list, got {type(value).__name__}")
+    return list(value)
+
+
+def _text(value: object, key: str) -> str:
+    if not isinstance(value, str):
+        raise ArgumentError(f"mapping: {key}: expected the path of a field, got {value!r}")
+    if value != ".":
+        path_of(value)  # raises where it is none
+    return value
+
+
+def _rule(rule: Any, column: str | None = None) -> Rule:
+    """Return a checked rule, of a column of TURNS if one is named; data cannot contain functions."""
     plain: Any = {_WORDS.get(name, name): item for name, item in rule.items()} if isinstance(rule, Mapping) else rule
     if not isinstance(plain, str | Mapping | list | tuple) or (isinstance(plain, Mapping) and "by" in plain):
         raise ArgumentError(f"mapping: {rule!r} is not a rule: expected a path, a list of paths, or an object")
     value_of(plain)  # raises where it is none
+    if isinstance(plain, Mapping) and {*plain} == {"value"} and column in TURNS.dtypes:
+        try:
+            parse(plain["value"], OF_COLUMNS[str(column)])
+        except BrokenError as error:
+            raise ArgumentError(
+                f"mapping: {column}: the constant {plain['value']!r} does not fit: {error.reason}"
+            ) from error
     checked: Rule = plain
     return checked
 
@@ -146,8 +287,9 @@ def _verdict(rule: Any) -> Mapping[str, Any]:
     of = rule.get("of") if isinstance(rule, Mapping) else None
     if of not in {"attack", "task"}:
         raise ArgumentError(f"mapping: verdicts: {rule!r} needs `of`, which is attack or task")
-    rest = _rule({name: item for name, item in rule.items() if name not in {"of", "unknown"}})
-    return {**{name: rule[name] for name in ("of", "unknown") if name in rule}, **dict(rest)}  # type: ignore[arg-type]
+    rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
+    plain = verdict_by_ids(rest) if "ids" in rest else _rule(rest)
+    return {**{name: rule[name] for name in ("of", "unknown") if name in rule}, **dict(plain)}  # type: ignore[arg-type]
 
 
 def _scores(rule: Mapping[str, Any]) -> Rule:

@@ -17,13 +17,14 @@ from rollwise.readers.chat_names import LISTS
 from rollwise.readers.chats.message_rows import message_rows
 from rollwise.readers.columns import arrange, without_nulls
 from rollwise.readers.likely_columns import are_rollouts
-from rollwise.readers.native.files import csv_frame, cut_short, rows_as_turns
+from rollwise.readers.native.files import csv_frame, cut_short, rows_as_turns, traits_of
 from rollwise.readers.native.flat import narrowed, needed
 from rollwise.readers.native.identity import numbered_by_file, run_of
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS, fits
 from rollwise.readers.nesting import is_deep
 from rollwise.readers.problems import BrokenError, LabelError, Problems
+from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.sources.binary import PARQUET
 from rollwise.readers.sources.contents import BOM
 from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
@@ -111,7 +112,8 @@ class Batches:
         if frame is None:
             return False
         heights = frame[_FILE].rle().struct.field("len")
-        return self._table.take_all([document.name for document in documents], heights, frame.drop(_FILE))
+        traits = traits_of(documents[0], frame)._replace(is_written=is_parquet or is_complete(documents[0].keys))
+        return self._table.take_all([document.name for document in documents], heights, frame.drop(_FILE), traits)
 
     def _texts(self, documents: list[Document], rows: list[list[Row]]) -> pl.DataFrame | None:
         """Return the turns in files of text, each row with the number of its file; None if something must be said of one."""

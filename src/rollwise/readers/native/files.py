@@ -19,14 +19,15 @@ from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
 from rollwise.readers.native.tables import conform
 from rollwise.readers.problems import BrokenError, Problems, broken
+from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.shapes import NAMED, Shapes
-from rollwise.readers.synonyms import OF_TASKS, is_complete, plain_name
-from rollwise.readers.table import TurnsBuilder
+from rollwise.readers.synonyms import OF_TASKS, plain_name
+from rollwise.readers.table import Traits, TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
 from rollwise.schema.foreign import joined_times
@@ -170,33 +171,25 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
         run = run_of(document, table.knows)
         frame = numbered(frame, table.problems, run, document.name)
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
-    turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
-    table.take(document.name, turns, are_rows=layout is None)
+    turns = rows_as_turns(frame, document, table.problems, table.source)
+    traits = traits_of(document, frame, of_records, is_nested=layout is not None)
+    table.take(document.name, turns, are_rows=layout is None, traits=traits)
 
 
-def rows_as_turns(
-    frame: pl.DataFrame,
-    document: Document,
-    problems: Problems,
-    source: str,
-    of_records: AbstractSet[str] = frozenset(),
-    *,
-    is_nested: bool = False,
-) -> pl.DataFrame:
-    """Return the rows of a file, or of several with the names of this one, as TURNS; `of_records` are as in `conform`."""
-    has_answers = is_nested or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES})
+def rows_as_turns(frame: pl.DataFrame, document: Document, problems: Problems, source: str) -> pl.DataFrame:
+    """Return the rows of a file, or of several with the names of this one, as TURNS."""
     turns = conform(
-        frame,
-        {},
-        document.name,
-        problems,
-        of_records=of_records,
-        named=document.named,
-        is_complete=is_complete(document.keys),
-        has_answers=has_answers,
-        of_file=True,
+        frame, {}, document.name, problems, named=document.named, is_complete=is_complete(document.keys), of_file=True
     )
     return turns.with_columns(pl.col("source").fill_null(source))
+
+
+def traits_of(
+    document: Document, frame: pl.DataFrame, of_records: AbstractSet[str] = frozenset(), *, is_nested: bool = False
+) -> Traits:
+    """Return what is known of the rows of a file, or of several with the names of this one."""
+    has_answers = is_nested or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES})
+    return Traits(frozenset(of_records), has_answers, is_complete(document.keys))
 
 
 def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:

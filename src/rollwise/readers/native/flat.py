@@ -8,14 +8,16 @@ import msgspec
 import polars as pl
 
 from rollwise.readers.chat_names import PROMPTS, RESPONSES
+from rollwise.readers.crashes import may_report_crashes
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.problems import BrokenError
+from rollwise.readers.roles.columns import may_be_verdict, may_matter
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import is_alias
 from rollwise.readers.table import TurnsBuilder
 
 SAID = ("prompt", "response", "attack")
+SAYING = frozenset({*SAID, *PROMPTS, *RESPONSES})
 ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
 
 
@@ -58,12 +60,14 @@ def reports_error(record: dict[str, Any]) -> bool:
 @lru_cache(maxsize=1024)  # most records of a file have the same names
 def _kept(present: tuple[str, ...], names: frozenset[str]) -> tuple[str, ...]:
     # What columns of people's own mean is decided later.
-    return tuple(name for name in present if name in names or is_alias(name))
+    may_be_verdicts = any(may_be_verdict(name) for name in present)
+    names = names | SAYING if may_be_verdicts else names  # which show whether a label is of the prompt
+    return tuple(name for name in present if name in names or may_matter(name))
 
 
 @lru_cache(maxsize=1024)
 def _aliases(present: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(filter(is_alias, present))
+    return tuple(name for name in present if may_report_crashes([name]))
 
 
 def needed(wanted: Collection[str]) -> frozenset[str]:

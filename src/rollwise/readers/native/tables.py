@@ -1,6 +1,6 @@
 """A table of your own as TURNS: renamed, cast, numbered, sorted and checked."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -14,7 +14,6 @@ from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, json_column
-from rollwise.readers.crashes import crashed
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
 from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
@@ -26,12 +25,14 @@ from rollwise.readers.likely_columns import (
 )
 from rollwise.readers.native.identity import frame_name, numbered
 from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
+from rollwise.readers.native.own_columns import Part, concerns, understood
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
+from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.sources.frames import WORDS
-from rollwise.readers.synonyms import CUSTOM, ON_ATTACKS, STATING, concerns, interpreted, is_complete, unread_words
+from rollwise.readers.synonyms import STATING, unread_words
 from rollwise.readers.table import TurnsBuilder
-from rollwise.schema import NO_ATTACK, TURNS
+from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.promises import facts_change
 
@@ -47,19 +48,30 @@ Names = Mapping[str, str]
 
 @overload
 def conformed(
-    frame: pl.LazyFrame, names: Names = ..., values: Mapping[str, Meanings] = ..., problems: Problems | None = ...
+    frame: pl.LazyFrame,
+    names: Names = ...,
+    values: Mapping[str, Meanings] = ...,
+    of: str | None = ...,
+    problems: Problems | None = ...,
 ) -> pl.LazyFrame: ...
 @overload
 def conformed(
-    frame: pl.DataFrame, names: Names = ..., values: Mapping[str, Meanings] = ..., problems: Problems | None = ...
+    frame: pl.DataFrame,
+    names: Names = ...,
+    values: Mapping[str, Meanings] = ...,
+    of: str | None = ...,
+    problems: Problems | None = ...,
 ) -> pl.DataFrame: ...
 def conformed(
     frame: pl.DataFrame | pl.LazyFrame,
     names: Names = MappingProxyType({}),
     values: Mapping[str, Meanings] = MappingProxyType({}),
+    of: str | None = None,
     problems: Problems | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours, and `values` has the maps of labels.
+
+    `of` is whose success a column is that does not say so: "attack" or "task".
 
     What became null or was read under another name is said on stderr.
 
@@ -78,9 +90,12 @@ def conformed(
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems() if problems is None else problems
-    is_complete_table = is_complete(frame.columns)
-    turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
-    if not is_complete_table:
+    has_answers = names.get("response", "response") in frame.columns or bool({*RESPONSES} & {*frame.columns})
+    is_written = is_complete(frame.columns)
+    turns = conform(frame, names, "the frame", problems, values, is_complete=is_written)
+    [turns] = understood([Part(turns, "native", frozenset(), has_answers, is_written)], problems, names, of)
+    turns = schema.check(arrange(turns), TURNS)
+    if not is_written:
         problems.suggest(suggestions(unused_in(turns)))
         problems.suggest(repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded")))
     problems.announce()
@@ -100,10 +115,8 @@ def conform(
     problems: Problems,
     values: Mapping[str, Meanings] = MappingProxyType({}),
     *,
-    of_records: Collection[str] = (),
     named: Names = MappingProxyType({}),
     is_complete: bool = False,
-    has_answers: bool | None = None,
     of_file: bool = False,
 ) -> pl.DataFrame:
     """Return the frame as TURNS.
@@ -118,15 +131,10 @@ def conform(
         The name of the frame in `problems`.
     problems
         Where notices go.
-    of_records
-        Columns that records state once for their whole rollout.
     named
         Columns of TURNS that were named before, each with the user's name.
     is_complete
         Whether rollwise wrote the table, so that nothing is guessed.
-    has_answers
-        Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
-        the frame has one.
     of_file
         Whether it is of a file, in which a rollout whose rows do not fit together is a problem and costs itself.
     """
@@ -149,9 +157,6 @@ def conform(
     frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
     frame, time = with_time(frame, {**named, **names})
     frame, odd = placed(frame) if of_file else (frame, {})
-    if not is_complete:
-        frame, readings = interpreted(frame, of_records, {*names, *named})
-        problems.read_as(readings)
     ids, dtypes = frame["rollout_id"], TURNS.dtypes
     # A column that has its dtype stays: one that is null throughout takes no memory until it is touched.
     frame = frame.with_columns(
@@ -171,58 +176,28 @@ def conform(
         is_ordered = schema.in_order(frame)
     if of_file and (odd or not is_ordered or facts_change(frame)):
         frame = without_odd(frame, where, problems, odd)
-    if has_answers is None:
-        has_answers = "response" in frame.columns
     frame = arrange(frame)
-    if has_answers and not is_complete:
+    if not is_complete:
         frame, sentences = without_thoughts(frame, frame.columns)
         problems.read_as(sentences)
-        frame, contradictions = crashed(frame, of_records)
-        problems.crashed(contradictions)
     return schema.check(frame, TURNS)
 
 
-def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.DataFrame]:
-    """Return the frames of a table, with columns of people's own chats read as columns of TURNS where that is beyond doubt.
-
-    Frames of rollwise's own format passed this when they were taken; readers of tools know what their columns mean. For the
-    columns of TURNS in `named` the user named a column.
-    """
+def parts_of(table: TurnsBuilder) -> list[Part]:
+    """Return the turns of a table, with what is known of each part; words that are not understood become problems."""
     frames, added = table.parts()
+    parts = [Part(frame, table.source, *traits) for frame, traits in zip(frames, table.traits(), strict=True)]
     if added is None:
-        return frames
+        return parts
     frame, of_records = added
     if table.source in STATING:
-        frame = _interpreted(table, frame, of_records, named)
         for name, ids, reason in unread_words(frame):
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     frame, readings = without_thoughts(frame, of_records)
     if readings:
         table.problems.read_as(readings)
-    return [*frames, frame]
-
-
-def _interpreted(
-    table: TurnsBuilder, frame: pl.DataFrame, of_records: Collection[str], named: Collection[str]
-) -> pl.DataFrame:
-    """Return chats with columns of people's own read as columns of TURNS, where that is beyond doubt."""
-    if table.source not in CUSTOM or not (concerns(frame.columns) or ON_ATTACKS & {*named}):
-        return frame
-    frame = arrange(frame)
-    has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
-    if table.source == "sharegpt":  # its reader says so of each chat, and a column on an attack says otherwise
-        frame = frame.with_columns(frame["attack"].set(has_no_attack, None))
-    frame, readings = interpreted(frame, of_records, named)
-    if table.source == "sharegpt":
-        is_judged = (pl.col("outcome").is_not_null() | pl.col("succeeded").is_not_null()).any().over("rollout_id")
-        is_on_attacks = bool(ON_ATTACKS & ({*named} | {reading.name for reading in readings}))
-        stays = has_no_attack & frame["attack"].is_null() & ~(frame.select(is_judged).to_series() & is_on_attacks)
-        frame = frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
-    frame, contradictions = crashed(frame, of_records)
-    table.problems.read_as(readings)
-    table.problems.crashed(contradictions)
-    return frame
+    return [*parts, Part(frame, table.source, of_records)]
 
 
 def fits(columns: pl.Schema) -> bool:

@@ -20,6 +20,7 @@ VERDICTS = {"succeeded": "attack", "outcome": "attack", "solved": "task"}
 OF_A_TURN = frozenset(
     {"context", "prompt", "response", "observation", "tool_calls", "score", "reward", "refused", "error"}
 )
+YES_NO: Mapping[Any, bool] = {True: True, False: False}
 SIDES = {True: "true", False: "false", None: "null"}
 ORDER = ("records", "header", "where", "rows", "targets", "pair", "run", "rollout", "facts", "turns", "role", "content")
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", "nan", "inf"})
@@ -43,9 +44,7 @@ def completed(part: Part, structure: Mapping[str, Any], roles: Sequence[Role], q
             continue
         if role.name in VERDICTS:
             comments["verdicts", len(verdicts)] = role.why
-            verdicts.append(
-                {"of": VERDICTS[role.name], "from": path, **_sides(role.labels or {True: True, False: False})}
-            )
+            verdicts.append({"of": VERDICTS[role.name], "from": path, **_sides(role.labels or YES_NO)})
             continue
         place, rule = _placed(role, path, has_turns="turns" in data)
         comments[place] = role.why

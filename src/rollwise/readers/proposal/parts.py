@@ -75,7 +75,6 @@ def _successes(turns: pl.DataFrame, names: Sequence[str]) -> tuple[int, int]:
     sides = [
         (pl.col(name) == SUCCESS) if name == "outcome" else pl.col(name) for name in names if name in turns.columns
     ]
-    sides = [side for side in sides if side is not None]
     rollouts = turns.group_by("rollout_id").agg(
         won=pl.any_horizontal(side.any() for side in sides),
         known=pl.any_horizontal(side.is_not_null().any() for side in sides),

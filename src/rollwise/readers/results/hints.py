@@ -2,26 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chat_names import LISTS, PROMPTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.chat_names import PROMPTS, RESPONSES, TURN_TEXTS
 from rollwise.readers.chats.layouts import words_of
-from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.json_texts import names_if_any, surface_if_any
-from rollwise.readers.labels import as_names
 from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
     OF_OUTCOMES,
     are_rollouts,
-    columns_in_words,
-    likely_names,
-    looks_like_turns,
 )
 from rollwise.readers.sources.binary import is_stream
-from rollwise.readers.sources.documents import EARLY, Document
+from rollwise.readers.sources.documents import Document
 from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import values_named
 
@@ -46,9 +40,14 @@ OTHERS = (  # records of other tools, by the names of their fields
 )
 
 
-def hint(document: Document) -> str | None:
-    r"""Return what is missing in a file with messages or turns; None for any other file."""
-    return next(_reasons(document), None)
+def of_other_tool(document: Document) -> str | None:
+    r"""Return what a file of a known tool holds instead of rollouts; None for any other file."""
+    return next(_of_other_tools(document), None) if document.kind in POLARS else None
+
+
+def without_texts(document: Document) -> str | None:
+    r"""Return why the prompts and answers of a file are no texts; None where they are, or there are none."""
+    return next(_no_text(document), None) if document.kind in POLARS else None
 
 
 def holds_rollouts(document: Document) -> bool:
@@ -65,71 +64,20 @@ def holds_outcomes(document: Document) -> bool:
     return not document.keys & {"rollout_id", "response", *RESPONSES} and holds_rollouts(document)
 
 
-def _reasons(document: Document) -> Iterator[str]:
-    """Describe what is missing, the most specific reason first: the caller takes the first."""
-    if document.kind not in POLARS:
-        return
-    names = document.keys
-    yield from _obstacles(document)
-    if names & (TURN_TEXTS - PROMPT_NAMES):
-        yield _without_id(document, names)
-    # Messages or turns one level deeper, or under an unknown name.
-    for record in document.beginning:
-        for name, value in record.items():
-            yield from _within(name, surface_if_any(value))
-    if names & PROMPT_NAMES and not looks_like_turns(names):
-        yield "holds prompts without responses: open it with `rw.rollout.read_prompts`, or give each row a `rollout_id`"
-
-
 def _obstacles(document: Document) -> Iterator[str]:
     """Describe records that are not turns: messages, known records of other tools, and texts in another form."""
-    names = document.keys
-    if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
-        yield 'holds lists of messages without records around them: write each as `{"messages": [...]}`'
-    if words_of(names) is not None:
-        name = likely_names(names).get("rollout_id")
-        yield (
-            "holds a message in each record: put those of one conversation into one record, as the list `messages`"
-            + (f", or name the column that says which are one: {as_names({'rollout_id': name})}" if name else "")
-        )
-    # Known records of other tools.
-    yield from (reason for shape, reason in OTHERS if shape <= names)
-    if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
-        yield REQUESTS
-    # Prompts and answers that are present, but in the wrong form.
-    yield from _as_text(document)
+    if words_of(document.keys) is not None:
+        yield "holds a message in each record"
+    yield from _of_other_tools(document)
     yield from _no_text(document)
 
 
-def _is_chat(document: Document) -> bool:
-    """Return whether the first record is a list of messages."""
-    records = document.top if document.kind == "json" else [text for _, text in islice(document.texts(), 1)]
-    first = surface_if_any(records[0]) if isinstance(records, list) and records else None
-    return isinstance(first, list) and bool(first) and words_of(names_if_any(first[0])) is not None
-
-
-def _as_text(document: Document) -> Iterator[str]:
-    """Describe a column of a table that holds lists of turns or messages as text."""
-    for name in LISTS:
-        text = next((value for value in _first(document, name) if value is not None), None)
-        if not isinstance(text, str) or not text.lstrip().startswith("["):
-            continue
-        is_json = isinstance(surface_if_any(text.encode(errors="backslashreplace")), list)
-        decode = "json.loads" if is_json else "ast.literal_eval"
-        read = f"{_frame(document)}.to_dicts()"
-        rows = f'[row | {{"{name}": {decode}(row["{name}"])}} for row in {read}]'
-        yield f'holds `{name}` as text: decode it, `Path("rollouts.json").write_text(json.dumps({rows}))`, and read that'
-
-
-def _first(document: Document, name: str) -> Iterator[object]:
-    """Iterate over the values of a table's column in its first rows."""
-    if name in document.keys and document.binary:
-        yield from (surface_if_any(record[name]) for record in document.beginning if name in record)
-    elif name in document.keys and document.kind == "table":
-        separator, source = document.separator, document.source
-        with suppress(pl.exceptions.PolarsError):
-            rows = pl.read_csv(source, glob=False, separator=separator, infer_schema=False, n_rows=EARLY)
-            yield from rows[name]
+def _of_other_tools(document: Document) -> Iterator[str]:
+    """Describe known records of other tools."""
+    names = document.keys
+    yield from (reason for shape, reason in OTHERS if shape <= names)
+    if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
+        yield REQUESTS
 
 
 def examples_of(document: Document) -> dict[str, list[Any]]:
@@ -170,54 +118,6 @@ def _no_text(document: Document) -> Iterator[str]:
     nested = [name for name, value in values.items() if name in TURN_TEXTS and isinstance(value, dict | list)]
     if nested:
         yield f"holds {' and '.join(f'`{name}`' for name in nested)} that {'are' if nested[1:] else 'is'} not text: {AS_A_CHAT}"
-
-
-def _within(name: str, value: object) -> Iterator[str]:
-    """Describe what is wrong with the turns that a record holds under this name."""
-    inner = next((word for word in LISTS if isinstance(value, dict) and word in value), None)
-    if inner is not None:
-        yield f"holds `{inner}` within `{name}`: put that list into the record itself"
-    if isinstance(value, dict) and name in LISTS and words_of(frozenset(value)) is not None:
-        yield f"holds `{name}` as an object of lists: write it as a list of objects, one for each message"
-    if not isinstance(value, list) or not value:
-        return
-    first = surface_if_any(value[0])
-    names = names_if_any(first) if isinstance(first, dict) else frozenset()
-    if words_of(names) is not None:
-        yield f'holds messages under `{name}`: name that list, names={{"messages": "{name}"}}'
-    elif names & PROMPT_NAMES and not names & (TURN_TEXTS - PROMPT_NAMES):
-        yield f"holds prompts under `{name}`: write that list alone, and open it with `rw.rollout.read_prompts`"
-    elif any(isinstance(surface_if_any(first[word]), str) for word in names & TURN_TEXTS):
-        yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
-    elif (words := _speaker_and_text(first)) is not None:
-        role, content = words
-        list_name = {} if name == "messages" else {"messages": name}
-        yield f"holds messages under `{name}`: name them, {as_names({**list_name, 'role': role, 'content': content})}"
-    elif names & {*LISTS}:
-        yield f"holds its records under `{name}`: write that list alone, or a record a line"
-    elif name in LISTS and isinstance(first, str | list):
-        yield f'holds `{name}` without names of the speakers: write each as `{{"role": "user", "content": "..."}}`'
-
-
-def _speaker_and_text(item: object) -> tuple[str, str] | None:
-    """Return the likely names of the speaker and of the text in a message under unusual names; None where it is something else."""
-    if not isinstance(item, dict):
-        return None
-    likely = likely_names(item)
-    role, content = likely.get("role"), likely.get("content")
-    if role is None or content is None or not isinstance(surface_if_any(item[content]), str):
-        return None
-    return (role, content) if surface_if_any(item[role]) in SPEAKERS else None
-
-
-def _without_id(document: Document, names: frozenset[str]) -> str:
-    sentence = (
-        f"has no column `rollout_id`, which says which rows are one rollout: {columns_in_words(examples_of(document))}"
-    )
-    if {"rollout_id", "turn"} & likely_names(names).keys():
-        return sentence
-    number = f'`rw.turns({_frame(document)}.with_row_index("rollout_id"))`'
-    return f"{sentence}, or number them if each is one: {number}"
 
 
 def _frame(document: Document) -> str:

@@ -38,6 +38,11 @@ class Lookalike:
         return f"holds {self.holds}, not rollouts: open it with {self.verb}"
 
     @property
+    def is_guess(self) -> bool:
+        """Whether the file may hold rollouts nevertheless, with answers under other names."""
+        return self.verb == PROMPTS
+
+    @property
     def has_verdicts(self) -> bool:
         """Whether the file holds verdicts, which TURNS has not."""
         return self.verb == VERDICTS

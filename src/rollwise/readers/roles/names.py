@@ -40,7 +40,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     "goal": (
         "goal goaltext behavior behaviour harmfulbehavior harmfulbehaviour harmfulgoal attackgoal maliciousgoal",
         "objective intent forbiddenprompt originalprompt originalquestion baseprompt",
-        "goalid behaviorid behaviourid scenario scenarioid",
+        "goalid behaviorid behaviourid",
     ),
     "task": (
         "task taskid instanceid problemid questionid taskname",
@@ -66,7 +66,7 @@ _OTHERS: Mapping[str, str] = {
     "role": "role from speaker author source sender who participant actor",
     "content": "content value text message body parts convertedvalue utterance words said msg",
     "score": "score rating reward grade preference points judgescore",
-    "error": "error errmsg errormessage exception err",
+    "error": "error errmsg errormessage exception err timeout timedout",
     "moment": "timestamp createdat date datetime tstamp startedat endedat starttime endtime trialstartedat trialendedat",
     "cost": "cost costusd usd totalcost totalcostusd price accumulatedcost costs costindollars dollars",
     "seconds": "seconds duration time latency elapsed runtime wallms wallsecs walltime totalseconds totaltime",
@@ -152,7 +152,7 @@ class Claim(NamedTuple):
 
     whose: str  # "attack", "task", "either", or "named": the words in the column must say
     when_true: bool | None  # what true means; None where only the words in the column say
-    doubt: str | None = None  # why the name is not beyond doubt
+    doubt: str | None = None  # why the name is not beyond doubt, a sentence
 
 
 @lru_cache(maxsize=4096)
@@ -264,7 +264,7 @@ def verdict_claim(name: str) -> Claim | None:
     ... )
     (False, True, 'named')
     >>> verdict_claim("api_success").doubt, verdict_claim("success_rate")
-    ('whether `api_success` is of the answer', None)
+    ('Its name may be of something else', None)
     """
     words = words_of(name.rpartition(".")[2])
     bag = frozenset(words)
@@ -275,7 +275,7 @@ def verdict_claim(name: str) -> Claim | None:
     whose, when_true = next(
         (side for side in reversed(known) if side[0] != "either"), known[0] if known else ("named", None)
     )
-    doubt = _doubt(name, [core for core, _ in cores], bag)
+    doubt = _doubt([core for core, _ in cores], bag)
     if when_true is None and "jailbreak" in bag:
         whose, when_true = "attack", True
     if when_true is None:
@@ -290,24 +290,27 @@ def verdict_claim(name: str) -> Claim | None:
     return Claim(whose, when_true != is_turned, doubt)
 
 
-def _doubt(name: str, cores: list[str], bag: frozenset[str]) -> str | None:
+def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
     """Return why a name of a verdict is not beyond doubt: a word of something else, or one that is said of many things."""
-    if any(_side(core) is None and core not in _BESIDE | JUDGED | _DEFENDER | _NOT for core in cores):
-        return f"whether `{name}` is of the answer"
+    neutral = _BESIDE | JUDGED | _DEFENDER | _NOT
+    if any(_side(core) is None and core not in neutral and len(core) > 1 and not core.isdigit() for core in cores):
+        return "Its name may be of something else"
     weak = _WEAK - ({"ok", "won"} if bag & {"attack", "jailbreak"} else set())
-    return f"what `{name}` is about" if weak & {*cores} else None
+    return "Its name is said of many things" if weak & {*cores} else None
 
 
 def is_strong(name: str) -> bool:
-    """Return whether a name can only be of the verdicts of attacks or tasks, so that even the same verdict on all rows counts."""
+    """Return whether a name can only be of verdicts of attacks or of tasks, so that the same verdict on all rows counts as well."""
+    claim, words = verdict_claim(name), {*words_of(name)}
+    if claim is None or claim.doubt is not None or claim.when_true is None or claim.whose == "either":
+        return False
+    return not words & OF_PROMPTS or bool(words & OF_ANSWERS)
+
+
+def is_negative(name: str) -> bool:
+    """Return whether a name asks if the target held, rather than if the attack succeeded: `blocked`, `defense_success`."""
     claim = verdict_claim(name)
-    words = {*words_of(name)}
-    is_sure = claim is not None and claim.doubt is None and claim.when_true is not None
-    return (
-        is_sure
-        and not (words & OF_PROMPTS and not words & {"response", "attack"})
-        and claim.whose in {"attack", "task"}
-    )
+    return claim is not None and claim.when_true is False
 
 
 def _core(word: str) -> tuple[str, bool]:

@@ -1,0 +1,252 @@
+"""Records in another shape: a header above them, rows of one rollout, columns of several targets, pairs of answers."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rollwise.errors import listing
+from rollwise.readers.mapping.paths import Record, path_of, top_name
+from rollwise.readers.mapping.values import Value
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.records import Count, json_text, parse, spare, whole, worded
+from rollwise.readers.table import TurnsBuilder
+
+Shape = Callable[[Iterable[Record], TurnsBuilder], Iterator[Record]]
+ROWS, TARGET, OTHER = "rows", "target", "other_"
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """What is allowed in files of no tool's format, beside objects with fields.
+
+    There a record or turn that is no object has the one field `value`, and a list of turns may be JSON text.
+
+    Attributes
+    ----------
+    shapes
+        Functions that bring the records into another shape, in this order.
+    texts
+        Columns of CSV files that are text, whatever they hold.
+    role, content
+        What messages call the speaker and the text; with a `role`, turns are messages.
+    """
+
+    shapes: Sequence[Shape] = ()
+    texts: Collection[str] = ()
+    role: str | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows of a file are one record.
+
+    Attributes
+    ----------
+    by
+        Rules whose values are the same in all rows of a record.
+    having
+        Only rows with this field are its `rows`; the fields of the others are fields of the record. None takes all rows.
+    turn
+        The field with the number of a row, which orders them.
+    whole
+        Paths that are read of the whole record: they have one value in all of its rows.
+    where
+        Values by path that a row must have; others are passed over.
+    """
+
+    by: Sequence[Value]
+    having: str | None
+    turn: str | None
+    whole: Sequence[str]
+    where: Mapping[str, Any]
+
+    def __call__(self, records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
+        """Yield the records that the rows of a file are, in the order of their first rows."""
+        groups: dict[tuple[str | None, ...], list[Record]] = {}
+        num_rows, file = 0, None
+        for record in records:
+            num_rows, file = num_rows + 1, record.around.document.name
+            key = self._key(record)
+            if (
+                key is not None
+                and record.broken is None
+                and any(record[path] != value for path, value in self.where.items())
+            ):
+                builder.passes_over(file)
+            elif key is None:  # the rollout that it belongs to is not known
+                yield record
+            else:
+                groups.setdefault(key, []).append(record)
+        if file is not None:
+            builder.holds(file, num_rows)
+        for key, rows in groups.items():
+            yield self._joined("/".join(part for part in key if part is not None), rows, builder)
+
+    def _key(self, record: Record) -> tuple[str | None, ...] | None:
+        """Return the values that a row shares with the rows of its record; None where it has none, and is broken."""
+        try:
+            record.value = parse(record.value, dict[str, Any])
+        except BrokenError as error:
+            record.value, record.broken = {}, error
+        key = tuple(worded(rule.of(record)) for rule in self.by)
+        if any(part is not None for part in key):
+            return key
+        record.broken = record.broken or BrokenError("is missing", field=self.by[0].paths[0])
+        return None
+
+    def _joined(self, key: str, rows: list[Record], builder: TurnsBuilder) -> Record:
+        """Return rows as one record."""
+        intact = [row for row in rows if row.broken is None]
+        inner, around = _parted(intact, self.having)
+        fields: dict[str, Any] = {}
+        for row in around:
+            for name, value in row.value.items():
+                if fields.get(name) is None:
+                    fields[name] = value
+                elif value is not None and value != fields[name] and name not in self.whole:
+                    reason = "differs between lines of one rollout; that of the first is kept"
+                    builder.problems.warned(row.around.document.name, rows[0].name, name, reason)
+        record = Record(fields, rows[0].name, rows[0].around, key=key, outer=rows[0].outer)
+        record.broken = next((row.broken for row in rows if row.broken is not None), None)
+        for state in (
+            *(partial(self._state, record, path, intact) for path in self.whole),
+            partial(self._order, record, inner),
+        ):
+            try:
+                state()
+            except BrokenError as error:
+                record.broken = record.broken or error
+        return record
+
+    @staticmethod
+    def _state(record: Record, path: str, rows: Sequence[Record]) -> None:
+        """Put a field that is read of the whole record into it; one that varies between its rows is broken, not the first."""
+        values = {json_text(value): value for row in rows if (value := row[path]) is not None}
+        if len(values) > 1:
+            first = listing([str(text) for text in values], most=3)
+            raise BrokenError(f"differs between the rows of one rollout ({first})", field=path)
+        name = top_name(path)
+        if values and name is not None and record.value.get(name) is None:
+            record.value[name] = next(row.value[name] for row in rows if row[path] is not None)
+
+    def _order(self, record: Record, rows: Sequence[Record]) -> None:
+        """Put the fields of rows into a record, in the order of their numbers, which begin at one."""
+        name = self.turn
+        record.value[ROWS] = [row.value for row in rows]
+        if name is None:
+            return
+        numbers = [whole(parse(row.value.get(name), Count, name), name) for row in rows]  # type: ignore[arg-type]
+        if any(number is None or number < 0 for number in numbers):
+            raise BrokenError("is not the number of a turn in each row of one rollout", field=name)
+        if len({*numbers}) < len(numbers):
+            raise BrokenError("occurs twice in one rollout", field=name)
+        first = 1 if 0 in numbers else 0
+        ordered = sorted(
+            zip((number or 0 for number in numbers), record.value[ROWS], strict=True), key=lambda pair: pair[0]
+        )
+        record.value[ROWS] = [row | {name: number + first} for number, row in ordered]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Fields of a record that are of one target each: the record is one of each target.
+
+    Attributes
+    ----------
+    fields
+        Paths by short name, by the name of the target.
+    """
+
+    fields: Mapping[str, Mapping[str, str]]
+
+    def __call__(self, records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
+        """Yield each record once for each target, with the target's own fields under their short names."""
+        used = {top_name(path) for paths in self.fields.values() for path in paths.values()}
+        short = {TARGET, *(name for paths in self.fields.values() for name in paths)}
+        for record in records:
+            if record.broken is not None or not isinstance(record.value, dict):
+                yield record
+                continue
+            rest = {name: value for name, value in record.value.items() if name not in used}
+            rest = {spare(name) if name in short else name: value for name, value in rest.items()}
+            found = {
+                target: {name: record[path] for name, path in paths.items()} for target, paths in self.fields.items()
+            }
+            for target, own in found.items():
+                if all(value is None for value in own.values()):
+                    reason = f"holds nothing of the target {target}, which is no rollout then"
+                    builder.problems.warned(record.around.document.name, record.name, None, reason)
+                    continue
+                yield _like(record, {**rest, **own, TARGET: target})
+            if all(value is None for own in found.values() for value in own.values()):
+                builder.passes_over(record.around.document.name)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two answers of a record, one of which is evaluated.
+
+    Attributes
+    ----------
+    fields
+        The paths of both, by short name.
+    of
+        Which of them is evaluated, from 1; the other one is in columns that begin with ``other_``.
+    """
+
+    fields: Mapping[str, Sequence[str]]
+    of: int
+
+    def __call__(self, records: Iterable[Record], _: TurnsBuilder) -> Iterator[Record]:
+        """Yield each record with the fields of the answer that is evaluated under their short names."""
+        used = {top_name(path) for paths in self.fields.values() for path in paths}
+        names = {*self.fields, *(f"{OTHER}{name}" for name in self.fields)}
+        for record in records:
+            if record.broken is not None or not isinstance(record.value, dict):
+                yield record
+                continue
+            rest = {name: value for name, value in record.value.items() if name not in used}
+            rest = {f"{name}_source" if name in names else name: value for name, value in rest.items()}
+            own = {name: record[paths[self.of - 1]] for name, paths in self.fields.items()}
+            other = {f"{OTHER}{name}": record[paths[2 - self.of]] for name, paths in self.fields.items()}
+            yield _like(record, {**rest, **own, **other})
+
+
+def with_header(records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
+    """Yield the records below the first one, which is around them."""
+    header: Record | None = None
+    for record in records:
+        if header is None:
+            header = record
+            record.value = parse(record.value, dict[str, Any])
+            builder.passes_over(record.around.document.name)
+            continue
+        record.outer = header
+        yield record
+
+
+def _parted(rows: Iterable[Record], having: str | None) -> tuple[list[Record], list[Record]]:
+    """Return the rows that have a field, and the others; without a field to have, all of them and none."""
+    inner: list[Record] = []
+    others: list[Record] = []
+    for row in rows:
+        (inner if having is None or row[having] is not None else others).append(row)
+    return inner, others
+
+
+def _like(record: Record, value: dict[str, Any]) -> Record:
+    """Return a record with another value in the place of one."""
+    return Record(value, record.name, record.around, key=record.key, outer=record.outer, within=record.within)
+
+
+def is_name(path: str) -> bool:
+    """Return whether a path is the name of a field of the record itself.
+
+    Examples
+    --------
+    >>> is_name("turn_no"), is_name("info.turn"), is_name("^turn")
+    (True, False, False)
+    """
+    return top_name(path) is not None and len(path_of(path).steps) == 1

@@ -1,0 +1,142 @@
+"""Columns of people's own read as columns of TURNS, once for all files of a reading; what is in doubt becomes a question.
+
+All tables and chats of no single tool are looked at together, so that a column is not used in one file and asked about in another.
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from rollwise.readers.columns import arrange, reconcile, without_nulls
+from rollwise.readers.crashes import crashed, may_report_crashes
+from rollwise.readers.problems import Problems
+from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, own_names
+from rollwise.readers.roles.decisions import applied, decided, in_words, is_told
+from rollwise.readers.roles.verdicts import ON_ATTACKS
+from rollwise.schema import NO_ATTACK
+from rollwise.schema.named import values_named
+
+SHAREGPT = "sharegpt"
+
+
+class Part(NamedTuple):
+    """Turns of one reading as they were taken from one or several files of a format."""
+
+    frame: pl.DataFrame
+    source: str
+    of_records: frozenset[str] = frozenset()  # columns that records state once for their whole rollout
+    has_answers: bool = True  # whether there is a column of answers, perhaps one that is null throughout
+    is_written: bool = False  # whether rollwise wrote it, so that nothing is guessed
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its columns are people's own."""
+        return self.source in CUSTOM and not self.is_written
+
+
+def concerns(columns: Collection[str]) -> bool:
+    """Return whether a table of a file has a column that may be read as one of TURNS, or that may report a crash."""
+    return not is_complete(columns) and (any(map(may_matter, columns)) or may_report_crashes(columns))
+
+
+def _is_open(part: Part, named: Collection[str]) -> bool:
+    """Return whether a part has something that is to be read."""
+    columns = own_names(part.frame.columns)
+    has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
+    return has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or bool(ON_ATTACKS & {*named})
+
+
+def understood(
+    parts: Sequence[Part],
+    problems: Problems,
+    named: Collection[str] = (),
+    of: str | None = None,
+    enclosing: Collection[str] = (),
+) -> list[pl.DataFrame]:
+    """Return the frames of all parts, the columns of people's own in them read as columns of TURNS where that is beyond doubt.
+
+    Parameters
+    ----------
+    parts
+        The turns of each format, or of each file.
+    problems
+        Where notices and questions go.
+    named
+        Columns of TURNS for which the user named a column: that wins.
+    of
+        Whose success a column is that does not say so: "attack" or "task".
+    enclosing
+        Columns that were the same for all records of an object, such as its totals.
+    """
+    own = [part for part in parts if part.is_own and part.frame.height]
+    if not any(_is_open(part, named) for part in own):
+        return [part.frame for part in parts]
+    joint = _joint(own)
+    has_no_attack = None
+    if any(
+        part.source == SHAREGPT for part in own
+    ):  # its reader says so of each chat; a column on attacks says otherwise
+        has_no_attack = ((joint["source"] == SHAREGPT) & (joint["attack"] == NO_ATTACK)).fill_null(value=False)
+        joint = joint.with_columns(joint["attack"].set(has_no_attack, None))
+    whole = _whole(own, joint)
+    files = [Path(file).stem for file, counts in problems.record_counts.items() if counts.format in CUSTOM]
+    table = Table(joint, whole, frozenset(named), of, frozenset(enclosing), files)
+    roles, questions, _ = decided(table)
+    problems.read_as(in_words(role, joint) for role in roles if is_told(role))
+    problems.roles += roles
+    problems.questions += questions
+    joint = applied(table, roles)
+    if has_no_attack is not None:
+        on_attacks = bool(ON_ATTACKS & ({*named} | {role.name for role in roles}))
+        joint = _benign(joint, has_no_attack, on_attacks=on_attacks)
+    return _apart(parts, joint, problems, {role.column for role in roles})
+
+
+def _joint(parts: Sequence[Part]) -> pl.DataFrame:
+    """Return the turns of all parts as one frame, with every column of TURNS that may be read."""
+    if len(parts) == 1:
+        return parts[0].frame
+    return reconcile([without_nulls(part.frame) for part in parts])
+
+
+def _whole(parts: Sequence[Part], joint: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return for each column that records state of their whole rollout the rows where they do."""
+    names = {name for part in parts for name in part.of_records if name in joint.columns}
+    heights = [part.frame.height for part in parts]
+    masks = {}
+    for name in names:
+        pieces = [
+            pl.repeat(name in part.of_records, height, eager=True) for part, height in zip(parts, heights, strict=True)
+        ]
+        masks[name] = pl.concat(pieces)
+    return masks
+
+
+def _benign(frame: pl.DataFrame, has_no_attack: pl.Series, *, on_attacks: bool) -> pl.DataFrame:
+    """Return chats of which their reader said that nothing is attacked, without that where a verdict says otherwise."""
+    frame = arrange(frame)
+    judged = (pl.col("outcome").is_not_null() | pl.col("succeeded").is_not_null()).any().over("rollout_id")
+    stays = has_no_attack & frame["attack"].is_null() & ~(frame.select(judged).to_series() & on_attacks)
+    return frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
+
+
+def _apart(parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str]) -> list[pl.DataFrame]:
+    """Return the frames of all parts, those of people's own cut out of `joint`, with crashes as errors."""
+    frames, start = [], 0
+    for part in parts:
+        if not (part.is_own and part.frame.height):
+            frames.append(part.frame)
+            continue
+        frame = joint.slice(start, part.frame.height)
+        start += part.frame.height
+        lost = [
+            name for name in frame.columns if name not in part.frame.columns and not values_named(frame, name).count()
+        ]
+        frame = frame.drop(lost) if len(parts) > 1 else frame
+        if part.has_answers and may_report_crashes(frame.columns):
+            frame, contradictions = crashed(arrange(frame), part.of_records - {*read})
+            problems.crashed(contradictions)
+        frames.append(frame)
+    return frames

@@ -1,0 +1,125 @@
+"""What a file of an unknown kind holds, as plain values, and which files of a folder are alike."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.native.files import from_csv
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.sources.documents import Document
+
+MOST = 20_000  # records of a file that are looked at
+_FIRST = 200  # rows of a table that show whether they count groups
+JSON, LINES, ROWS = "json", "lines", "rows"
+_KINDS = {"json": JSON, "lines": LINES, "table": ROWS, "parquet": ROWS, "arrow": ROWS}
+
+
+class Content(NamedTuple):
+    """The values of a file: one value, or a list of lines or rows.
+
+    Attributes
+    ----------
+    document
+        The file.
+    form
+        ``json``, ``lines`` or ``rows``.
+    value
+        The value, or the list of values; those that are no JSON are left out.
+    """
+
+    document: Document
+    form: str
+    value: Any
+
+    @property
+    def records(self) -> list[Any]:
+        """The lines, rows or items of a list; a single value is one."""
+        return self.value if isinstance(self.value, list) else [self.value]
+
+    @property
+    def below_header(self) -> "Content":
+        """The same without its first line."""
+        return self._replace(value=self.records[1:])
+
+
+def content_of(document: Document) -> Content | None:
+    r"""Return the values at the beginning of a file; None where it holds neither JSON nor a table.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> content_of(Document(Path("a.json"), b'{"results": [{"id": 1}]}')).value
+    {'results': [{'id': 1}]}
+    >>> content_of(Document(Path("a.csv"), b"id,won\n7,true\n")).value
+    [{'id': 7, 'won': True}]
+    """
+    form = _KINDS.get(document.kind)
+    if form is None:
+        return None
+    if document.kind == "table":
+        return Content(document, form, from_csv(document, frozenset()).head(MOST).to_dicts())
+    if form == JSON:
+        text = document.as_written.lstrip()
+        value = lenient(text)[0] if text.startswith(b"{") else document.value
+        return Content(document, form, value[:MOST] if isinstance(value, list) else value)
+    records = (record for _, record in document.lines())
+    return Content(document, form, [record for record in islice(records, MOST) if not isinstance(record, BrokenError)])
+
+
+def beginning_of(document: Document) -> Content | None:
+    r"""Return the first records of a file, enough to see whether rollouts are in them rather than the records themselves.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> beginning_of(Document(Path("a.csv"), b"id,won\n7,true\n")).value
+    [{'id': '7', 'won': 'true'}]
+    """
+    form = _KINDS.get(document.kind)
+    if form is None:
+        return None
+    if document.kind == "table":
+        with suppress(pl.exceptions.PolarsError):
+            rows = pl.read_csv(
+                document.source, glob=False, separator=document.separator, infer_schema=False, n_rows=_FIRST
+            )
+            return Content(document, form, rows.to_dicts())
+        return None
+    records = [{name: document.decoded(value) for name, value in each.items()} for each in document.beginning]
+    return Content(document, form, records)
+
+
+def alike(contents: Iterable[Content]) -> list[list[Content]]:
+    """Return files by shape: those of a group have the same form and most of their names.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> texts = {"a.json": b'{"id": 1, "won": true}', "b.json": b'{"id": 2, "won": false}', "c.json": b'{"total": 2}'}
+    >>> groups = alike(content_of(Document(Path(name), text)) for name, text in texts.items())
+    >>> [[content.document.name for content in group] for group in groups]
+    [['a.json', 'b.json'], ['c.json']]
+    """
+    groups: list[tuple[tuple[str, str], frozenset[str], list[Content]]] = []
+    for content in contents:
+        kind, names = _shape(content)
+        for other, known, group in groups:
+            if other == kind and (known == names or len(known & names) >= 0.5 * len(known | names)):
+                group.append(content)
+                break
+        else:
+            groups.append((kind, names, [content]))
+    return [group for _, _, group in groups]
+
+
+def _shape(content: Content) -> tuple[tuple[str, str], frozenset[str]]:
+    """Return the form of a file and the names of its first objects."""
+    value = content.value
+    firsts: Sequence[Any] = value[:5] if isinstance(value, list) else [value]
+    names = frozenset(name for first in firsts if isinstance(first, dict) for name in first)
+    inner = type(firsts[0]).__name__ if firsts else "nothing"
+    return (content.form, f"{type(value).__name__} of {inner}"), names

@@ -1,0 +1,96 @@
+"""The fields of records: names with dots for those within objects, values, and what names and values say of them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.values import kind_of
+
+DEEPEST = 3  # objects within a record whose fields are looked at
+RARELY = 0.05  # share of records below which a field says nothing of all
+_PLAIN = re.compile(r'[^.\[\]{}"@^\s][^.\[\]{}"\s]*')
+
+
+class Field:
+    """One field of all records, null where a record lacks it."""
+
+    def __init__(self, name: str, path: str, values: list[Any]) -> None:
+        self.name = name
+        self.path = path
+        self.values = values
+
+    @cached_property
+    def held(self) -> list[Any]:
+        """The values that are neither null nor empty text."""
+        return [value for value in self.values if value is not None and value != ""]
+
+    @cached_property
+    def distinct(self) -> list[Any]:
+        """The different values, in order; without lists and objects."""
+        return [*dict.fromkeys(value for value in self.held if not isinstance(value, list | dict))]
+
+    @cached_property
+    def kind(self) -> str:
+        """What the values are: see `rollwise.readers.roles.values`."""
+        return kind_of(self.values)
+
+    @cached_property
+    def role(self) -> str | None:
+        """What the name says that it is."""
+        return role_of(self.name)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether enough records have it."""
+        return len(self.held) >= max(1, RARELY * len(self.values))
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether each record has a value of its own."""
+        return len(self.held) == len(self.values) == len(self.distinct) > 0
+
+
+def fields_of(records: Iterable[Any]) -> dict[str, Field]:
+    """Return the fields of records that are objects, by name.
+
+    Examples
+    --------
+    >>> fields = fields_of([{"id": 1, "info": {"model": "m"}}, {"id": 2, "a b": 3}])
+    >>> {name: (field.path, field.values) for name, field in fields.items()}
+    {'id': ('id', [1, 2]), 'info.model': ('info.model', ['m', None]), 'a b': ('"a b"', [None, 3])}
+    """
+    rows = [flat(record) if isinstance(record, dict) else {} for record in records]
+    paths = {name: path for row in rows for name, (path, _) in row.items()}
+    return {
+        name: Field(name, path, [row[name][1] if name in row else None for row in rows]) for name, path in paths.items()
+    }
+
+
+def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int = 0) -> dict[str, tuple[str, Any]]:
+    """Return the fields of an object and of the objects in it, each with its path."""
+    found: dict[str, tuple[str, Any]] = {}
+    for key, value in record.items():
+        step = quoted(key)
+        if step is None:
+            continue
+        inner_name, inner_path = (f"{name}.{key}", f"{path}.{step}") if name else (key, step)
+        if isinstance(value, dict) and value and depth < DEEPEST:
+            found |= flat(value, inner_name, inner_path, depth + 1)
+        else:
+            found[inner_name] = inner_path, value
+    return found
+
+
+def quoted(name: str) -> str | None:
+    """Return a name as a step of a path; None where no path can name it.
+
+    Examples
+    --------
+    >>> quoted("model"), quoted("Reformulated Prompt"), quoted('say "hi"')
+    ('model', '"Reformulated Prompt"', None)
+    """
+    if _PLAIN.fullmatch(name):
+        return name
+    return None if not name or '"' in name else f'"{name}"'

@@ -1,0 +1,140 @@
+"""Places in files where the records may be: every list of objects, and every object of similar objects."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rollwise.readers.proposal.contents import Content
+from rollwise.readers.proposal.fields import quoted
+from rollwise.readers.roles.words import word
+
+DEEPEST = 7  # lists and objects within each other
+ALONE = "."  # each line, row, item of a list, or object that is a whole file
+_EXCHANGE = frozenset(
+    {"input", "output", "usage", "request", "response", "prompt", "completion"}
+)  # one record, in parts
+
+
+class Item(NamedTuple):
+    """A candidate for a record.
+
+    Attributes
+    ----------
+    value
+        The value in the file.
+    outers
+        The objects around it, the nearest last.
+    key
+        Its name, or that of the list that it is in, in an object of records; else null.
+    file
+        Number of its file.
+    """
+
+    value: Any
+    outers: tuple[Mapping[str, Any], ...]
+    key: str | None
+    file: int
+
+
+Places = dict[str, list[Item]]
+
+
+def places_in(contents: Sequence[Content]) -> Places:
+    """Return the candidates of files that are alike, by path.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rollwise.readers.proposal.contents import content_of
+    >>> from rollwise.readers.sources.documents import Document
+    >>> log = b'{"runs": {"gpt": [{"won": true}], "llama": [{"won": false}]}, "groups": [{"details": [{"id": 1}]}]}'
+    >>> places = places_in([content_of(Document(Path("a.json"), log))])
+    >>> {path: [(item.key, len(item.outers)) for item in items] for path, items in places.items()}
+    {'.': [(None, 0)], 'runs{*}[*]': [('gpt', 2), ('llama', 2)], 'groups[*]': [(None, 1)], 'groups[*].details[*]': [(None, 2)]}
+    """
+    found: Places = {}
+    for number, content in enumerate(contents):
+        walk = _Walk(found, number)
+        for value in content.records:
+            walk.record(value)
+    return found
+
+
+class _Walk:
+    """Collects the candidates of one file."""
+
+    def __init__(self, found: Places, file: int) -> None:
+        self._found = found
+        self._file = file
+
+    def record(self, value: Any) -> None:
+        """Add a line, row or item of a list, and what is in it."""
+        self._add(ALONE, value, (), None)
+        if isinstance(value, dict):
+            self._inside(value, "", (value,), None, 0)
+
+    def _add(self, path: str, value: Any, outers: tuple[Mapping[str, Any], ...], key: str | None) -> None:
+        self._found.setdefault(path, []).append(Item(value, outers, key, self._file))
+
+    def _list(self, values: list[Any], path: str, outers: tuple[Any, ...], key: str | None, depth: int) -> None:
+        """Add the items of a list of objects."""
+        objects = [value for value in values if isinstance(value, dict)]
+        if not objects or len(objects) < 0.8 * len(values) or depth > DEEPEST:
+            return
+        for value in objects:
+            self._add(f"{path}[*]", value, outers, key)
+            self._inside(value, f"{path}[*]", (*outers, value), key, depth + 1)
+
+    def _inside(self, value: dict[str, Any], path: str, outers: tuple[Any, ...], key: str | None, depth: int) -> None:
+        """Add what is in an object."""
+        if depth > DEEPEST:
+            return
+        if _holds_records(value, path):
+            place = f"{path}{{*}}"
+            for name, inner in value.items():
+                if isinstance(inner, list):
+                    self._list(inner, place, (*outers, {}), name, depth + 1)
+                    continue
+                self._add(place, inner, outers, name)
+                if isinstance(inner, dict):
+                    self._inside(inner, place, (*outers, inner), name, depth + 1)
+            return
+        for name, inner in value.items():
+            step = quoted(name)
+            if step is None:
+                continue
+            place = f"{path}.{step}" if path else step
+            if isinstance(inner, list):
+                self._list(inner, place, outers, key, depth + 1)
+            elif isinstance(inner, dict):
+                self._inside(inner, place, (*outers, inner), key, depth + 1)
+
+
+def _holds_records(value: Mapping[str, Any], path: str) -> bool:
+    """Return whether an object has records by name: similar objects, lists of them, or verdicts."""
+    values = [*value.values()]
+    if len(values) < 2 or _EXCHANGE & value.keys():
+        return False
+    if all(isinstance(inner, dict) and inner for inner in values):
+        return similar(values)
+    if all(isinstance(inner, list) and all(isinstance(item, dict) for item in inner) for inner in values):
+        return similar([item for inner in values for item in inner])
+    return not path and len(values) > 2 and all(isinstance(inner, bool) or _is_verdict(inner) for inner in values)
+
+
+def similar(objects: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether objects are of one kind: most of them share most names.
+
+    Examples
+    --------
+    >>> similar([{"a": 1, "b": 2}, {"a": 1}]), similar([{"a": 1}, {"b": 1}])
+    (True, False)
+    """
+    names = [frozenset(each) for each in objects[:200]]
+    if not names:
+        return False
+    shared, every = frozenset.intersection(*names), frozenset.union(*names)
+    return len(shared) >= 0.5 * len(every) or len(shared) > 2
+
+
+def _is_verdict(value: Any) -> bool:
+    return isinstance(value, str) and word(value).side is not None

@@ -1,0 +1,124 @@
+"""Records that are no rollouts, each kind by its name: spans, prompts, measurements, counts of groups."""
+
+from collections.abc import Mapping, Sequence
+
+from rollwise.readers.proposal.contents import LINES, Content
+from rollwise.readers.proposal.fields import Field, fields_of, flat
+from rollwise.readers.proposal.places import Places
+from rollwise.readers.proposal.signs import below, holds_messages, judges, roles_of, speaking
+from rollwise.readers.roles.names import (
+    ATTACK_FALSE,
+    ATTACK_TRUE,
+    COUNTS,
+    EITHER_FALSE,
+    EITHER_TRUE,
+    OF_PROMPTS,
+    TASK_FALSE,
+    TASK_TRUE,
+    verdict_claim,
+    words_of,
+)
+
+NOTHING = "is not recognized"
+SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
+MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
+PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
+_OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
+_NUMBERS = {"whole", "binary", "unit", "number"}
+_PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
+_KINDS = ("type", "kind", "event", "entry_type", "event_type", "record_type")
+
+
+def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
+    """Return why the records of a place are no rollouts, as the predicate of a sentence; None where they may be some."""
+    names = {"".join(words_of(name)) for name in fields}
+    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
+        return SPANS
+    groups = counts_of_groups(fields)
+    verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
+    claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
+    is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
+    if groups is not None or is_clear or _has_texts(path, fields, places):
+        return groups
+    roles = roles_of(dict(fields))
+    is_named = bool(roles & {"id", "task"})
+    if "prompt" in roles:
+        of_answers = [field for field in verdicts if not {*words_of(field.name)} & _OF_PROMPTS]
+        measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
+        return None if of_answers or "score" in roles or (is_named and len(measured) > 2) else PROMPTS
+    if "score" in roles:
+        return None if is_named or "goal" in roles else MEASUREMENTS
+    return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
+    """Return whether records answer, or hold messages or turns that do."""
+    if any((field.is_usual and field.role == "response") or holds_messages(field) for field in fields.values()):
+        return True
+    inner = ([item.value for item in items[:50]] for items in below(path, places).values())
+    return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)
+
+
+def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
+    """Return the sentence on rows that count the rollouts of groups; None for other rows.
+
+    Examples
+    --------
+    >>> rows = [{"success": 1, "total": 20, "rate": 0.05}, {"success": 0, "total": 20, "rate": 0}]
+    >>> counts_of_groups(fields_of(rows))
+    'counts groups of rollouts: `success` of `total` is `rate`; read the rollouts themselves'
+    """
+    numbers = {name: {*words_of(name)} for name, field in fields.items() if field.kind in _NUMBERS}
+    totals = [
+        name
+        for name, words in numbers.items()
+        if words & {"total", "n", "count", "num"}
+        and not words & {"cost", "tokens"}
+        and max(map(float, fields[name].held)) > 1
+    ]
+    rates = [name for name, words in numbers.items() if words & {"rate", "asr", "accuracy", "percent", "pct"}]
+    for rate in rates:
+        for total in totals:
+            for part, words in numbers.items():
+                if (
+                    part not in {rate, total}
+                    and words & _PARTS
+                    and _is_share(fields[part], fields[total], fields[rate])
+                ):
+                    return f"counts groups of rollouts: `{part}` of `{total}` is `{rate}`; read the rollouts themselves"
+    return None
+
+
+def _is_share(part: Field, total: Field, rate: Field) -> bool:
+    """Return whether a rate is the share of a part in a total on all rows; a single row of zeros shows nothing."""
+    rows = [
+        (float(share), float(whole), float(given))
+        for share, whole, given in zip(part.values, total.values, rate.values, strict=True)
+        if None not in (share, whole, given) and "" not in (share, whole, given) and float(whole)
+    ]
+    if not rows or (len(rows) == 1 and not rows[0][0]):
+        return False
+    return all(
+        abs(share / whole - given) < 0.02 or abs(100 * share / whole - given) < 1 for share, whole, given in rows
+    )
+
+
+def kinds_of_lines(contents: Sequence[Content]) -> str | None:
+    """Return the sentence on lines of several kinds, told apart by a field such as `type`; None for other files."""
+    for content in contents:
+        records = [record for record in content.records if isinstance(record, dict)]
+        if content.form != LINES or len(records) < 3:
+            continue
+        for name in _KINDS:
+            kinds: dict[str, list[frozenset[str]]] = {}
+            for record in records:
+                if isinstance(record.get(name), str):
+                    kinds.setdefault(record[name], []).append(frozenset(flat(record)))
+            if not 2 <= len(kinds) <= max(12, len(records) / 4) or sum(map(len, kinds.values())) < 0.9 * len(records):
+                continue
+            names = [frozenset.union(*each) for each in kinds.values()]
+            shared, every = frozenset.intersection(*names), frozenset.union(*names)
+            if len(every - shared) > len(shared):
+                words = ", ".join([*kinds][:4])
+                return f"has lines of {len(kinds)} kinds (`{name}`: {words}): write a mapping that says which are the rollouts"
+    return None

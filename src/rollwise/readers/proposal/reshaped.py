@@ -1,0 +1,201 @@
+"""Files whose records take shape first: rounds of a conversation in lines, totals above rows, wide tables, lists of ids."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rollwise.readers.proposal.contents import LINES, Content
+from rollwise.readers.proposal.fields import Field, fields_of, quoted
+from rollwise.readers.proposal.signs import roles_of
+from rollwise.readers.proposal.texts import MODELS
+from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
+from rollwise.readers.roles.questions import Question
+
+if TYPE_CHECKING:
+    from rollwise.readers.proposal.structure import Structure
+
+_WIDE = re.compile(
+    r"(.+?)[_ .](response|answer|output|completion|jailbroken|success|verdict|label|score|correct|refused)"
+)
+_STATES = frozenset(
+    [
+        "original",
+        "attack",
+        "attacked",
+        "baseline",
+        "defended",
+        "first",
+        "second",
+        "perturbed",
+        "clean",
+        "adv",
+        "adversarial",
+        "before",
+        "after",
+        "old",
+        "new",
+        "pre",
+        "post",
+        "ground",
+        "truth",
+        "model",
+        "victim",
+        "target",
+        "llm",
+        "assistant",
+        "system",
+        "agent",
+        "bot",
+        "raw",
+        "final",
+        "actual",
+        "generated",
+        "ai",
+        "chat",
+    ]
+)
+_ANSWERS = {"response", "answer", "output", "completion"}
+
+
+def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], dict[str, list[Any]]] | None:
+    """Return the mapping of files that are one conversation each: lines of facts, numbered rounds, a line with the outcome."""
+    number = texts = None
+    rows: list[dict[str, Any]] = []
+    rest: list[dict[str, Any]] = []
+    for content in contents:
+        if content.form != LINES or not all(isinstance(record, dict) for record in content.records):
+            return None
+        kinds: dict[frozenset[str], list[dict[str, Any]]] = {}
+        for record in content.records:
+            kinds.setdefault(frozenset(record), []).append(record)
+        rounds = [names for names in kinds if _is_round(names)]
+        if any(len(records) > 1 for names, records in kinds.items() if names not in rounds) or len(rounds) > 2:
+            return None
+        if not rounds:
+            continue
+        names = rounds[0]
+        if not any(not other & names for other in kinds if other not in rounds):
+            return None
+        number = next(name for name in names if role_of(name) == "turn")
+        rows += [record for each in rounds for record in kinds[each]]
+        rest += [record for each, records in kinds.items() if each not in rounds for record in records]
+        texts = names
+    if number is None or texts is None:
+        return None
+    fields = fields_of(rows)
+    data: dict[str, Any] = {"rows": {"by": ["@file"], "with": number, "turn": number}, "turns": "rows"}
+    for role in ("prompt", "response", "score"):
+        each = next((each for each in fields.values() if each.role == role), None)
+        if each is not None:
+            data[role] = each.path
+    examples = {name: each.distinct[:2] for name, each in {**fields_of(rest), **fields}.items()}
+    return data, [f"`{number}` numbers the rounds of each file; its other lines are facts and the outcome"], examples
+
+
+def _is_round(names: frozenset[str]) -> bool:
+    roles = {role_of(name) for name in names}
+    return "turn" in roles and bool(roles & {"response", "prompt"})
+
+
+def header_of(contents: Sequence[Content]) -> tuple[bool, str | None]:
+    """Return whether the first line of each file has the totals of its rows, and why such a file is not read."""
+    has_header = False
+    for content in contents:
+        records = content.records
+        if content.form != LINES or len(records) < 2 or not all(isinstance(record, dict) for record in records):
+            return False, None
+        first, second = records[0], records[1]
+        if first.keys() & second.keys() or not any({*words_of(name)} & COUNTS for name in first):
+            return False, None
+        total = next(
+            (value for name, value in first.items() if "total" in words_of(name) and isinstance(value, int)), None
+        )
+        if total is not None and total != len(records) - 1:
+            reason = f"counts {total} records in its first line and holds {len(records) - 1}: a rate of these alone would be wrong"
+            return True, reason
+        has_header = True
+    return has_header, None
+
+
+def targets_of(fields: dict[str, Field], made: "Structure") -> dict[str, Any]:
+    """Return the targets of a wide table, each with its columns: `gpt4_response, gpt4_jailbroken, llama_response, ...`."""
+    parts: dict[str, dict[str, Field]] = {}
+    for name, each in fields.items():
+        match = _WIDE.fullmatch(name)
+        if match is not None:
+            parts.setdefault(match[1], {})[match[2]] = each
+    groups: dict[frozenset[str], list[str]] = {}
+    for who, columns in parts.items():
+        groups.setdefault(frozenset(columns), []).append(who)
+    cores, who = max(groups.items(), key=lambda each: (len(each[0]), len(each[1])), default=(frozenset(), []))
+    is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & _ANSWERS)
+    if not is_wide or all({*words_of(name)} <= _STATES for name in who):
+        return {}
+    shown = "`, `".join(who)
+    if not all(map(MODELS.search, who)):
+        sentence = f"`{shown}` have {' and '.join(sorted(cores))} each: is each one a model?"
+        made.questions.append(Question(who[0], sentence, {"records": "?"}, ()))
+        return {}
+    made.why.append(f"a wide table: {', '.join(sorted(cores))} of each of `{shown}`")
+    answer = next(iter(cores & _ANSWERS))
+    short = {core: "response" if core == answer else core for core in cores}
+    for name in who:
+        for core in cores:
+            del fields[parts[name][core].name]
+    for core, column in short.items():
+        values = [value for name in who for value in parts[name][core].values]
+        fields[column] = Field(column, column, values)
+    return {"targets": {name: {short[core]: parts[name][core].path for core in sorted(cores)} for name in who}}
+
+
+def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
+    """Give records the verdicts that another file lists by their ids, such as `resolved_ids`, and take that file as read."""
+    for made in found:
+        ids = _ids_in(made)
+        if ids is None:
+            continue
+        name, known = ids
+        for content in contents:
+            if content.document in made.files or not isinstance(content.value, dict):
+                continue
+            lists = {
+                key: claim
+                for key, values in content.value.items()
+                if isinstance(values, list)
+                and values
+                and {*map(str, values)} <= known
+                and (claim := _claim(key)) is not None
+            }
+            true = next((key for key, claim in lists.items() if claim.when_true), None)
+            false = next((key for key, claim in lists.items() if claim.when_true is False), None)
+            if true is None or quoted(true) is None:
+                continue
+            file = content.document.path.name
+            rule = {"of": "task" if lists[true].whose != "attack" else "attack", "ids": f"{file}:{true}", "by": name}
+            made.data["verdicts"] = [rule | ({"not_ids": f"{file}:{false}"} if false else {})]
+            made.data.setdefault("facts", {})["task"] = name
+            made.why.append(f"`{file}` lists ids of these records as `{true}`")
+            made.refusal = None
+            for other in found:
+                if content.document in other.files:
+                    other.joins, other.refusal, other.questions = made.files[0].path.name, None, []
+
+
+def _claim(key: str) -> Any:
+    words = [word for word in words_of(key) if word != "ids"]
+    claim = verdict_claim("_".join(words)) if len(words) < len(words_of(key)) else None
+    return claim if claim is not None and claim.when_true is not None and claim.doubt is None else None
+
+
+def _ids_in(made: "Structure") -> tuple[str, frozenset[str]] | None:
+    """Return the field of records with ids of their own, and these ids."""
+    from rollwise.readers.proposal.contents import content_of
+
+    contents = [content for document in made.files if (content := content_of(document)) is not None]
+    fields = fields_of(record for content in contents for record in content.records)
+    own = next((each for each in fields.values() if each.role in {"task", "id"} and each.is_unique), None)
+    return (
+        None
+        if own is None or ("response" not in roles_of(fields) and own.role != "task")
+        else (own.path, frozenset(map(str, own.distinct)))
+    )

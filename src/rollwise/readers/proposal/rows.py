@@ -1,0 +1,160 @@
+"""Which records are one rollout: ids, numbers of turns, and rows that share an id."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rollwise.readers.proposal.fields import Field
+from rollwise.readers.proposal.signs import roles_of, speaking
+from rollwise.readers.roles.names import words_of
+from rollwise.readers.roles.questions import Question
+
+if TYPE_CHECKING:
+    from rollwise.readers.proposal.structure import Structure
+
+WHOLE = {"whole", "binary"}
+CONVERSATIONS = frozenset(
+    {
+        "conversation",
+        "conv",
+        "rollout",
+        "session",
+        "thread",
+        "dialog",
+        "dialogue",
+        "chat",
+        "episode",
+        "trajectory",
+        "transcript",
+    }
+)
+_COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
+_OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
+_IDS = {"whole", "binary", "words", "strings", "text", "unit"}
+
+
+def ids_of(
+    made: "Structure",
+    fields: dict[str, Field],
+    values: Sequence[dict[str, Any]],
+    files: Sequence[int],
+    named: str | None = None,
+) -> bool:
+    """Put the ids of records into a mapping; return whether several records are one rollout.
+
+    `named` is the field that the user names as the id of rollouts, or ``@key`` where each record is one.
+    """
+    turn = next((each for each in fields.values() if each.role == "turn" and each.kind in WHOLE), None)
+    speaks = speaking(values)
+    if named is not None:
+        path = fields[named].path if named in fields else named
+        made.data["rollout"] = [path]
+        if named not in fields or _is_own(fields[named], files):
+            return False
+        made.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
+        if turn is not None or speaks is not None:
+            made.data |= {"turns": "rows", **speakers(speaks)}
+        return True
+    owners = [each for each in fields.values() if _is_id(each) and _is_filled(each) and not _is_own(each, files)]
+    owners = [each for each in owners if {*words_of(each.name)} & CONVERSATIONS] or owners
+    if speaks is not None and owners:
+        by = {"by": [owners[0].path]} | ({"turn": turn.path} if turn is not None else {})
+        made.data |= {"rows": by, "turns": "rows", "rollout": [owners[0].path], **speakers(speaks)}
+        made.why.append(
+            f"`{owners[0].name}` repeats for the messages of a conversation, and `{speaks[0]}` says who speaks"
+        )
+        return True
+    owner = next((each for each in owners if turn is not None and _counts_within(turn, each, files)), None)
+    if owner is not None and turn is not None and _are_turns(turn, owner, fields):
+        made.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
+        made.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
+        return True
+    _ask_rows(made, fields, owners, files)
+    own = next(
+        (each for each in fields.values() if _is_id(each) and _is_own(each, files) and each.name != "task"), None
+    )
+    if own is not None:
+        made.data["rollout"] = [own.path]
+        made.why.append(f"`{own.name}` is different on every record")
+    return False
+
+
+def speakers(names: tuple[str, str] | None) -> dict[str, str]:
+    """Return the keys of a mapping for messages whose speaker and text have other names than usual."""
+    return {} if names is None or names == ("role", "content") else {"role": names[0], "content": names[1]}
+
+
+def _is_id(field: Field) -> bool:
+    return field.role in {"id", "task"} and field.kind in _IDS and field.is_usual
+
+
+def _is_filled(field: Field) -> bool:
+    return len(field.held) == len(field.values)
+
+
+def _is_own(field: Field, files: Sequence[int]) -> bool:
+    """Return whether a field differs on all records of each file."""
+    return _is_filled(field) and len({*zip(files, map(str, field.values), strict=True)}) == len(field.values)
+
+
+def _by_owner(number: Field, owner: Field, files: Sequence[int]) -> Iterable[list[Any]]:
+    """Return the values of a field in the records of each id."""
+    seen: dict[tuple[int, str], list[Any]] = {}
+    for file, key, value in zip(files, owner.values, number.values, strict=True):
+        seen.setdefault((file, str(key)), []).append(value)
+    return seen.values()
+
+
+def _counts_within(turn: Field, owner: Field, files: Sequence[int]) -> bool:
+    """Return whether a number counts within the records of one id, at least in some."""
+    counts = [[*map(str, numbers)] for numbers in _by_owner(turn, owner, files)]
+    return all(len({*numbers}) == len(numbers) for numbers in counts) and any(len(numbers) > 1 for numbers in counts)
+
+
+def _are_turns(turn: Field, owner: Field, fields: dict[str, Field]) -> bool:
+    """Return whether numbers count turns, rather than rounds of attempts without texts or steps of training."""
+    words = words_of(turn.name)
+    is_named = "turn" in words and words[-1] in _OF_TURNS
+    is_conversation = bool({*words_of(owner.name)} & CONVERSATIONS)
+    return is_named or (is_conversation and {"prompt", "response"} <= roles_of(fields))
+
+
+def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
+    """Ask whether rows that share an id are rollouts, steps, or judgements of one."""
+    counters = [
+        each for each in fields.values() if each.kind in WHOLE and each.role != "attempt" and _counts(each.name)
+    ]
+    texts = [each for each in fields.values() if each.role in {"prompt", "response"}]
+    apart = [each for each in fields.values() if each.role in {"target", "attempt", "attack"}]
+    for owner in owners:
+        if counters and _rises_within(counters[0], owner, files):
+            sentence = f"`{counters[0].name}` counts within each `{owner.name}`: is a row a rollout, or a turn of one?"
+        elif any(each.role == "response" for each in texts) and _says_again(owner, texts, apart, files):
+            sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgements?"
+        else:
+            continue
+        made.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))
+        return
+
+
+def _counts(name: str) -> bool:
+    return bool({*words_of(name)[-1:]} & _COUNTERS)
+
+
+def _rises_within(counter: Field, owner: Field, files: Sequence[int]) -> bool:
+    """Return whether a number rises over more than two records of one id."""
+    if not _is_filled(counter):
+        return False
+    groups = [[*map(float, numbers)] for numbers in _by_owner(counter, owner, files)]
+    return all(numbers == sorted({*numbers}) for numbers in groups) and any(len(numbers) > 2 for numbers in groups)
+
+
+def _says_again(owner: Field, texts: Sequence[Field], apart: Sequence[Field], files: Sequence[int]) -> bool:
+    """Return whether most records of one id, target, attack and attempt say the same."""
+    said: dict[tuple[str, ...], list[str]] = {}
+    for place, key in enumerate(zip(files, owner.values, *(each.values for each in apart), strict=True)):
+        text = json.dumps([each.values[place] for each in texts], default=str)
+        said.setdefault(tuple(map(str, key)), []).append(text)
+    several = [each for each in said.values() if len(each) > 1]
+    differs = len({text for each in said.values() for text in each}) > 1
+    return bool(several) and differs and sum(len({*each}) == 1 for each in several) >= 0.6 * len(several)

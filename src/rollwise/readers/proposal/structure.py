@@ -1,0 +1,227 @@
+"""The structure of files of an unknown kind: where the rollouts are, and their texts, turns and ids, as data of a mapping."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from rollwise.readers.proposal import refusals, reshaped
+from rollwise.readers.proposal.contents import Content, alike, beginning_of, content_of
+from rollwise.readers.proposal.fields import Field, fields_of
+from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
+from rollwise.readers.proposal.rows import ids_of, speakers
+from rollwise.readers.proposal.signs import judges, merit, speaking
+from rollwise.readers.proposal.texts import lists_of, stated, texts_of
+from rollwise.readers.roles.questions import Question
+from rollwise.readers.sources.documents import Document
+
+# What a user may name, and the key of a mapping that it becomes.
+_STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
+LEAST = 2  # merit of a place that may hold the rollouts
+
+
+@dataclass
+class Structure:
+    """Where the rollouts are in files that are alike.
+
+    Attributes
+    ----------
+    files
+        The files.
+    data
+        A mapping of where the rollouts are, without roles of columns.
+    joins
+        Name of the file whose rollouts these files tell more of; null where they hold rollouts themselves.
+    why
+        What it rests on, in words.
+    refusal
+        Why the files are not read, as the predicate of a sentence; null where they are.
+    questions
+        What only the user knows of the structure; where there is one, nothing is read.
+    examples
+        Fields of the records, with some values of each.
+    """
+
+    files: list[Document]
+    data: dict[str, Any] = field(default_factory=dict)
+    joins: str | None = None
+    why: list[str] = field(default_factory=list)
+    refusal: str | None = None
+    questions: list[Question] = field(default_factory=list)
+    examples: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether nothing can be read before a question is answered: what a rollout is."""
+        return any({"records", "rollout_id"} & question.names.keys() for question in self.questions)
+
+
+def structures(documents: Iterable[Document], names: Mapping[str, str] = MappingProxyType({})) -> list[Structure]:
+    """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> log = b'{"model": "m", "results": [{"ask": 1, "reply": "Sure.", "won": true}, {"ask": 2, "reply": "No.", "won": false}]}'
+    >>> structures([Document(Path("a.json"), log)])[0].data
+    {'records': 'results[*]', 'response': 'reply', 'columns': {'model': '^model'}}
+    """
+    contents = [content for document in documents if (content := content_of(document)) is not None]
+    found = [_structure(group, names) for group in alike(contents)]
+    reshaped.join_ids(found, contents)
+    return found
+
+
+def is_elsewhere(document: Document) -> bool:
+    """Return whether the rollouts of a file are not its records: these hold several, or count groups of them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> goals = b'[{"goal": "g", "success": true, "attempts": [{"response": "No.", "jailbroken": false}]}]'
+    >>> (
+    ...     is_elsewhere(Document(Path("a.json"), goals)),
+    ...     is_elsewhere(Document(Path("a.json"), b'[{"goal": "g", "success": true}]')),
+    ... )
+    (True, False)
+    """
+    content = beginning_of(document)
+    if content is None or not content.records:
+        return False
+    places = places_in([content])
+    fields = fields_of(item.value for item in places[ALONE])
+    if refusals.counts_of_groups(fields) is not None:
+        return True
+    best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
+    return best != ALONE and merit(best, places)[0] > merit(ALONE, places)[0]
+
+
+def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structure:
+    """Return the structure of files that are alike."""
+    made = Structure([content.document for content in contents])
+    rounds = reshaped.rounds_of(contents)
+    if rounds is not None:
+        made.data, made.why, made.examples = rounds
+        return made
+    made.refusal = refusals.kinds_of_lines(contents)
+    header, refusal = reshaped.header_of(contents)
+    made.refusal = made.refusal or refusal
+    if made.refusal is not None:
+        return made
+    places = places_in([content.below_header for content in contents] if header else contents)
+    chat = _chat_in_file(places)
+    if chat is not None:
+        made.data, made.why = chat, ["each file is a list of messages"]
+        return made
+    path, why = _best(places, names.get("records"), made)
+    if path is None:
+        return made
+    items = places[path]
+    if header:
+        made.data["header"] = True
+    made.data |= {} if path == ALONE else {"records": path}
+    made.why.append(f"`{path}`: {len(items)} records" + (f" with {', '.join(why[:3])}" if why else ""))
+    values = [item.value for item in items]
+    if not all(isinstance(value, dict) for value in values):
+        made.data |= _of_values(path, values)
+        return made
+    fields = fields_of(values)
+    made.examples = {name: each.distinct[:2] for name, each in fields.items()}
+    made.data |= reshaped.targets_of(fields, made)
+    made.refusal = refusals.refusal_of(path, fields, places)
+    if made.refusal is not None and {"response", "prompt", "messages", "turns"} & names.keys():
+        made.refusal = None  # the user says that these are rollouts
+    if made.refusal is None and not made.questions:
+        _describe(made, path, items, fields, places, names)
+    return made
+
+
+def _best(places: Places, records: str | None, made: Structure) -> tuple[str | None, list[str]]:
+    """Return the place of the rollouts and why it is; null where there is none, which `made` then says."""
+    if records is not None:
+        if records in places:
+            return records, []
+        shown = ", ".join(f"`{place}`" for place in places)
+        made.refusal = f"has no records at `{records}`: lists of records are at {shown}"
+        return None, []
+    scored = sorted(((*merit(path, places), path) for path in places), key=lambda each: (-each[0], len(each[2])))
+    points, why, path = scored[0] if scored else (0, [], ALONE)
+    if points < LEAST:
+        values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
+        fields = fields_of(values)
+        made.examples = {name: each.distinct[:2] for name, each in fields.items()}
+        made.refusal = (
+            refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
+        )
+        return None, []
+    outer = _outer(path)
+    if outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
+        made.questions.append(
+            Question(
+                "records",
+                f"`{outer}` and the `{path}` in it both have a verdict: which are the rollouts?",
+                {"records": "?"},
+                (outer, path),
+            )
+        )
+    return path, why
+
+
+def _outer(path: str) -> str | None:
+    """Return the path of the records around those of a path; null where these are in no other record."""
+    head, dot, _ = path.rpartition(".")
+    if dot and head.endswith(("[*]", "{*}")):
+        return head
+    return ALONE if path.count("[*]") == 1 and "{*}" not in path and path != ALONE and "." not in path else None
+
+
+def _shares(places: Places, outer: str, path: str) -> bool:
+    """Return whether not both of the outer and the inner records have a verdict of their own."""
+    both = []
+    for place in (outer, path):
+        fields = fields_of(item.value for item in places[place] if isinstance(item.value, dict))
+        both.append([each for each in fields.values() if each.is_usual and judges(each)])
+    return not all(both)
+
+
+def _chat_in_file(places: Places) -> dict[str, Any] | None:
+    """Return the mapping of files that are lists of messages, one conversation each; null for other files."""
+    values = [item.value for item in places.get(ALONE, [])]
+    speaks = speaking(values)
+    if speaks is None or len(values) < 2:
+        return None
+    names = {name for value in values for name in value}
+    if any(
+        word in name.lower() for name in names for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
+    ):
+        return None
+    return {"rows": {"by": ["@file"]}, "turns": "rows", **speakers(speaks)}
+
+
+def _of_values(path: str, values: Sequence[Any]) -> dict[str, Any]:
+    """Return the rest of a mapping of records that are no objects: lists of messages, or verdicts by name."""
+    if all(isinstance(value, list) for value in values):
+        return {"turns": "value"}
+    return {"facts": {"task": "@key"}, "columns": {"solved": "value"}} if path.endswith("{*}") else {}
+
+
+def _describe(
+    made: Structure,
+    path: str,
+    items: Sequence[Item],
+    fields: dict[str, Field],
+    places: Places,
+    names: Mapping[str, str],
+) -> None:
+    """Complete the mapping of records that are objects: turns, texts, ids, and what surrounds them."""
+    rows = ids_of(made, fields, [item.value for item in items], [item.file for item in items], names.get("rollout_id"))
+    if made.is_blocked:
+        return
+    lists_of(made, path, fields, places, has_rows=rows)
+    texts_of(made, fields)
+    for name, column in names.items():
+        path_of_column = fields[column].path if column in fields else column
+        if name in _STRUCTURAL:
+            made.data[_STRUCTURAL[name]] = path_of_column
+            made.questions = [question for question in made.questions if name not in question.names]
+    stated(made, path, items, fields)

@@ -1,0 +1,175 @@
+"""The texts of records and of what they hold: prompts, answers, lists of messages and turns, and facts under our names."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
+from rollwise.readers.proposal.places import Item, Places
+from rollwise.readers.proposal.rows import CONVERSATIONS, WHOLE, speakers
+from rollwise.readers.proposal.signs import below, holds_messages, roles_of, speaking
+from rollwise.readers.roles.names import role_of, words_of
+from rollwise.readers.roles.questions import Question
+
+if TYPE_CHECKING:
+    from rollwise.readers.proposal.structure import Structure
+
+MODELS = re.compile(
+    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b", re.IGNORECASE
+)
+_TURNS = CONVERSATIONS | {
+    "turns",
+    "rounds",
+    "conversations",
+    "exchanges",
+    "history",
+    "interactions",
+    "messages",
+    "turn",
+}
+_NAMES = frozenset({"name", "metric"})
+_ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
+_NUMBERS = {"whole", "binary", "unit", "number"}
+_PAIR = re.compile(r"(.*?)[ _-]?([12abAB])")
+_FACTS = {
+    "target",
+    "attack",
+    "goal",
+    "task",
+    "category",
+    "judge",
+}  # columns of TURNS that a field of the same name fills
+_NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
+
+
+def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool) -> None:
+    """Put the list of messages or turns of each record into a mapping, if they have one."""
+    if has_rows:
+        return
+    inner = below(path, places)
+    has_answer = any(each.role == "response" and each.is_usual for each in fields.values())
+    has_other = any(role_of(name.partition(".")[0]) == "response" for name in fields)
+    for name, items in inner.items():
+        list_name = name.removesuffix("[*]")
+        speaks = speaking([item.value for item in items[:200]])
+        is_prompt = role_of(list_name) == "prompt" and (has_answer or has_other)
+        if speaks is not None and not is_prompt:
+            made.data |= {"turns": list_name, **speakers(speaks)}
+            made.why.append(f"`{list_name}` are the messages of each")
+            return
+    _scores(made, inner)
+    for name, items in inner.items():
+        list_name = name.removesuffix("[*]")
+        roles = roles_of(fields_of(item.value for item in items[:200]))
+        is_named = bool({*words_of(list_name)[-1:]} & _TURNS) and roles & {"response", "turn", "prompt"}
+        if ("response" in roles and not has_answer and "prompt" in roles) or is_named:
+            made.data["turns"] = list_name
+            made.why.append(f"`{list_name}` are the turns of each")
+            _texts_of_turns(made, items)
+            return
+    for each in fields.values():
+        if holds_messages(each):
+            made.data["turns"] = each.path
+            made.why.append(f"`{each.name}` holds the messages of each as text")
+            return
+
+
+def _scores(made: "Structure", inner: dict[str, list[Item]]) -> None:
+    """Put a list of named scores in each record into a mapping."""
+    for place, items in inner.items():
+        fields = fields_of(item.value for item in items[:200])
+        name = next(
+            (each for each in fields.values() if words_of(each.name)[-1:] and words_of(each.name)[-1] in _NAMES), None
+        )
+        score = next((each for each in fields.values() if each.role == "score" and each.kind in _NUMBERS), None)
+        if name is not None and score is not None and len(fields_of([items[0].value])) > 1:
+            made.data["scores"] = {"each": place, "name": name.path, "from": score.path}
+            made.why.append(f"`{place}` are named scores")
+            return
+
+
+def _texts_of_turns(made: "Structure", items: Sequence[Item]) -> None:
+    """Put the texts of the turns of a list into a mapping, and a score of each."""
+    inner = fields_of(item.value for item in items)
+    texts_of(made, inner)
+    score = next((each for each in inner.values() if each.role == "score" and each.kind in _NUMBERS), None)
+    if score is not None:
+        made.data["score"] = score.path
+
+
+def texts_of(made: "Structure", fields: dict[str, Field]) -> None:
+    """Put the prompt and the response of records into a mapping; ask where two answers stand side by side."""
+    turns = made.data.get("turns")
+    has_answer = any(each.role == "response" for each in fields.values())
+    if turns is not None and ("response" in made.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
+        return
+    asked = [each for each in fields.values() if each.role == "prompt" and each.held and each.kind not in _NO_TEXTS]
+    asked.sort(key=lambda each: not {*words_of(each.name)} & _ATTACKING)
+    if asked:
+        made.data["prompt"] = asked[0].path
+    said = [each for each in fields.values() if _answers(each)]
+    pair = [each for each in said if any(_half(each) == _half(other) != "" for other in said if other is not each)]
+    if len(pair) == 2:
+        made.data["columns"] = {**made.data.get("columns", {}), **{each.name: each.path for each in pair}}
+        sentence = f"`{pair[0].name}` and `{pair[1].name}` answer the same prompt: which is of the model under test?"
+        made.questions.append(Question(pair[0].name, sentence, {"response": "?"}, tuple(each.name for each in pair)))
+        return
+    said.sort(key=lambda each: (each.kind != "text", "raw" in words_of(each.name)))
+    if not said and asked and turns is None:
+        said = [each for each in fields.values() if each.role == "content" and each.kind == "text"]
+    if said:
+        made.data["response"] = said[0].path
+
+
+def _half(field: Field) -> str:
+    """Return the name that two answers side by side share, as `output` of `output_1`; empty where it is none of two."""
+    match = _PAIR.fullmatch(field.name)
+    return match[1] if match is not None else ""
+
+
+def _answers(field: Field) -> bool:
+    is_word = field.kind in _NO_TEXTS or (field.kind == "whole" and len(field.distinct) < 3)
+    is_named = field.role == "response" or (_half(field) != "" and role_of(_half(field)) == "response")
+    return is_named and bool(field.held) and not is_word
+
+
+def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str, Field]) -> None:
+    """Put into a mapping what surrounds the records, fields within objects, and facts under our own names."""
+    columns: dict[str, Any] = dict(made.data.get("columns", {}))
+    facts: dict[str, Any] = dict(made.data.get("facts", {}))
+    used = {value for value in made.data.values() if isinstance(value, str)}
+    for each in fields.values():
+        if each.path in used:
+            continue
+        if (each.name in _FACTS and each.kind not in _NO_TEXTS) or (each.name == "attempt" and _counts_from_one(each)):
+            facts[each.name] = each.path
+        elif quoted(each.name) != each.path:
+            columns[each.name] = each.path
+    if "{*}" in path and items[0].key is not None:
+        facts.setdefault(_of_keys(items, roles_of(fields)), "^@key" if path.endswith("[*]") else "@key")
+    for name, outer_path in _around(items[0]).items():
+        if name not in fields:
+            columns[name] = outer_path
+    made.data |= {"columns": columns} if columns else {}
+    made.data |= {"facts": facts} if facts else {}
+
+
+def _around(item: Item) -> dict[str, str]:
+    """Return the paths of the values in the objects around a record, the nearest first, by name."""
+    found: dict[str, str] = {}
+    for depth, outer in enumerate(reversed(item.outers)):
+        apart = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
+        for name, (path, value) in flat(apart).items():
+            if not isinstance(value, list | dict) and value is not None:
+                found.setdefault(name, f"{'^' * (depth + 1)}{path}")
+    return found
+
+
+def _counts_from_one(field: Field) -> bool:
+    return field.kind in WHOLE and all(isinstance(value, int) and value > 0 for value in field.held)
+
+
+def _of_keys(items: Sequence[Item], roles: set[str]) -> str:
+    """Return what the names of records are: targets where they look like models, else tasks."""
+    are_models = "target" not in roles and all(item.key is not None and MODELS.search(item.key) for item in items)
+    return "target" if are_models else "task"

@@ -1,0 +1,201 @@
+"""The columns of people's own in a table of turns, as the rules of this package see them."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
+from rollwise.readers.roles.values import MOST_WORDS, kind_of
+from rollwise.schema import NO_ATTACK, TURNS
+from rollwise.schema.named import column_named, values_named
+
+CUSTOM = frozenset(
+    {"native", "openai_chat", "sharegpt", "mapping"}
+)  # formats of no single tool, with people's own names
+_COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
+_PREFIX, _SUFFIX = "rollout_", "_source"
+_FIRST = 10_000  # rows that show whether a column has few values
+_MANY = 200  # distinct values that show what a column holds
+
+
+def is_complete(columns: Collection[str]) -> bool:
+    """Return whether a table has all columns on verdicts, as tables that rollwise wrote have: nothing is guessed in them."""
+    return {*columns} >= _COMPLETE
+
+
+def name_in_file(column: str) -> str:
+    """Return the name of a column as the file has it: readers add to a name that TURNS has."""
+    name = column.removeprefix(_PREFIX).removesuffix(_SUFFIX)
+    return name if name in TURNS.names and column not in TURNS.names else column
+
+
+def own_names(columns: Collection[str]) -> list[str]:
+    """Return the columns that are none of TURNS, nor parts of a prompt or observation that rollwise counts."""
+    return [name for name in columns if name not in TURNS.names and not name.startswith(("prompt_", "observation_"))]
+
+
+def may_matter(column: str) -> bool:
+    """Return whether a column of this name may be read as one of TURNS, or says what the others are.
+
+    Examples
+    --------
+    >>> [may_matter(name) for name in ("model", "jailbroken", "attack_note", "notes", "error")]
+    [True, True, True, False, True]
+    """
+    if column in TURNS.names:
+        return column == "error"
+    name = name_in_file(column)
+    return role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or bool({*words_of(name)} & _TELLING)
+
+
+def may_be_verdict(column: str) -> bool:
+    """Return whether a column that is none of TURNS may be a verdict, by its name."""
+    return column not in TURNS.names and verdict_claim(name_in_file(column)) is not None
+
+
+_NO_ROLES = frozenset(
+    {None, "prompt", "response", "content", "reference", "context", "other", "role", "moment", "turn"}
+)
+_TELLING = OF_ATTACKS | OF_TASKS
+
+
+def is_text(dtype: pl.DataType) -> bool:
+    """Return whether a column holds text."""
+    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+@dataclass
+class Column:
+    """A column of the user's, in a table whose rows are turns."""
+
+    name: str
+    table: "Table"
+    dtype: pl.DataType
+
+    @property
+    def own(self) -> str:
+        """Its name in the file."""
+        return name_in_file(self.name)
+
+    @property
+    def role(self) -> str | None:
+        """What its name says that it is."""
+        return role_of(self.own)
+
+    @property
+    def claim(self) -> Claim | None:
+        """What its name says of verdicts; under our own names they are on the attack."""
+        return Claim("attack", True) if joined(self.own) in {"succeeded", "outcome"} else verdict_claim(self.own)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of its name."""
+        return frozenset(words_of(self.own))
+
+    @cached_property
+    def values(self) -> pl.Series:
+        """Its values, a turn each."""
+        return values_named(self.table.frame, self.name)
+
+    @cached_property
+    def filled(self) -> int:
+        """How many rows have a value."""
+        return self.table.frame.height - self.values.null_count()
+
+    @cached_property
+    def has_few(self) -> bool:
+        """Whether it has no more distinct values than verdicts may have, in several spellings."""
+        if self.dtype.is_nested() or self.dtype in {pl.Object, pl.Binary}:
+            return False
+        return self.values.head(_FIRST).n_unique() <= _MANY and self.values.n_unique() <= _MANY
+
+    @cached_property
+    def distinct(self) -> list[Any]:
+        """Its distinct values where these are few, and else some; without null."""
+        return self.values.unique(maintain_order=True).drop_nulls().head(_MANY).to_list()
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of its values."""
+        if self.dtype.is_nested() or self.dtype in {pl.Object, pl.Binary}:
+            return "list"
+        kind = kind_of(self.distinct)
+        return "words" if kind == "strings" and self.has_few and len(self.distinct) <= MOST_WORDS else kind
+
+    @cached_property
+    def is_fact(self) -> bool:
+        """Whether it has one value in each rollout."""
+        return is_constant(self.table.frame["rollout_id"], self.values)
+
+
+@dataclass
+class Table:
+    """Turns of people's own files, with what is known beside their columns.
+
+    `whole` has for each column that records state of their whole rollout the rows where they do, `named` the columns of TURNS
+    for which the user named one, `of` whose success a column is that does not say so, `enclosing` the columns that were the
+    same for all records of an object, such as its totals, and `beside` further names, such as those of files.
+    """
+
+    frame: pl.DataFrame
+    whole: Mapping[str, pl.Series]
+    named: frozenset[str] = frozenset()
+    of: str | None = None
+    enclosing: frozenset[str] = frozenset()
+    beside: Collection[str] = ()
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns of people's own that have values."""
+        schema = self.frame.schema
+        columns = (Column(name, self, schema[name]) for name in own_names(self.frame.columns))
+        return [column for column in columns if column.filled]
+
+    def holds(self, name: str) -> bool:
+        """Return whether a column of TURNS has a value anywhere."""
+        return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of all names, in which a file says what it is about."""
+        names = [column.own for column in self.columns] + [*self.beside]
+        said = [name for name in ("task", "expected", "solved") if self.holds(name)]
+        attacks = self.frame["attack"] if "attack" in self.frame.columns else pl.Series(dtype=pl.String)
+        said += ["attack"] if (attacks != NO_ATTACK).any() else []
+        said += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
+        return frozenset(word for name in (*names, *said) for word in words_of(name))
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether each rollout has one turn."""
+        return not self.frame["rollout_id"].is_duplicated().any()
+
+    @cached_property
+    def texts(self) -> bool:
+        """Whether prompts or answers are there."""
+        return self.holds("prompt") or self.holds("response")
+
+    def varies_within(self, column: Column, name: str) -> bool:
+        """Return whether a column has several values for one value of the column `name` of TURNS."""
+        if not self.holds(name):
+            return False
+        pairs = pl.DataFrame({"by": self.frame[name], "value": column.values.alias("")}).drop_nulls().unique()
+        return pairs["by"].n_unique() < pairs.height
+
+
+def is_constant(ids: pl.Series, values: pl.Series) -> bool:
+    """Return whether values are the same in all turns of each rollout, as a fact must be."""
+    # Neighbors answer at once in most tables; only where a rollout is in several pieces all of its rows are gathered.
+    values = values.alias("values")
+    if ((ids == ids.shift()) & values.ne_missing(values.shift())).any():
+        return False
+    if (ids != ids.shift()).sum() + 1 >= ids.n_unique() and ids.is_sorted():
+        return True
+    distinct = pl.DataFrame({"rollout_id": ids, "values": values}).lazy().group_by("rollout_id")
+    return (
+        int(distinct.agg(column_named("values").n_unique()).select(column_named("values").max()).collect().item() or 0)
+        <= 1
+    )

@@ -1,0 +1,94 @@
+"""What the columns of people's own are, and the table with them as columns of TURNS."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import polars as pl
+
+from rollwise.readers.roles.columns import Table, name_in_file
+from rollwise.readers.roles.facts import cast, facts
+from rollwise.readers.roles.questions import Question, Role
+from rollwise.readers.roles.verdicts import verdicts
+from rollwise.readers.roles.words import BLANK, normal
+from rollwise.schema import FAILURE, OUTCOMES, SUCCESS, TURNS
+from rollwise.schema.named import columns_named, values_named
+
+
+class Decisions(NamedTuple):
+    """What is used, what is asked, and what may be a fact and is not used as there are several that differ."""
+
+    roles: list[Role]
+    questions: list[Question]
+    left: list[Role]
+
+
+def decided(table: Table) -> Decisions:
+    """Return what the columns of people's own in a table are."""
+    if not table.columns or not table.frame.height:
+        return Decisions([], [], [])
+    read, questions = verdicts(table)
+    taken = {role.column for role in read} | {question.column for question in questions}
+    found, left = facts(table)
+    return Decisions(
+        [*(role for role in found if role.column not in taken), *read],
+        questions,
+        [role for role in left if role.column not in taken],
+    )
+
+
+def applied(table: Table, roles: Iterable[Role]) -> pl.DataFrame:
+    """Return the turns with columns of the user's as columns of TURNS, where these are null."""
+    frame = table.frame
+    for role in roles:
+        values = values_named(frame, role.column)
+        frame = frame.drop(columns_named(role.column))
+        if role.labels is None:
+            frame = _filled(frame, role.name, cast(values, role))
+            continue
+        sides = _sides(values, role)
+        of_rollouts = table.whole.get(role.column)
+        if role.name != "outcome" or of_rollouts is None:
+            frame = _filled(frame, role.name, sides)
+            continue
+        frame = _filled(frame, "outcome", _outcomes(sides).set(~of_rollouts, None))
+        if (of_turns := sides.set(of_rollouts, None)).count():
+            frame = _filled(frame, "succeeded", of_turns)
+    return frame
+
+
+def _sides(values: pl.Series, role: Role) -> pl.Series:
+    """Return what the labels of a column mean."""
+    labels = role.labels or {}
+    old = pl.Series([*labels], dtype=values.dtype)
+    return values.replace_strict(
+        old, pl.Series([*labels.values()], dtype=pl.Boolean), default=None, return_dtype=pl.Boolean
+    )
+
+
+def _outcomes(sides: pl.Series) -> pl.Series:
+    words = pl.when(pl.col("side")).then(pl.lit(SUCCESS)).when(pl.col("side").not_()).then(pl.lit(FAILURE))
+    return pl.DataFrame({"side": sides}).select(words.cast(OUTCOMES).alias("outcome")).to_series()
+
+
+def _filled(frame: pl.DataFrame, name: str, values: pl.Series) -> pl.DataFrame:
+    """Return the frame with values where the column of TURNS is null."""
+    if name not in frame.columns:
+        return frame.with_columns(values.alias(name))
+    stated = frame[name].cast(TURNS.dtypes[name])
+    if name == "attempt":  # one that is always 1 says nothing
+        return frame.with_columns(values.zip_with(values.is_not_null(), stated).alias(name))
+    return frame.with_columns(stated.zip_with(stated.is_not_null(), values).alias(name))
+
+
+def in_words(role: Role, frame: pl.DataFrame) -> str:
+    """Return the words of the notice on a column that was read as one of TURNS."""
+    labels = {normal(label): str(label).strip('"') for label in (role.labels or {})}
+    if role.labels is not None and values_named(frame, role.column).dtype == pl.Boolean:
+        labels = {normal(label): str(label) for label in role.labels}
+    shown = ", ".join(labels[label] for label in sorted(labels) if label not in BLANK)
+    return f"`{name_in_file(role.column)}`{f' ({shown})' if shown else ''} as `{role.name}`"
+
+
+def is_told(role: Role) -> bool:
+    """Return whether a column goes by another name than the one it is read as."""
+    return name_in_file(role.column) != role.name and role.column != role.name

@@ -1,0 +1,157 @@
+"""Facts of rollouts in people's own columns: target, attack, goal, task, category, attempt, costs, tokens and seconds.
+
+What a fact is called is taken as it is, as no rate is wrong by it; a line says what was read. Of several columns for one the
+first group of names counts; where these differ, none is taken.
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from rollwise.readers.roles.columns import Column, Table, is_text
+from rollwise.readers.roles.names import EITHER_IDS, RANKS, joined
+from rollwise.readers.roles.questions import Role
+from rollwise.schema import TURNS
+
+_LEAST = 100  # from which whole numbers without a unit may be milliseconds
+_LONGEST = 10_000_000  # seconds: more is a moment
+
+
+def facts(table: Table) -> tuple[list[Role], list[Role]]:
+    """Return the columns that are facts of rollouts or turns, and those that may be one and were not taken."""
+    taken: dict[str, Role] = {}
+    left: list[Role] = []
+    for name in ("target", "attack", "goal", "task", "category"):
+        candidates = list(_named(table, name))
+        if not candidates and name == "task":
+            candidates = [column for column in table.columns if joined(column.own) in EITHER_IDS and _is_task(column)]
+        candidates = [column for column in candidates if column.name not in {role.column for role in taken.values()}]
+        if not candidates or name in table.named:
+            continue
+        first = _one_of(candidates)
+        role = Role((first or candidates[0]).name, name, "named so")
+        if first is not None and first.is_fact and _is_open(table, first, name):
+            taken[name] = role
+        elif not table.holds(name):
+            left.append(role)
+    attempt = _attempt(table, taken)
+    if attempt is not None:
+        (taken.setdefault("attempt", attempt[0]) if attempt[1] else left.append(attempt[0]))
+    roles = [*taken.values(), *_numbers(table)]
+    return roles, left
+
+
+def _named(table: Table, name: str) -> Iterator[Column]:
+    """Iterate over the columns that are called so, those of the first group of names only."""
+    ranks = RANKS[name]
+    candidates = [column for column in table.columns if joined(column.own) in ranks and _fits(column, name)]
+    best = min((ranks[joined(column.own)] for column in candidates), default=0)
+    yield from (column for column in candidates if ranks[joined(column.own)] == best)
+
+
+def _fits(column: Column, name: str) -> bool:
+    """Return whether values may be such a fact: words, and of tasks, goals and categories also whole numbers."""
+    is_word = is_text(column.dtype) and column.kind not in {"empty", "moment"}
+    if name in {"target", "attack"}:
+        return is_word and column.kind != "bool"
+    return is_word or column.dtype.is_integer()
+
+
+def _one_of(columns: list[Column]) -> Column | None:
+    """Return the first of columns that all say the same; None where they differ."""
+    first, *others = columns
+    values = first.values.cast(pl.String)
+    return None if any(values.ne_missing(other.values.cast(pl.String)).any() for other in others) else first
+
+
+def _is_open(table: Table, column: Column, name: str) -> bool:
+    """Return whether the column of TURNS says nothing where this one has a value; an attempt that is always 1 does not either."""
+    if not table.holds(name):
+        return True
+    stated = table.frame[name]
+    if name == "attempt" and (stated.drop_nulls() == 1).all():
+        return True
+    return not (stated.is_not_null() & column.values.is_not_null()).any()
+
+
+def _is_task(column: Column) -> bool:
+    """Return whether ids repeat over rollouts, as those of tasks do."""
+    if (
+        not (is_text(column.dtype) or column.dtype.is_integer())
+        or not column.is_fact
+        or column.filled < len(column.values)
+    ):
+        return False
+    return 1 < column.values.n_unique() < column.table.frame["rollout_id"].n_unique()
+
+
+def _attempt(table: Table, taken: dict[str, Role]) -> tuple[Role, bool] | None:
+    """Return the column that numbers the attempts, and whether it does so beyond doubt."""
+    candidates = [
+        column for column in _named(table, "attempt") if column.dtype.is_integer() and column.values.n_unique() > 1
+    ]
+    if not candidates or "attempt" in table.named:
+        return None
+    column = candidates[0]
+    role = Role(column.name, "attempt", "counts the attempts")
+    beside = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
+    beside += [table.frame[one.column] for one in taken.values() if one.name != "category"]
+    rows = pl.DataFrame([series.alias(str(place)) for place, series in enumerate(beside)])
+    rows = rows.with_columns(table.frame["rollout_id"].alias("id"), column.values.alias("attempt"))
+    rollouts = rows.unique("id") if column.is_fact else rows
+    is_number = bool((column.values.drop_nulls() >= 0).all())
+    counts = column.is_fact and is_number and rollouts.drop("id").n_unique() == rollouts.height
+    is_seed = joined(column.own) == "seed"  # which is a fact of a run, not of an attempt
+    if not _is_open(table, column, "attempt"):
+        return None
+    return (role, counts) if not is_seed else None
+
+
+def _numbers(table: Table) -> Iterator[Role]:
+    """Iterate over costs, tokens and seconds; what is one for each rollout is of the rollout, and never counted by turn."""
+    used: set[str] = set()
+    for column in table.columns:
+        if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
+            continue
+        name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
+        if name is None or name in used or name in table.named or table.holds(name):
+            continue
+        used.add(name)
+        is_thousandths = column.role == "seconds" and "ms" in column.words
+        yield Role(column.name, name, "thousandths" if is_thousandths else "named so")
+
+
+def _is_amount(column: Column) -> bool:
+    return bool((column.values.drop_nulls() >= 0).all())
+
+
+def _cost_name(column: Column) -> str | None:
+    return "total_cost_usd" if column.is_fact else "cost_usd"
+
+
+def _seconds_name(column: Column) -> str | None:
+    values = column.values.drop_nulls()
+    has_unit = bool(column.words & {"s", "ms", "sec", "secs", "seconds"})
+    if not has_unit:
+        most = float(values.max() or 0)  # type: ignore[arg-type]
+        if most > _LONGEST or (column.dtype.is_integer() and most >= _LEAST):
+            return None
+    return "total_seconds" if column.is_fact else "seconds"
+
+
+def _tokens_name(column: Column) -> str | None:
+    words = column.words
+    if words & {"max", "limit", "per", "budget", "cached", "cache", "reasoning"}:
+        return None
+    if words & {"input", "prompt"}:
+        return "prompt_tokens" if column.table.is_single or not column.is_fact else None
+    if words & {"output", "completion", "response", "generated"}:
+        return "response_tokens" if column.table.is_single or not column.is_fact else None
+    return "total_tokens" if words <= {"total", "tokens", "used", "num", "n", "usage"} and column.is_fact else None
+
+
+def cast(values: pl.Series, role: Role) -> pl.Series:
+    """Return the values of a fact in the dtype of its column of TURNS; a number that does not fit is null."""
+    if role.why == "thousandths":
+        values = values / 1000
+    return values.cast(TURNS.dtypes[role.name], strict=False).alias(role.name)

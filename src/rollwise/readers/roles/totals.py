@@ -1,0 +1,64 @@
+"""Totals in a file that the verdicts of its records reproduce, or contradict: `asr`, `success_rate`, `successful_attacks`."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from rollwise.readers.roles.columns import Column, Table
+
+_SUCCESSES = frozenset(
+    {"success", "successes", "successful", "succeeded", "jailbroken", "solved", "passed", "breached"}
+)
+_RATES = frozenset({"rate", "pct", "percent", "share"})
+
+
+class Said(NamedTuple):
+    """What totals of the file say of a reading of its verdicts."""
+
+    name: str  # of the total
+    agrees: bool
+    of_attacks: bool
+
+
+def said_by_totals(table: Table, verdicts: pl.Series) -> Said | None:
+    """Return what the totals around the records say of verdicts; None where there are none.
+
+    Records with the same facts of their enclosing object belong together. A total that disagrees outweighs one that agrees.
+    """
+    found = [said for column in _totals(table) if (said := _said(table, column, verdicts)) is not None]
+    return next((said for said in found if not said.agrees), found[0] if found else None)
+
+
+def _totals(table: Table) -> Iterator[Column]:
+    for column in table.columns:
+        if column.name in table.enclosing and column.dtype.is_numeric():
+            words = column.words
+            if "asr" in words or words & _SUCCESSES:
+                yield column
+
+
+def _said(table: Table, column: Column, verdicts: pl.Series) -> Said | None:
+    keys = [name for name in table.frame.columns if name in table.enclosing]
+    key = table.frame.select(pl.struct(keys).hash().alias("key")).to_series()
+    rows = pl.DataFrame({"key": key, "total": column.values.cast(pl.Float64), "verdict": verdicts})
+    rows = (
+        rows.with_columns(id=table.frame["rollout_id"])
+        .group_by("key", "id")
+        .agg(pl.col("total").first(), pl.col("verdict").max())
+    )
+    groups = (
+        rows.drop_nulls("total")
+        .group_by("key")
+        .agg(pl.col("total").first(), n=pl.col("verdict").count(), k=pl.col("verdict").sum())
+    )
+    groups = groups.filter(pl.col("n") > 0)
+    if groups.is_empty():
+        return None
+    total, rate = pl.col("total"), pl.col("k") / pl.col("n")
+    if "asr" in column.words or column.words & _RATES:
+        agrees = ((total - rate).abs() < 0.006) | ((total - 100 * rate).abs() < 0.6)
+    else:
+        agrees = total == pl.col("k")
+    is_of_attacks = bool(column.words & {"asr", "attack", "attacks", "jailbroken", "breached"})
+    return Said(column.own, bool(groups.select(agrees.all()).item()), is_of_attacks)

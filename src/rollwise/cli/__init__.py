@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from rollwise.cli import components, logs, numbers  # noqa: F401  # their commands, in the order of the help
+from rollwise.cli import components, logs, mapping, numbers  # noqa: F401  # their commands, in the order of the help
 
 # isort: split
 from rollwise.cli import gate, runs  # noqa: F401  # the same
 from rollwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import say
-from rollwise.errors import ArgumentError, RollwiseError, brief, in_one_line, is_interrupt
+from rollwise.errors import ArgumentError, ReadError, RollwiseError, brief, in_one_line, is_interrupt
 from rollwise.readers.roles.gathered import gathering
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _exit_code(words: list[str], questions: "list[Question]") -> int:
         code = BAD_INPUT
     except (RollwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
-        questions += [one for one in getattr(error, "questions", ()) if one not in questions]
+        _take_questions(error, questions)
         code = BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         code = _quietly()
@@ -107,6 +107,15 @@ def _exit_code(words: list[str], questions: "list[Question]") -> int:
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; no partially written files remain")
     return int(code or DONE)
+
+
+def _take_questions(error: BaseException, questions: "list[Question]") -> None:
+    """Add the questions of what could not be read to others, and show the columns that they are about."""
+    if isinstance(error, ReadError) and error.questions:
+        from rollwise.cli.asking import show_columns
+
+        show_columns(error)
+        questions += [one for one in error.questions if one not in questions]
 
 
 def _check_words(words: list[str]) -> None:

@@ -2,11 +2,14 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rollwise.cli.options import in_options, name_in_options
+from rollwise.errors import RollwiseError
 
 if TYPE_CHECKING:
+    from rollwise.errors import ReadError
     from rollwise.readers.roles.questions import Question
 
 NAMING = ("--column", "--value", "--of")
@@ -19,6 +22,18 @@ def ask(words: Sequence[str], questions: "Sequence[Question]", *, has_written: b
 
     for line in lines(words, questions, has_written=has_written):
         write_line(line)
+
+
+def show_columns(error: "ReadError") -> None:
+    """Print the columns of the files that could not be read, with what each is taken for: the answer is among them."""
+    from rollwise.readers.proposing import propose
+    from rollwise.schema.labels import write_line
+
+    if error.call is None:
+        return
+    with suppress(RollwiseError, OSError):
+        for line in propose(error.call.first, names=error.call.options.get("names")).tables().splitlines():
+            write_line(line)
 
 
 def lines(words: Sequence[str], questions: "Sequence[Question]", *, has_written: bool = False) -> Iterator[str]:

@@ -65,7 +65,7 @@ def asking(problems: Problems, call: Call) -> Iterator[None]:
         is_told = GATHERED.get() is not None or "; try: rw." in str(error)
         message = str(error) if is_told else f"{error}; try: {call.with_names(names)}"
         told = type(error)(message)
-        told.questions = questions
+        told.questions, told.call = questions, call
         raise told from error.__cause__
     tell(problems.questions, call)
 

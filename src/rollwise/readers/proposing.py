@@ -11,13 +11,13 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.atomic import whole
 from rollwise.readers.asking import Call, answers, in_words
 from rollwise.readers.naming import Naming, checked_names
+from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
 from rollwise.readers.proposal.kept import completed, yaml_of
 from rollwise.readers.proposal.parts import Part, columns_of, verdicts_in_words
-from rollwise.readers.proposal.screen import html_of, text_of
+from rollwise.readers.proposal.screen import html_of, text_of, wrapped
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.read import turns_of
-from rollwise.readers.plugins import Format
 from rollwise.readers.registry import UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.roles.questions import Question
@@ -80,12 +80,16 @@ class Proposal:
         ]
         return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
 
+    def tables(self) -> str:
+        """Return what is printed of the files and their columns, without the questions."""
+        return text_of(self._parts)
+
     def text(self, tried: str | None = None) -> str:
         """Return what is printed; `tried` is the line that answers the questions, by default a call in Python."""
         names = answers(self.questions)
-        asked = list(dict.fromkeys(map(in_words, self.questions)))
+        asked = [line for words in dict.fromkeys(map(in_words, self.questions)) for line in wrapped(words)]
         line = f"try: {self._call.with_names(names)}" if names and tried is None else tried
-        return "\n".join([text_of(self._parts), *asked, *([line] if line else [])])
+        return "\n".join([self.tables(), *asked, *([line] if line else [])])
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the mapping as YAML that ``rw.read(paths, mapping=path)`` reads, each line with what it rests on.
@@ -146,10 +150,16 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     problems = Problems(collect=True)
     tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
-    parts += [_of_own(made, names) for made in structures(own, checked.structure)]
+    made = structures(own, checked.structure)
+    beside = [
+        one for one in made if any(_joins(other, one) for other in made)
+    ]  # files of verdicts for the records of others
+    parts += [
+        _of_own(one, names, [file for other in beside for file in other.files]) for one in made if one not in beside
+    ]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
-    return Proposal(parts, Call("read", paths, {"names": names}))
+    return Proposal(parts, Call("read", places[0] if len(places) == 1 else places, {"names": names}))
 
 
 def _by_format(
@@ -181,11 +191,20 @@ def _of_tool(form: Format, files: Sequence[Document]) -> Part:
     return part
 
 
-def _of_own(made: Structure, names: Mapping[str, Any] | None) -> Part:
+def _joins(made: Structure, other: Structure) -> bool:
+    """Return whether the records of a structure are judged by lists of ids in files of another."""
+    files = {document.path.name for document in other.files}
+    ids = [str(rule.get(key, "")) for rule in made.data.get("verdicts", ()) for key in ("ids", "not_ids")]
+    return any(word.startswith(f"{file}:") for word in ids for file in files)
+
+
+def _of_own(made: Structure, names: Mapping[str, Any] | None, beside: Sequence[Document]) -> Part:
     """Return what is said of files that are alike and of no known tool."""
     part = Part([document.name for document in made.files], why=made.why, refusal=made.refusal)
     part.records = str(made.data.get("records", ""))
-    turns, problems = (None, Problems()) if made.refusal is not None or made.is_blocked else _turns(made.files, names)
+    turns, problems = (
+        (None, Problems()) if made.refusal is not None or made.is_blocked else _turns([*made.files, *beside], names)
+    )
     roles = [] if turns is None else problems.roles
     questions = [*made.questions, *(one for one in problems.questions if one not in made.questions)]
     part.questions = questions if made.refusal is None else []

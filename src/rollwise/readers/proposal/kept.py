@@ -2,10 +2,11 @@
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rollwise.readers.proposal.parts import Part, in_file
+from rollwise.readers.proposal.parts import NAMED, SURE, Part, in_file
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import TURNS
 from rollwise.schema.labels import plain
@@ -18,51 +19,109 @@ NUMBERS = {
 }  # columns of TURNS that a mapping calls by a word
 VERDICTS = {"succeeded": "attack", "outcome": "attack", "solved": "task"}
 OF_A_TURN = frozenset(
-    {"context", "prompt", "response", "observation", "tool_calls", "score", "reward", "refused", "error"}
+    {"context", "prompt", "response", "observation", "tool_calls", "score", "reward", "refused", "error", "succeeded"}
 )
 YES_NO: Mapping[Any, bool] = {True: True, False: False}
 SIDES = {True: "true", False: "false", None: "null"}
 ORDER = ("records", "header", "where", "rows", "targets", "pair", "run", "rollout", "facts", "turns", "role", "content")
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", "nan", "inf"})
 _STEP = re.compile(r'[^.\[\]{}"@^\s][^.\[\]{}"\s]*')
+_WIDTH = 96  # of a line with its comment
 Comments = Mapping[tuple[Any, ...], str]
 
 
 def completed(part: Part, structure: Mapping[str, Any], roles: Sequence[Role], questions: Sequence[Question]) -> None:
     """Put the mapping of a part together: its structure, with the roles of columns and `?` for what is asked."""
-    data = {name: dict(value) if isinstance(value, Mapping) else value for name, value in structure.items()}
-    columns: dict[str, Any] = data.pop("columns", {})
-    comments: dict[tuple[Any, ...], str] = {}
-    for key in ("records", "rows", "turns"):
-        if key in data and part.why:
-            comments[(key,)] = part.why[0]
-            break
-    verdicts: list[dict[str, Any]] = list(data.pop("verdicts", ()))
+    made = _Mapping(structure)
+    key = next((key for key in ("records", "rows", "turns") if key in structure), None)
+    if key is not None and part.why:
+        made.comments[(key,)] = part.why[0]
     for role in roles:
-        path = columns.pop(role.column, None) or step_of(in_file(role.column))
-        if path is None:
-            continue
-        if role.name in VERDICTS:
-            comments["verdicts", len(verdicts)] = role.why
-            verdicts.append({"of": VERDICTS[role.name], "from": path, **_sides(role.labels or YES_NO)})
-            continue
-        place, rule = _placed(role, path, has_turns="turns" in data)
-        comments[place] = role.why
-        if len(place) == 1:
-            data[place[0]] = rule
-        else:
-            data.setdefault(place[0], {})[place[1]] = rule
+        made.add(role)
+    for shown in part.columns:
+        if shown.why == NAMED and shown.sure == SURE:
+            made.add_own(shown.column)
     for question in questions:
-        verdicts += _asked(question, columns, data, comments, len(verdicts))
-    if verdicts:
-        data["verdicts"] = verdicts
-    if columns:
-        data["columns"] = columns
-    data["made"] = {"by": "file", "rollouts": part.rollouts} | (
-        {} if part.successes is None else {"successes": part.successes}
-    )
-    part.data = {name: data[name] for name in sorted(data, key=_place)}
-    part.comments = {place: why for place, why in comments.items() if why}
+        made.ask(question)
+    counts = {"rollouts": part.rollouts, "successes": part.successes}
+    part.data = made.finished({name: count for name, count in counts.items() if count is not None})
+    part.comments = made.comments
+
+
+class _Mapping:
+    """A mapping that is being put together, and what its lines rest on."""
+
+    def __init__(self, structure: Mapping[str, Any]) -> None:
+        self._data = {name: dict(rule) if isinstance(rule, Mapping) else rule for name, rule in structure.items()}
+        self._columns: dict[str, Any] = self._data.pop("columns", {})
+        self._verdicts: list[dict[str, Any]] = list(self._data.pop("verdicts", ()))
+        self._filled: set[str] = set()
+        self.comments: dict[tuple[Any, ...], str] = {}
+
+    def add(self, role: Role) -> None:
+        """Add a column that is read as one of TURNS."""
+        path = self._path(role.column)
+        if path is None:
+            return
+        self._filled.add(role.name)
+        of_turns = role.name == "succeeded" and "turns" in self._data
+        if role.name in VERDICTS and not of_turns:
+            self._judge({"of": VERDICTS[role.name], "from": path, **_sides(role.labels or YES_NO)}, role.why)
+            return
+        rule: Any = path
+        if role.labels is not None:
+            rule = {"from": path, **_sides(role.labels)}
+        elif role.why == "thousandths":
+            rule = {"from": path, "per": 1000}
+        if role.name in OF_A_TURN:
+            self._data[role.name] = rule
+            self.comments[(role.name,)] = role.why
+        else:
+            block, name = ("numbers", NUMBERS[role.name]) if role.name in NUMBERS else ("facts", role.name)
+            self._data.setdefault(block, {})[name] = rule
+            self.comments[block, name] = role.why
+
+    def add_own(self, name: str) -> None:
+        """Add a column that a file has under the name of TURNS."""
+        if name in OF_A_TURN - {"succeeded"}:
+            self._data.setdefault(name, name)
+        elif name in TURNS.names and name not in self._filled:
+            self._columns.setdefault(name, name)
+
+    def ask(self, question: Question) -> None:
+        """Add what is asked, with `?` for what only the user knows."""
+        for name, value in question.names.items():
+            column, labels = value if isinstance(value, tuple) else (value, {})
+            if name == "of":
+                self._judge(
+                    {"of": "?", "from": self._path(question.column) or "?", **_sides(YES_NO)}, question.sentence
+                )
+            elif name in VERDICTS:
+                source = "?" if column == "?" else self._path(column) or "?"
+                self._judge({"of": VERDICTS[name], "from": source, **_sides(labels)}, question.sentence)
+            elif (key := {"rollout_id": "rollout"}.get(name, name)) in {
+                "response",
+                "prompt",
+                "records",
+                "turns",
+                "rollout",
+            }:
+                self._data[key] = column
+                self.comments[(key,)] = question.sentence
+
+    def finished(self, figures: Mapping[str, int]) -> dict[str, Any]:
+        """Return the mapping as data, its keys in the order of the grammar."""
+        data = self._data | {"made": {"by": "file", **figures}}
+        data |= {"verdicts": self._verdicts} if self._verdicts else {}
+        data |= {"columns": self._columns} if self._columns else {}
+        return {name: data[name] for name in sorted(data, key=_place)}
+
+    def _judge(self, rule: dict[str, Any], why: str) -> None:
+        self.comments["verdicts", len(self._verdicts)] = why
+        self._verdicts.append(rule)
+
+    def _path(self, column: str) -> str | None:
+        return self._columns.pop(column, None) or step_of(in_file(column))
 
 
 def _place(name: str) -> int:
@@ -71,38 +130,12 @@ def _place(name: str) -> int:
     return ORDER.index(name) if name in ORDER else len(ORDER) + 1 + last.index(name) if name in last else len(ORDER)
 
 
-def _placed(role: Role, path: str, *, has_turns: bool) -> tuple[tuple[str, ...], Any]:
-    """Return where a mapping states a column of TURNS, and the rule for it."""
-    if role.name in NUMBERS:
-        return ("numbers", NUMBERS[role.name]), {"from": path, "per": 1000} if role.why == "thousandths" else path
-    if role.name in OF_A_TURN:
-        return (role.name,), {"from": path, **_sides(role.labels)} if role.labels is not None else path
-    return ("columns" if has_turns and role.name not in TURNS.names else "facts", role.name), path
-
-
 def _sides(labels: Mapping[Any, Any]) -> dict[str, list[Any]]:
     """Return the lists of the words of a verdict: true, false, null, and `?` for those that are asked."""
     sides: dict[str, list[Any]] = {}
     for label, side in labels.items():
         sides.setdefault(SIDES.get(side, "?"), []).append(label)
     return {name: sides[name] for name in ("true", "false", "null", "?") if name in sides}
-
-
-def _asked(
-    question: Question, columns: dict[str, Any], data: dict[str, Any], comments: dict[tuple[Any, ...], str], number: int
-) -> Iterator[dict[str, Any]]:
-    """Put a question into a mapping; iterate over the verdicts that it is about."""
-    for name, value in question.names.items():
-        column, labels = value if isinstance(value, tuple) else (value, None)
-        if name in {"of", *VERDICTS}:
-            source = question.column if column == "?" or name == "of" else column
-            path = columns.pop(source, None) or step_of(in_file(str(source))) or "?"
-            comments["verdicts", number] = question.sentence
-            of = "?" if name == "of" else VERDICTS[name]
-            yield {"of": of, "from": "?" if column == "?" and name != "of" else path, **_sides(labels or {})}
-        elif name in {"response", "prompt", "records", "turns"}:
-            comments[(name,)] = question.sentence
-            data[name] = column
 
 
 def step_of(name: str) -> str | None:
@@ -150,19 +183,26 @@ def _block(data: Mapping[str, Any], place: tuple[Any, ...], comments: Comments) 
     """Iterate over the lines of an object."""
     for key, value in data.items():
         here = (*place, key)
+        why = comments.get(here)
         if isinstance(value, Mapping) and value and not place:
-            yield f"{scalar(key)}:{_comment(comments.get(here))}"
+            yield from _commented(f"{scalar(key)}:", why)
             yield from (f"  {line}" for line in _block(value, here, comments))
         elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-            yield f"{scalar(key)}:{_comment(comments.get(here))}"
+            yield from _commented(f"{scalar(key)}:", why)
             for number, item in enumerate(value):
-                yield f"  - {_flow(item)}{_comment(comments.get((*here, number)))}"
+                yield from (f"  {line}" for line in _commented(f"- {_flow(item)}", comments.get((*here, number))))
         else:
-            yield f"{scalar(key)}: {_flow(value)}{_comment(comments.get(here))}"
+            yield from _commented(f"{scalar(key)}: {_flow(value)}", why)
 
 
-def _comment(why: str | None) -> str:
-    return f"  # {plain(why)}" if why else ""
+def _commented(line: str, why: str | None) -> Iterator[str]:
+    """Iterate over a line with its comment: after it where both fit, else above it."""
+    comment = f"# {plain(why)}" if why else ""
+    if len(line) + 2 + len(comment) <= _WIDTH:
+        yield f"{line}  {comment}".rstrip()
+        return
+    yield from textwrap.wrap(comment, _WIDTH, subsequent_indent="# ", break_long_words=False, break_on_hyphens=False)
+    yield line
 
 
 def _flow(value: Any) -> str:

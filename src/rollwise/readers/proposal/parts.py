@@ -16,10 +16,11 @@ IN_WORDS = {
     "succeeded": "success of the attack",
     "outcome": "success of the attack",
     "solved": "success of the task",
-    "total_cost_usd": "cost (US dollars)",
-    "cost_usd": "cost (US dollars)",
+    "total_cost_usd": "cost in US dollars",
+    "cost_usd": "cost in US dollars",
     "total_seconds": "seconds",
 }
+NAMED = "named so"  # what most roles rest on
 VERDICTS = ("succeeded", "outcome", "solved")
 _PREFIX, _SUFFIX = "rollout_", "_source"
 _MADE = {"source", "run", "rollout_id", "turn", "attempt"}  # columns that reading fills by itself
@@ -83,22 +84,35 @@ def _successes(turns: pl.DataFrame, names: Sequence[str]) -> tuple[int, int]:
 
 
 def verdicts_in_words(roles: Iterable[Role], part: Part) -> list[str]:
-    """Return a sentence for each column of verdicts: what it is, of how many, and what that rests on.
+    """Return a sentence for each column of verdicts: what it says, in how many rollouts, and what that rests on.
 
     Examples
     --------
     >>> part = Part(["a.json"], rollouts=4, successes=1, judged=4)
-    >>> verdicts_in_words([Role("won", "succeeded", "named so", {True: True, False: False})], part)
-    ['`won` (True, False): success of the attack, 1 of 4; named so']
+    >>> verdicts_in_words([Role("blocked", "succeeded", "named so", {True: False, False: True})], part)
+    ['the attack succeeded where `blocked` is false: in 1 of 4']
     """
     sentences = []
     for role in roles:
-        if role.labels is None or role.name not in VERDICTS:
-            continue
-        labels = ", ".join(str(label) for label in role.labels)
-        figures = "" if part.successes is None else f", {part.successes} of {part.judged}"
-        sentences.append(f"`{in_file(role.column)}` ({labels}): {IN_WORDS[role.name]}{figures}; {role.why}")
+        if role.labels is not None and role.name in VERDICTS:
+            labels = " or ".join(_text(label) for label, side in role.labels.items() if side is True)
+            why = "" if role.why == NAMED else f"; {role.why}"
+            sentences.append(
+                f"{_won(role.name)} where `{in_file(role.column)}` is {labels or '(never)'}{_share(part)}{why}"
+            )
+    for shown in part.columns if not sentences else ():
+        name = next((name for name in VERDICTS if IN_WORDS[name] == shown.taken_for), None)
+        if name is not None:
+            sentences.append(f"`{shown.column}` says whether {_won(name)}{_share(part)}")
     return sentences
+
+
+def _won(name: str) -> str:
+    return "the task was solved" if name == "solved" else "the attack succeeded"
+
+
+def _share(part: Part) -> str:
+    return "" if part.successes is None else f": in {part.successes} of {part.judged}"
 
 
 def columns_of(
@@ -117,33 +131,32 @@ def columns_of(
     >>> for shown in columns_of(None, {"response": "reply"}, examples, roles, []):
     ...     print(shown.column, shown.examples, shown.taken_for, shown.sure)
     reply ('Sure.', 'No.') response sure
-    won ('True', 'False') success of the attack sure
+    won ('true', 'false') success of the attack sure
     note ('x',)
     """
     found: dict[str, Shown] = {}
     paths = {name: path for name, path in (data.get("columns") or {}).items() if isinstance(path, str)}
 
-    def add(column: str, taken_for: str, sure: str, why: str, source: str | None = None) -> None:
-        name = column.strip('"^')
-        values = examples.get(name) or _values(turns, source or name)
+    def add(column: str, taken_for: str, sure: str, why: str, source: str | None) -> None:
+        values = examples.get(column.strip('"^')) or _values(turns, source)
         found.setdefault(column, Shown(column, _shown(values), taken_for, sure, why))
 
-    for path, taken_for in _structural(data):
-        add(path, taken_for, SURE, "structure")
+    for path, name in _structural(data):
+        add(path, IN_WORDS.get(name, name), SURE, "structure", {"content": "response"}.get(name, name))
     for role in roles:
         name, sure = in_file(role.column), LIKELY if role.labels is None else SURE
         add(paths.get(role.column, name), IN_WORDS.get(role.name, role.name), sure, role.why, role.name)
     for question in questions:
         for column in _asked(question, [*examples, *paths, *(() if turns is None else turns.columns)]):
-            add(paths.get(column, column), "? (asked below)", ASKED, question.sentence)
-    if turns is not None and not data:
-        for name in _own(turns, {shown.taken_for for shown in found.values()}):
-            add(name, name, SURE, "named so")
+            add(paths.get(column, column), "? (asked below)", ASKED, question.sentence, column)
+    for name in () if turns is None else _own(turns, {shown.taken_for for shown in found.values()}):
+        if not data or name in examples:
+            add(name, IN_WORDS.get(name, name), SURE, NAMED, name)
     kept = [in_file(name) for name in (turns.columns if turns is not None else ()) if name not in TURNS.names]
     used = {column.strip('"^') for column in found} | {role.column for role in roles}
     for name in dict.fromkeys([*examples, *kept]):
         if name not in used:
-            add(paths.get(name, name), "", UNUSED, "")
+            add(paths.get(name, name), "", UNUSED, "", name)
     return sorted(found.values(), key=lambda shown: not shown.taken_for)
 
 
@@ -167,7 +180,7 @@ def in_file(column: str) -> str:
 
 def _asked(question: Question, columns: Sequence[str]) -> list[str]:
     """Return the columns that a question is about."""
-    return [question.column] if question.column in columns else [name for name in question.options if name in columns]
+    return [name for name in dict.fromkeys([question.column, *question.options]) if name in columns]
 
 
 def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -188,6 +201,7 @@ def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for path in [paths] if isinstance(paths, str) else paths if isinstance(paths, list) else ():
             if isinstance(path, str) and path not in {"@key", "rows", "value"}:
                 yield path, {"rollout": "rollout_id"}.get(key, key)
+    yield from ((path, name) for name, path in (data.get("columns") or {}).items() if name in VERDICTS)
     rows = data.get("rows") or {}
     yield from ((path, "rollout_id") for path in rows.get("by", ()) if not path.startswith("@"))
     yield from ((path, "turn") for path in [rows.get("turn")] if path)
@@ -202,18 +216,23 @@ def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield verdict["ids"], IN_WORDS["solved" if verdict.get("of") == "task" else "succeeded"]
 
 
-def _values(turns: pl.DataFrame | None, name: str) -> list[Any]:
+def _values(turns: pl.DataFrame | None, name: str | None) -> list[Any]:
     """Return the first different values of a column that was read."""
-    column = name if turns is not None and name in turns.columns else f"{name}{_SUFFIX}"
-    if turns is None or column not in turns.columns:
-        return []
-    values = values_named(turns, column).drop_nulls()
-    return values.head(1000).to_list()
+    names = () if turns is None or name is None or name in _MADE else (name, f"{name}{_SUFFIX}")
+    for column in names:
+        if turns is not None and column in turns.columns and turns[column].count():
+            return values_named(turns, column).drop_nulls().head(1000).to_list()
+    return []
+
+
+def _text(value: object) -> str:
+    """Return a value as it stands in a file."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _shown(values: Iterable[Any]) -> tuple[str, ...]:
     """Return the first different values as text on one line."""
-    texts = dict.fromkeys(" ".join(str(value).split()) for value in values if value is not None)
+    texts = dict.fromkeys(" ".join(_text(value).split()) for value in values if value is not None)
     return tuple(list(texts)[:_EXAMPLES])
 
 

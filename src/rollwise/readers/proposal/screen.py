@@ -31,18 +31,18 @@ def lines_of(part: Part) -> Iterator[str]:
       reply   Sure., No.  response
       kept as they are: note
     """
-    yield from _wrapped(heading(part), "")
+    yield from wrapped(heading(part), "")
     if part.format:
         return
     for sentence in part.verdicts:
-        yield from _wrapped(f"verdict: {sentence}", "  ")
+        yield from wrapped(f"verdict: {sentence}", "  ")
     used = [shown for shown in part.columns if shown.taken_for]
     kept = [shown for shown in part.columns if not shown.taken_for]
     if part.refusal is not None and not used:  # what the columns are is the question
         used, kept = kept, []
     yield from _table(used)
     if kept:
-        yield from _wrapped(f"kept as they are: {', '.join(plain(shown.column) for shown in kept)}", "  ")
+        yield from wrapped(f"kept as they are: {', '.join(plain(shown.column) for shown in kept)}", "  ")
 
 
 def heading(part: Part) -> str:
@@ -64,7 +64,8 @@ def heading(part: Part) -> str:
     return f"{files}: {figures(part)}" + (f" (`{part.records}`)" if part.records else "")
 
 
-def _wrapped(sentence: str, indent: str) -> Iterable[str]:
+def wrapped(sentence: str, indent: str = "") -> Iterable[str]:
+    """Return the lines of a sentence, no wider than the screen where its words are not."""
     return textwrap.wrap(
         sentence,
         WIDTH,
@@ -79,12 +80,14 @@ def _table(columns: Sequence[Shown]) -> Iterator[str]:
     """Iterate over the lines of the table of columns, each as wide as it needs to be, and together no wider than the screen."""
     if not columns:
         return
-    rows = [(plain(shown.column), _examples(shown, _EXAMPLES), _taken_for(shown)) for shown in columns]
-    cells = [_HEAD, *((shorten(column, _COLUMN), examples, taken) for column, examples, taken in rows)]
+    head = _HEAD if any(shown.taken_for for shown in columns) else _HEAD[:2]
+    cells = [
+        head,
+        *((shorten(plain(one.column), _COLUMN), _examples(one, _EXAMPLES), _taken_for(one)) for one in columns),
+    ]
     widths = [max(len(row[place]) for row in cells) for place in (0, 1)]
-    for column, examples, taken in cells:
-        line = f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{taken}"
-        yield line.rstrip()
+    for column, examples, *taken in cells:
+        yield f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{''.join(taken)}".rstrip()
 
 
 def _taken_for(shown: Shown) -> str:
@@ -97,7 +100,7 @@ def _examples(shown: Shown, most: int) -> str:
     Examples
     --------
     >>> _examples(Shown("a", ("Please do task 1.", "No."), "", "", ""), 15)
-    'Please do…, No.'
+    'Pleas…k 1., No.'
     """
     texts = [plain(example) for example in shown.examples]
     if sum(map(len, texts)) + 2 * (len(texts) - 1) <= most or not texts:
@@ -105,7 +108,7 @@ def _examples(shown: Shown, most: int) -> str:
     most -= 2 * (len(texts) - 1)
     short = [len(text) for text in texts if len(text) <= most // len(texts)]
     room = (most - sum(short)) // max(len(texts) - len(short), 1)
-    return ", ".join(text if len(text) <= room else f"{text[: room - 1].rstrip()}…" for text in texts)
+    return ", ".join(shorten(text, room) for text in texts)
 
 
 def html_of(parts: Sequence[Part], questions: Sequence[str], call: str) -> str:

@@ -20,7 +20,7 @@ IN_WORDS = {
     "cost_usd": "cost in US dollars",
     "total_seconds": "seconds",
 }
-NAMED = "named so"  # what most roles rest on
+NAMED, STRUCTURE = "named so", "structure"  # what most of it rests on
 VERDICTS = ("succeeded", "outcome", "solved")
 _PREFIX, _SUFFIX = "rollout_", "_source"
 _MADE = {"source", "run", "rollout_id", "turn", "attempt"}  # columns that reading fills by itself
@@ -142,7 +142,7 @@ def columns_of(
         found.setdefault(column, Shown(column, _shown(values), taken_for, sure, why))
 
     for path, name in _structural(data):
-        add(path, IN_WORDS.get(name, name), SURE, "structure", {"content": "response"}.get(name, name))
+        add(path, IN_WORDS.get(name, name), SURE, STRUCTURE, {"content": "response"}.get(name, name))
     for role in roles:
         name, sure = in_file(role.column), LIKELY if role.labels is None else SURE
         add(paths.get(role.column, name), IN_WORDS.get(role.name, role.name), sure, role.why, role.name)

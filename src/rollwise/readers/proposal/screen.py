@@ -1,11 +1,12 @@
 """A proposal as text of at most 80 columns, and as a table of a notebook."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from rollwise.errors import counted
-from rollwise.readers.proposal.parts import ASKED, LIKELY, Part, Shown, figures
+from rollwise.readers.proposal.parts import ASKED, LIKELY, NAMED, STRUCTURE, Part, Shown, figures
 from rollwise.schema.labels import plain, shorten
 
 WIDTH = 80
@@ -115,23 +116,33 @@ def html_of(parts: Sequence[Part], questions: Sequence[str], call: str) -> str:
     """Return the proposal as HTML of a notebook; each text of a file is escaped."""
     blocks = []
     for part in parts:
-        blocks.append(f"<p><b>{escape(heading(part))}</b></p>")
-        blocks += [f"<p>verdict: {escape(plain(sentence))}</p>" for sentence in part.verdicts if not part.format]
-        if part.columns and not part.format:
-            head = "".join(f'<th style="text-align:left">{name}</th>' for name in (*_HEAD, "rests on"))
-            blocks.append(
-                f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, part.columns))}</tbody></table>"
-            )
-    blocks += [f"<p>{escape(line)}</p>" for line in questions]
+        blocks.append(f"<p><b>{_inline(heading(part))}</b></p>")
+        if part.format:
+            continue
+        blocks += [f"<p>verdict: {_inline(sentence)}</p>" for sentence in part.verdicts]
+        if part.columns:
+            head = "".join(_cell(name, "th") for name in (*_HEAD, "rests on"))
+            rows = "".join(_row(shown, is_read=part.refusal is None) for shown in part.columns)
+            blocks.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    blocks += [f"<p>{_inline(line)}</p>" for line in questions]
     if call:
-        blocks.append(f"<pre>{escape(call)}</pre>")
+        blocks.append(f'<pre style="white-space:pre-wrap">{escape(call)}</pre>')
     return "<div>" + "".join(blocks) + "</div>"
 
 
-def _row(shown: Shown) -> str:
+def _inline(sentence: str) -> str:
+    """Return a sentence as HTML, what is in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(plain(sentence), quote=False))
+
+
+def _cell(text: str, tag: str = "td") -> str:
+    return f'<{tag} style="text-align:left;white-space:nowrap;padding-right:1.2em">{escape(text)}</{tag}>'
+
+
+def _row(shown: Shown, *, is_read: bool) -> str:
     """Return a row of the table of a notebook."""
-    dim = "" if shown.taken_for else ' style="opacity:0.6"'
-    taken = _taken_for(shown) if shown.taken_for else "kept as it is"
-    why = "" if shown.sure == ASKED else shown.why
-    cells = (plain(shown.column), _examples(shown, 60), taken, plain(why) if why else "")
-    return f"<tr{dim}>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells) + "</tr>"
+    taken = _taken_for(shown) if shown.taken_for or not is_read else "kept as it is"
+    why = {NAMED: "name", STRUCTURE: "name, values"}.get(shown.why, shown.why)
+    cells = (plain(shown.column), _examples(shown, 40), taken, "" if shown.sure == ASKED or not why else plain(why))
+    dim = "" if shown.taken_for or not is_read else ' style="opacity:0.6"'
+    return f"<tr{dim}>{''.join(map(_cell, cells))}</tr>"

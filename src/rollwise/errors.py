@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+PAIR = " and returns a pair, `frame, problems`"  # what errors="collect" does, which the command line leaves out
 _LONGEST_VALUE = 200  # characters of a value that a sentence shows
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096  # bytes of the name of a file, and of a path
 _LONGEST_SENTENCE = 5_000

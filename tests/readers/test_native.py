@@ -312,7 +312,7 @@ def test_what_does_not_fit_is_named(name, value, says):
     assert says in str(caught.value)
     remedy = "; correct or rename the column"
     if value == 0.5:
-        remedy = 'as in names={"score": "succeeded", "succeeded": 0.5}'
+        remedy = '(seen: 0.5) did the attack succeed? names={"score": "succeeded", "succeeded": "?"}'
     elif name in {"succeeded", "outcome", "ending"}:
         remedy = f'as in names={{"{name}": ("{name}", '
     assert remedy in str(caught.value)
@@ -322,8 +322,12 @@ def test_a_score_becomes_a_verdict_as_its_error_says():
     table = pl.DataFrame({"rollout_id": ["a", "b"], "succeeded": [0.9, 0.1]})
     with pytest.raises(SchemaError, match="not true or false") as caught:
         turns(table)
-    names = eval(str(caught.value).partition("as in names=")[2])
-    assert turns(table, names=names)["succeeded"].to_list() == [True, False]
+    assert "from which value on (seen: 0.1 to 0.9) did the attack succeed?" in str(caught.value)
+    names = eval(str(caught.value).partition("names=")[2])
+    # The threshold is the user's: what is printed is refused until it is there.
+    with pytest.raises((SchemaError, ArgumentError)):
+        turns(table, names=names)
+    assert turns(table, names=names | {"succeeded": 0.5})["succeeded"].to_list() == [True, False]
 
 
 @pytest.mark.parametrize("ids", [[1, 2], [1.0, 2.0], ["1", "2"], [1, "2"]])

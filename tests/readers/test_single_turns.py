@@ -211,12 +211,12 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     options = refusal.partition("as in ")[2].split()
     assert "score=harm_score" in options
     unjudged = said(0, "doctor", path, *options)
-    assert "rw.turns(turns, names={'succeeded': 0.5})" in unjudged
+    assert "`score` on (seen: 0 to 0.75) a turn succeeded: `rw.turns(turns, names={'succeeded': '?'})`" in unjudged
     rates = said(0, "summarize", path, *options, "--value", "succeeded:0.5", "--format", "json")
     (row,) = [row for row in json.loads(rates)["rows"] if row["metric"] == "attack_success"]
     assert (row["n"], row["estimate"]) == (3, pytest.approx(2 / 3))
     named = said(2, "summarize", path, *options[:2], "--column", "succeeded=harm_score")
-    assert "--column score=harm_score --value succeeded:0.5" in named
+    assert "(seen: 0 to 0.75) did the attack succeed? --column score=harm_score --value 'succeeded:?'" in named
     threshold = ("--value", "succeeded:0.5")
     named = said(2, "summarize", path, "--column", "succeeded=harm_score", *threshold)
     assert "write --column score=harm_score" in named

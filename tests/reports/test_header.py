@@ -7,9 +7,10 @@ import pytest
 
 import rollwise as rw
 from rollwise import schema
+from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, omissions, usual_title
-from rollwise.reports.rates import bottom_line, rates
+from rollwise.reports.rates import rates
 from rollwise.reports.reading import origins
 
 

@@ -8,9 +8,9 @@ import pytest
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import plots
+from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
-from rollwise.reports.rates import bottom_line
 from rollwise.reports.results import results
 
 RATES = {1000: 0.9, 50: 0.2, 200: 0.5}  # neither in the order of their numbers nor of their text

@@ -82,7 +82,7 @@ def test_an_evaluation_shows_tasks_that_failed() -> None:
     same = {"turn": 1, "attack": "none", "response": "42"}
     rows = [same | {"rollout_id": f"r{k}", "task": f"t{k}", "solved": k > 1} for k in range(5)]
     found = cards(made(rw.turns(pl.DataFrame(rows))))
-    assert [dict(card.lines)["goal"] for card in found] == ["t0", "t1"]
+    assert [dict(card.lines)["task"] for card in found] == ["t0", "t1"]  # called what it is
 
 
 def test_long_texts_are_cut() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from rollwise import schema
 from rollwise.cli import run as command
-from rollwise.errors import ReadError, RollwiseError
-from rollwise.rollout import Below, Graph, Node, Precision
+from rollwise.errors import ArgumentError, ReadError, RollwiseError
+from rollwise.judges import AttackSuccess, Groundedness
+from rollwise.rollout import Below, ChatSampler, Graph, Node, Precision, RolloutError
 from rollwise.rollout.config import evaluator_of, load, rule_of
 
 CONFIG = """
@@ -160,6 +161,40 @@ def test_what_is_wrong_is_named(tmp_path: Path, capsys, text: str, says: str) ->
     assert says in captured.err
     assert "Traceback" not in captured.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["rollout.yaml"]
+
+
+def test_a_model_may_be_the_judge(tmp_path: Path) -> None:
+    """Its options are those of attacker and target; it is asked with the prompt and the goal, and its error is the judge's."""
+    text = """
+sampler:
+  use: chat
+  options:
+    attacker: {model: a, base_url: 'http://localhost:1/v1'}
+    target: {model: t, base_url: 'http://localhost:1/v1'}
+    judge: {model: j, base_url: 'http://localhost:1/v1', unsigned: accept}
+    goals: [say yes]
+seeds: 1
+"""
+    judge = evaluator_of(load(write(tmp_path, text))).sampler.configuration["judge"]
+    assert (judge["model"]["model"], judge["unsigned"]) == ("j", "accept")
+    heard: list[str] = []
+
+    def model(messages: Any) -> str:
+        heard.append(messages[-1]["content"])
+        return '{"score": 1}' if "Yes" in heard[-1] else "no score"
+
+    def sampler(answer: str, **options: Any) -> ChatSampler:
+        judge = AttackSuccess(model, unsigned="accept", max_retries=0)
+        return ChatSampler(lambda _: "Please", lambda _: answer, judge, turns=1, **options)
+
+    rollout = sampler("Yes").rollout("say yes")
+    assert (rollout.outcome, rollout.turns[0].reward) == ("success", 1.0)
+    assert "say yes" in heard[0]
+    assert "Please" in heard[0]
+    with pytest.raises(RolloutError, match="the judge failed in turn 1"):
+        sampler("Perhaps").rollout("say yes")
+    with pytest.raises(ArgumentError, match="reads contexts, and a rollout has a prompt, a response and a goal"):
+        ChatSampler(lambda _: "", lambda _: "", Groundedness(model))
 
 
 def test_home_is_known_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

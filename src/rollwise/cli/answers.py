@@ -46,8 +46,11 @@ def answer_of(result: "pl.DataFrame") -> str:
     >>> answer_of(rw.gate(rollouts, "attack_success < 90%"))
     "'attack_success < 90%' is met."
     """
+    import polars as pl
+
     from rollwise import schema
     from rollwise.schema import labels
+    from rollwise.stats.clusters import NO_VALUES
 
     if labels.shape_of(result) is schema.GATE:
         from rollwise.estimation.gate_words import verdict
@@ -55,7 +58,12 @@ def answer_of(result: "pl.DataFrame") -> str:
         return f"{verdict(result)}."
     if result.is_empty():
         return "The result has no rows."
-    return f"{labels.alt_text(result, panel='result')} {labels.caption(result)}"
+    answer = f"{labels.alt_text(result, panel='result')} {labels.caption(result)}"
+    if not {"n", "reason"} <= {*result.columns}:
+        return answer
+    # A rate without a value comes with its reason, which may name the column that holds the verdict.
+    reasons = result.filter(pl.col("n") == 0)["reason"].drop_nulls().unique(maintain_order=True)
+    return " ".join([answer, *(labels.sentence(reason) for reason in reasons if reason != NO_VALUES)])
 
 
 def tell_files(answer: str, files: Sequence[str | Path], format: str) -> None:  # noqa: A002  # the name of the option

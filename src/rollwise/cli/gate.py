@@ -18,6 +18,7 @@ from rollwise.cli.options import (
     Facts,
     Level,
     LogFormat,
+    MappingFile,
     Of,
     Out,
     Overwrite,
@@ -115,6 +116,7 @@ def gate(
         ),
     ] = "table",
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -148,7 +150,7 @@ def gate(
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")
-    gates = _gates(LogInput(paths, log_format, errors, fact, column, value, of), options)
+    gates = _gates(LogInput(paths, log_format, errors, fact, column, value, of, mapping), options)
     warn = options["undecided"] == "warn"
     _emit(gates, out, format, warn=warn, overwrite=overwrite, spreadsheet=spreadsheet)
     _leave(gates, warn=warn)
@@ -168,7 +170,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
 
     required = [requirements.parsed(words) for words in options["require"]]
     table = None
-    if len(log_input.paths) == 1 and log_input.log_format is None:
+    if len(log_input.paths) == 1 and log_input.log_format is None and log_input.mapping is None:
         table = read_finished(log_input.paths[0])
     problems = Problems(collect=log_input.errors == "collect")
     metrics = requirements.metrics(options["require"])

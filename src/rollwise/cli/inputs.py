@@ -1,5 +1,7 @@
 """Input of commands: paths to logs and tables, read and measured."""
 
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ class LogInput:
     column: list[str] | None = None
     value: list[str] | None = None
     of: str | None = None
+    mapping: Path | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -40,11 +43,12 @@ class LogInput:
         """Return the names of `--column`, rollwise's name and the name in the files, with the labels of `--value`."""
         names: dict[str, Any] = pairs_of(self.column, "--column", "succeeded=jailbroken")
         labels = labels_of(self.value)
-        thresholds = {name: value for name, value in labels.items() if isinstance(value, float)}
+        thresholds = {name: value for name, value in labels.items() if not isinstance(value, dict)}
         if named := thresholds.keys() & names.keys():
-            column = names[min(named)]
+            column, cut = names[min(named)], thresholds[min(named)]
+            value = shlex.quote(f"{min(named)}:{cut if isinstance(cut, str) else f'{cut:g}'}")
             raise ArgumentError(
-                f"--value {min(named)}:{thresholds[min(named)]:g} makes verdicts of `score`: write --column score={column}"
+                f"--value {value} makes verdicts of `score`: write --column {shlex.quote(f'score={column}')}"
             )
         maps = {name: (names.get(name, name), values) for name, values in labels.items() if name not in thresholds}
         return names | maps | thresholds | ({} if self.of is None else {"of": self.of})
@@ -54,6 +58,7 @@ class LogInput:
         """Return the reading options that were set."""
         is_set = {
             "--log-format": self.log_format is not None,
+            "--mapping": self.mapping is not None,
             "--errors": self.errors != "raise",
             "--fact": bool(self.fact),
             "--column": bool(self.column),
@@ -63,8 +68,11 @@ class LogInput:
         return [name for name, value in is_set.items() if value]
 
 
-def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float]:
-    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score a turn succeeded.
+_CUT = re.compile(r"\s*[<>]=?\s*[-+]?\d[\d.]*\s*")  # such as <=2
+
+
+def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float | str]:
+    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score on a turn succeeded.
 
     Raises
     ------
@@ -77,10 +85,12 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     {'succeeded': {'JAILBREAK': True, 'no verdict': None}}
     >>> labels_of(["succeeded:0.5"])
     {'succeeded': 0.5}
+    >>> labels_of(["succeeded:<=2"])
+    {'succeeded': '<=2'}
     """
     meanings: dict[str, bool | str | None] = {"true": True, "false": False, "null": None, "": None}
     labels: dict[str, dict[str, bool | str | None]] = {}
-    thresholds: dict[str, float] = {}
+    thresholds: dict[str, float | str] = {}
     for word in words or ():
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
@@ -88,6 +98,9 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
             raise ArgumentError(
                 "--value 'succeeded:?': `?` stands for what only you know: write the score from which on a turn succeeded, a number"
             )
+        if name == "succeeded" and _CUT.fullmatch(rest):
+            thresholds[name] = rest
+            continue
         if name == "succeeded" and not equals:
             with suppress(ValueError):
                 thresholds[name] = float(value)
@@ -95,7 +108,8 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         if not (name and colon and equals):
             raise ArgumentError(
                 f"--value {word!r} is not of the form NAME:LABEL=VALUE; write it as --value succeeded:JAILBREAK=true, "
-                "or as --value succeeded:0.5 for a score from which a turn succeeded"
+                "as --value succeeded:7 for a score from which on a turn succeeded, "
+                "or as --value 'succeeded:<=2' for one up to which"
             )
         meaning = meanings.get(value.lower(), value)
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
@@ -116,7 +130,14 @@ def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[p
 
     ledger = Problems(collect=log_input.errors == "collect") if ledger is None else ledger
     with in_words_of(in_options):
-        turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
+        turns = read_into(
+            ledger,
+            log_input.paths,
+            log_input.log_format,
+            names=log_input.names,
+            mapping=log_input.mapping,
+            **log_input.facts,
+        )
     problems = ledger.frame()
     _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
@@ -133,6 +154,7 @@ def read_call(log_input: LogInput) -> str:
     options: dict[str, Any] = {} if log_input.log_format is None else {"format": log_input.log_format}
     options |= {"errors": log_input.errors} if collected else {}
     options |= {"names": log_input.names} if log_input.names else {}
+    options |= {} if log_input.mapping is None else {"mapping": str(log_input.mapping)}
     names = [str(path) for path in log_input.paths]
     arguments = repr(names[0] if len(names) == 1 else names)
     arguments += "".join(f", {name}={value!r}" for name, value in (options | log_input.facts).items())
@@ -153,7 +175,13 @@ def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
     if log_input.errors == "collect":
         return read_logs(log_input)[0].lazy()
     with in_words_of(in_options):
-        return scan(log_input.paths, format=log_input.log_format, names=log_input.names, **log_input.facts)
+        return scan(
+            log_input.paths,
+            format=log_input.log_format,
+            names=log_input.names,
+            mapping=log_input.mapping,
+            **log_input.facts,
+        )
 
 
 @contextmanager
@@ -221,11 +249,13 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
     """Measure turns; in trees, each path from a root to a leaf is a rollout, as in the report."""
     from rollwise.measurement.measure import measure
     from rollwise.measurement.trees import paths
+    from rollwise.readers.problems import in_words_of
     from rollwise.schema import is_tree, labels
 
-    if not is_tree(turns):
-        return measure(turns, *expressions, keep=keep)
-    rollouts = measure(paths(turns), *expressions, keep=keep)
+    with in_words_of(in_options):
+        if not is_tree(turns):
+            return measure(turns, *expressions, keep=keep)
+        rollouts = measure(paths(turns), *expressions, keep=keep)
     say(labels.paths_in_words(turns, rollouts))
     return rollouts
 
@@ -277,7 +307,7 @@ def rollouts_of(
     from rollwise.readers.results.measured import read_tables
 
     table = None
-    if log_input.log_format is None and not log_input.names:
+    if log_input.log_format is None and log_input.mapping is None and not log_input.names:
         # With `--errors collect`, a broken table is reported when the logs are read below.
         with suppress(ReadError) if log_input.errors == "collect" else nullcontext():
             table = read_tables(log_input.paths)

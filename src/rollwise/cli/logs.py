@@ -20,6 +20,7 @@ from rollwise.cli.options import (
     Level,
     LogFormat,
     Logs,
+    MappingFile,
     Metrics,
     Of,
     Out,
@@ -27,6 +28,7 @@ from rollwise.cli.options import (
     Seed,
     Spreadsheet,
     Values,
+    in_options,
 )
 from rollwise.cli.tables import cluster_of, emit, ready, say, tell
 from rollwise.errors import ArgumentError, listing
@@ -59,6 +61,7 @@ def report(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
@@ -72,28 +75,29 @@ def report(
     Example: rollwise report runs --by target --by attack --out report
     """
     from rollwise.files.atomic import check_folder
-    from rollwise.readers.problems import Problems
+    from rollwise.readers.problems import Problems, in_words_of
     from rollwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     ledger = Problems(collect=errors == "collect")
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of), ledger)
-    page = write_report(
-        turns,
-        out,
-        by=by or "auto",
-        cluster=cluster_of(cluster),
-        level=level,
-        seed=seed,
-        unjudged=unjudged,
-        title=title,
-        baseline=baseline,
-        problems=problems,
-        accounting=ledger.accounting(),
-        inputs=paths,
-        overwrite=overwrite,
-        progress=True,
-    )
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping), ledger)
+    with in_words_of(in_options):
+        page = write_report(
+            turns,
+            out,
+            by=by or "auto",
+            cluster=cluster_of(cluster),
+            level=level,
+            seed=seed,
+            unjudged=unjudged,
+            title=title,
+            baseline=baseline,
+            problems=problems,
+            accounting=ledger.accounting(),
+            inputs=paths,
+            overwrite=overwrite,
+            progress=True,
+        )
     tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
 
 
@@ -104,6 +108,7 @@ def read(
         "turns.parquet"
     ),
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -120,7 +125,7 @@ def read(
     from rollwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping))
     file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
@@ -176,6 +181,7 @@ def convert(
         ),
     ] = None,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -195,7 +201,7 @@ def convert(
     from rollwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
-    log_input = LogInput(paths, log_format, errors, fact, column, value, of)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
     if to == "every-eval-ever":
         if partition_by:
             raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
@@ -251,6 +257,7 @@ def show(
         ),
     ] = "text",
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
@@ -266,7 +273,7 @@ def show(
         raise ArgumentError(
             f"show: the rollout's id comes first; write rollwise show {shlex.join([str(paths[0]), rollout_id])}"
         )
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, of))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, of, mapping))
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
     else:
@@ -282,6 +289,7 @@ def doctor(
         bool, typer.Option("--accounting", help="List files instead: what became of the records of each.")
     ] = False,
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
@@ -299,7 +307,7 @@ def doctor(
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, of), problems)
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping), problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
     counts = _counts(turns, len(problems.rows))
     if accounting or out is not None or format != "table" or spreadsheet:
@@ -312,7 +320,7 @@ def doctor(
     before = (
         "import rollwise as rw",
         "from rollwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column, value, of)),
+        read_call(LogInput(paths, log_format, errors, fact, column, value, of, mapping)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table

@@ -16,6 +16,7 @@ from rollwise.cli.options import (
     Level,
     LogFormat,
     Logs,
+    MappingFile,
     Metrics,
     Of,
     Out,
@@ -58,6 +59,7 @@ def measure(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -71,7 +73,7 @@ def measure(
     Example: rollwise measure runs --metric attack_success --out rollouts.parquet
     """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column, value, of)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
     if engine == "polars":
         frame = measured_logs(log_input, metric, keep)
     elif not log_input.options:
@@ -139,6 +141,7 @@ def summarize(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -157,7 +160,9 @@ def summarize(
     from rollwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column, value, of), metric, [*groups, *(cluster or ())]),
+        rollouts_of(
+            LogInput(paths, log_format, errors, fact, column, value, of, mapping), metric, [*groups, *(cluster or ())]
+        ),
         by=groups,
         metrics=metric,
         statistics=statistic,
@@ -229,6 +234,7 @@ def contrast(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -244,7 +250,7 @@ def contrast(
     from rollwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping=mapping)
     # Without a column to compare, the two paths are runs of `rollwise eval`.
     if of is None:
         rollouts, metric, of, first = runs_of(log_input, metric)
@@ -297,6 +303,7 @@ def curve(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -315,7 +322,9 @@ def curve(
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, of), needed, [*(by or ()), *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, of, mapping),
+            needed,
+            [*(by or ()), *(cluster or ())],
         ),
         metric=metric,
         by=by or (),
@@ -350,6 +359,7 @@ def attempts(
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
     log_format: LogFormat = None,
+    mapping: MappingFile = None,
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
@@ -367,7 +377,9 @@ def attempts(
 
     frame = repeated(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, of), [metric], [*(by or ()), *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, of, mapping),
+            [metric],
+            [*(by or ()), *(cluster or ())],
         ),
         metric=metric,
         by=by or (),

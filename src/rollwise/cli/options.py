@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rollwise.errors import PAIR
+
 Logs = Annotated[
     list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
 ]
@@ -92,6 +94,14 @@ LogFormat = Annotated[
     str | None,
     typer.Option("--log-format", help="Read the logs as this format instead of recognizing them.", show_default=False),
 ]
+MappingFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--mapping",
+        help="Read files of your own as this file (YAML or JSON) says; not with --log-format.",
+        show_default=False,
+    ),
+]
 Errors = Annotated[
     Literal["raise", "collect"],
     typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
@@ -108,7 +118,8 @@ Values = Annotated[
     list[str] | None,
     typer.Option(
         "--value",
-        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score a turn succeeded, succeeded:0.5. Repeat.",
+        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
+        "to which, 'succeeded:<=2'. Repeat.",
         show_default=False,
     ),
 ]
@@ -133,7 +144,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
     "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
-    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
+    "mapping|method|metrics?|names|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
 )
 _CALLED = {
     "against_self": "against-self",
@@ -141,6 +152,7 @@ _CALLED = {
     "higher_is_better": "higher-is-better",
     "lower_is_better": "lower-is-better",
     "metrics": "metric",
+    "names": "column or --value",
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
@@ -154,7 +166,7 @@ def in_options(sentence: str) -> str:
 
     Examples
     --------
-    >>> in_options('fix it, or leave it out: errors="collect" reads the rest')
+    >>> in_options('fix it, or leave it out: errors="collect" reads the rest and returns a pair, `frame, problems`')
     'fix it, or leave it out: --errors collect reads the rest'
     >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
     '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
@@ -173,7 +185,7 @@ def in_options(sentence: str) -> str:
         text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {text}".rstrip()
 
-    return _ARGUMENT.sub(option, _names_in_options(sentence)).replace(
+    return _ARGUMENT.sub(option, _names_in_options(sentence.replace(PAIR, ""))).replace(
         "allow it with overwrite", "allow it with --overwrite"
     )
 
@@ -216,6 +228,8 @@ def name_in_options(names: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "--value", f"{name}:{column:g}"
         elif name == "succeeded" and column == "?" and "score" in names:
             yield "--value", f"{name}:?"
+        elif name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
+            yield "--value", f"{name}:{column}"
         else:
             source, values = column if isinstance(column, tuple) else (column, {})
             if source != name or not values:

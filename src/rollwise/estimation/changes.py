@@ -3,11 +3,12 @@
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, listing, meant
+from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.other_names import meant_column
 
 _TRIED, _BEFORE = "\0tried", "\0before"
 _OF_RESULT = ("group", "baseline", "difference", "change")
@@ -70,7 +71,7 @@ def changes(
         )
     for name in (of, cluster):
         if name not in frame.columns:
-            raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
+            raise ArgumentError(f"changes: there is no column {name!r}; {meant_column(name, frame)}")
         check_one_value(frame, name, "changes")
     if cluster in _OF_RESULT:
         raise ArgumentError(

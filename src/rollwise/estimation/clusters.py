@@ -9,11 +9,12 @@ from numbers import Integral
 import numpy as np
 import polars as pl
 
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError
 from rollwise.estimation.arrays import Sheet
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import Cluster
 from rollwise.schema.named import values_named
+from rollwise.schema.other_names import meant_column
 from rollwise.stats.estimate import BoolArray, Clusters, IntArray
 from rollwise.stats.units import Groups, units_of
 
@@ -113,9 +114,8 @@ class Rows:
             # Validate even the columns chosen by "auto": `goal` may be a column of lists.
             for name in names:
                 if not self.sheet.has(name):
-                    columns = [column for column in self.sheet.frame.columns if "\0" not in column]
                     raise ArgumentError(
-                        f"cluster={name!r}: there is no such column; {meant(name, columns)} (cluster=None for none)"
+                        f"cluster={name!r}: there is no such column; {meant_column(name, self.sheet.frame)} (cluster=None for none)"
                     )
                 if isinstance(self.sheet.frame[name].dtype, pl.List | pl.Array):
                     raise ArgumentError(
@@ -215,7 +215,7 @@ def strata_of(sheet: Sheet, rows: IntArray, clusters: IntArray, count: int, name
         If the column does not exist, or a cluster is in several strata.
     """
     if not sheet.has(name):
-        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
+        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant_column(name, sheet.frame)}")
     codes = np.unique(
         values_named(sheet.frame, name).cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True
     )[1]

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, listing, meant, plural
+from rollwise.errors import ArgumentError, listing, plural
 from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
@@ -28,6 +28,7 @@ from rollwise.schema.arguments import (
 )
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, values_named
+from rollwise.schema.other_names import meant_column
 from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
@@ -197,7 +198,7 @@ def contrast(
 def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:
     """Return the compared values in order."""
     if of not in frame.columns:
-        raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
+        raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant_column(of, frame)}")
     if of in by:
         raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
     check_one_value(frame, of, "contrast")

@@ -76,7 +76,7 @@ def findings(table: Facts) -> pl.DataFrame:
     )
 
 
-_OF_A_SCORE = ", or say from which `score` a turn succeeded: `rw.turns(turns, names={'succeeded': 0.5})`"
+_OF_A_SCORE = ", or say from which `score` on (seen: {:g} to {:g}) a turn succeeded: `rw.turns(turns, names={{'succeeded': '?'}})`"
 
 
 def _of_rates(table: Facts) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
             "attack_success",
             "attack success rate",
             "judge the turns with `rw.score(turns, judge, into='succeeded', at=0.5)`"
-            + (_OF_A_SCORE if table.has_values("score") else ""),
+            + (_OF_A_SCORE.format(*table.ends_of("score")) if table.has_values("score") else ""),
         ),
         ("task_success", "task success rate", "fill the column `solved`"),
     ):
@@ -317,7 +317,11 @@ def _of_release(table: Facts) -> Iterator[Finding]:
     )
     yield "release gate", flaw, note, f"rw.gate({table.measured}, {require!r}{table.groups})"
     step = step_in(table.frame)
-    step_flaw = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
+    step_flaw = (
+        None
+        if step
+        else "no column of steps of training, such as `train_step` or `checkpoint`, whose numbers several rollouts share"
+    )
     if step and table.tree:
         step_flaw = "steps of a tree: `rw.trees.paths(turns)` makes rollouts of the paths first"
     metric, expression = table.metric, f"m.{table.metric}()"

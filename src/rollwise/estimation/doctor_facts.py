@@ -1,5 +1,6 @@
 """What `doctor` looks at: the table of turns, its rollouts, and facts about them that several analyses need."""
 
+import re
 from functools import cached_property
 
 import numpy as np
@@ -12,8 +13,27 @@ from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.readers.likely_columns import suggestions, unused_columns
-from rollwise.schema.named import column_named, values_named
+from rollwise.readers.synonyms import CUSTOM
+from rollwise.schema.named import values_named
 
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = re.compile(r"[a-z0-9]+")
+_CHECKPOINTS = {"checkpoint", "ckpt"}
+_COUNTED = _CHECKPOINTS | {"step", "epoch", "iteration", "iter", "update"}
+_OF_TRAINING = {
+    "train",
+    "training",
+    "trainer",
+    "global",
+    "optimizer",
+    "gradient",
+    "policy",
+    "weight",
+    "rl",
+    "grpo",
+    "ppo",
+}
+"""Words of the name of a column of training steps: what it counts (`steps` are of an agent), and of what."""
 USUAL_GROUPS = ("target", "attack", "category", "source", "run")
 MOST_GROUPS = 30
 
@@ -31,24 +51,49 @@ def scores_in(turns: pl.DataFrame) -> list[str]:
 
 
 def step_in(turns: pl.DataFrame) -> str | None:
-    """Return the first column of training steps: constant within rollouts, and different between them; None without one.
+    """Return the first column of training steps; None without one.
+
+    Its name says that it counts steps of training, and its values agree: one in each rollout, shared by several rollouts, with
+    several of them. A name that counts anything (`step`, `epoch`, `iteration`) needs more in a table of the user's own, where it
+    may be what an agent or an attack took: no rollout has an attack, and the goals (or tasks) of all its values are the same, or
+    each value has a batch of rollouts, all of one size.
 
     Examples
     --------
-    >>> step_in(pl.DataFrame({"rollout_id": ["a", "a", "b"], "global_step": [10, 10, 20]}))
-    'global_step'
+    >>> two_steps = {"rollout_id": list("abcd"), "task": ["s", "t"] * 2, "global_step": [10, 10, 20, 20]}
+    >>> step_in(pl.DataFrame(two_steps)), step_in(pl.DataFrame(two_steps).rename({"global_step": "n_steps"}))
+    ('global_step', None)
     """
-    return next((name for name in turns.columns if "step" in name.lower() and _is_step(turns, name)), None)
+    return next((name for name in turns.columns if _is_step(turns, name)), None)
 
 
 def _is_step(turns: pl.DataFrame, name: str) -> bool:
+    words = set(_WORD.findall(_HUMP.sub("_", name).lower()))
+    counts = words & _COUNTED
     if (
-        not turns.schema[name].is_numeric()
+        not counts
+        or words - _COUNTED - _OF_TRAINING
         or name in schema.TURNS.names
-        or values_named(turns, name).drop_nulls().n_unique() < 2
+        or not turns.schema[name].is_numeric()
     ):
         return False
-    return bool(values_named(turns.group_by("rollout_id").agg(column_named(name).n_unique() == 1), name).all())
+    told = [column for column in ("goal", "task", "attack", "source") if column in turns.columns]
+    steps = values_named(turns, name).rename("\0step")
+    rows = turns.select("rollout_id", *told).with_columns(steps).unique().drop_nulls("\0step")
+    sizes = rows.group_by("\0step").agg(pl.col("rollout_id").n_unique().alias("n"))["n"]
+    # A rollout that ended in two steps would be counted twice.
+    if rows["rollout_id"].n_unique() < sizes.sum() or sizes.len() < 2 or sizes.sum() < 2 * sizes.len():
+        return False
+    is_own = "source" not in told or rows["source"].is_null().any() or rows["source"].is_in(CUSTOM).any()
+    if not is_own or len(words) > 1 or counts & _CHECKPOINTS:
+        return True
+    if "attack" in told and (rows["attack"] != schema.NO_ATTACK).any():
+        return False
+    unit = next((column for column in ("goal", "task") if column in told and rows[column].count()), None)
+    if unit is None:
+        return sizes.n_unique() == 1
+    of_each = rows.group_by("\0step").agg(pl.col(unit).unique().sort())[unit]
+    return of_each.n_unique() == 1 or (sizes.n_unique() == 1 and bool((of_each.list.len() > 1).all()))
 
 
 class Facts:
@@ -67,6 +112,10 @@ class Facts:
     def has_values(self, name: str) -> bool:
         """Return whether a column of turns has any value."""
         return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
+
+    def ends_of(self, name: str) -> tuple[float, float]:
+        """Return the least and the greatest value of a column of numbers."""
+        return self.frame.select(pl.col(name).min().alias("least"), pl.col(name).max().alias("most")).row(0)
 
     @cached_property
     def groups(self) -> str:

@@ -23,6 +23,7 @@ from rollwise.estimation.unjudged import (
     follow_up,
     in_words,
 )
+from rollwise.measurement.unused_verdicts import NOTE, RATES
 from rollwise.schema.arguments import quantile_of, statistic_in_words
 from rollwise.stats.clusters import ONE_CLUSTER, ones_or, weighted_mean, weighted_means
 from rollwise.stats.design_effect import copies_effects
@@ -134,6 +135,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
             if statistic == "mean":
                 _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
             _add_reasons(estimates, stopped, FIRST_ATTEMPTS)
+            _name_unused_verdicts(estimates, cells)
             yield Block(statistic, level, estimates, bounds, missing, sentences)
 
 
@@ -163,6 +165,18 @@ def _add_ways_out(estimates: Estimates, cells: Cells) -> None:
     for group in np.flatnonzero(estimates.reason == ONE_CLUSTER).tolist():
         remedy = way_out_of_one(rows.sheet, rows.numbers[rows.groups.codes == group])
         estimates.reason[group] = join_reasons(ONE_CLUSTER, remedy)
+
+
+def _name_unused_verdicts(estimates: Estimates, cells: Cells) -> None:
+    """Add to the reason of groups without a value of a rate which column may hold the verdict."""
+    rows, frame = cells.rows, cells.rows.sheet.frame
+    if cells.metric not in RATES or NOTE not in frame.columns:
+        return
+    applicable = rows.select(cells.headings != INAPPLICABLE)
+    for group in np.flatnonzero(np.asarray(estimates.n) == 0).tolist():
+        notes = frame[NOTE][applicable.numbers[applicable.groups.codes == group]].drop_nulls()
+        if len(notes):
+            estimates.reason[group] = join_reasons(estimates.reason[group], str(notes[0]))
 
 
 def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray) -> None:

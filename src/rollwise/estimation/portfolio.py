@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, meant, plural
+from rollwise.errors import ArgumentError, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, in_each_group, join_reasons, rows_of
 from rollwise.estimation.missingness import headings
@@ -18,6 +18,7 @@ from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, chec
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.other_names import meant_column
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.proportion import proportion
 from rollwise.stats.robust import greedy_order
@@ -112,7 +113,7 @@ def portfolio(
     for name in (members, cluster):
         if name not in frame.columns or name in by:
             raise ArgumentError(
-                f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
+                f"portfolio: there is no column {name!r} besides by={list(by)}; {meant_column(name, frame)}"
             )
         check_one_value(frame, name, "portfolio")
     metric_columns(frame, by, None, (metric,), "portfolio")

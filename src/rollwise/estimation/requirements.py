@@ -7,9 +7,10 @@ from typing import Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError
 from rollwise.schema.arguments import quantile_of
 from rollwise.schema.named import column_named
+from rollwise.schema.other_names import meant_column
 
 Answer = Literal["passed", "failed", "undecided"]
 NamedGroup = tuple[tuple[str, str], ...]
@@ -166,7 +167,7 @@ def rows_in(frame: pl.DataFrame, group: NamedGroup, where: str) -> pl.DataFrame:
     """
     for name, value in group:
         if name not in frame.columns:
-            raise ArgumentError(f"gate: {where!r}: there is no column {name!r}; {meant(name, frame.columns)}")
+            raise ArgumentError(f"gate: {where!r}: there is no column {name!r}; {meant_column(name, frame)}")
         column = column_named(name)
         if isinstance(frame.schema[name], pl.List):  # a rollout with several tags is in the group of each
             frame = frame.filter(column.cast(pl.List(pl.String)).list.contains(value))

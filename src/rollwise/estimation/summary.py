@@ -30,6 +30,7 @@ from rollwise.schema.arguments import (
 )
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.other_names import meant_column
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from rollwise.stats.estimate import IntArray, texts
 from rollwise.stats.replicates import MOST_SHARED
@@ -192,7 +193,7 @@ def summarize(
     if weighting == "goal" and not sheet.has("goal"):
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
     if strata is not None and not sheet.has(strata):
-        raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant(strata, frame.columns)}")
+        raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant_column(strata, frame)}")
     if strata is not None:
         check_one_value(frame, strata, "summarize")
     keys, numbers, groups = _all_groups(sheet, by, margins=margins)

@@ -75,17 +75,7 @@ class ConfigFile:
         """
         path = Path(path)
         text = text_of(path)
-        try:
-            data, lines = _loaded(text)
-        except MarkedYAMLError as error:
-            line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
-            raise ReadError(
-                f"{path}{line}: is not valid YAML ({_first_line(error.problem or error)}); fix it"
-            ) from error
-        except (YAMLError, UnicodeDecodeError, ValueError) as error:
-            raise ReadError(f"{path}: is not valid YAML ({_first_line(error)}); fix it") from error
-        except RecursionError as error:
-            raise ReadError(f"{path}: {_TOO_DEEP}") from error
+        data, lines = loaded(path, text)
         if not isinstance(data, dict):
             raise ReadError(f"{path}: holds no entries; write `key: value` lines")
         return cls(path, data, lines, text=text)
@@ -200,6 +190,30 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
         raise ReadError(f"{path}: {error.strerror}; check the path") from error
     except UnicodeDecodeError as error:
         raise ReadError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def loaded(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
+    """Return what the text of a YAML file says, and the line of each key.
+
+    Raises
+    ------
+    ReadError
+        Where it is not YAML, has a key twice, or has a tag that would run code.
+
+    Examples
+    --------
+    >>> loaded(Path("runs.yml"), "- a: 1")
+    ([{'a': 1}], {(0,): 1, (0, 'a'): 1})
+    """
+    try:
+        return _loaded(text)
+    except MarkedYAMLError as error:
+        line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
+        raise ReadError(f"{path}{line}: is not valid YAML ({_first_line(error.problem or error)}); fix it") from error
+    except (YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise ReadError(f"{path}: is not valid YAML ({_first_line(error)}); fix it") from error
+    except RecursionError as error:
+        raise ReadError(f"{path}: {_TOO_DEEP}") from error
 
 
 def _loaded(text: str) -> tuple[Any, dict[Place, int]]:

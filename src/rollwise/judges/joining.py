@@ -178,6 +178,7 @@ def score(
         timeout=timeout,
         progress=progress,
     )
+    _say_unread(who.name, verdicts)
     judges = verdicts["judge"].unique(maintain_order=True).to_list()
     if set(judges) <= {version_of(who)}:
         return join_verdicts(frame, verdicts, into=into, at=at, scale=scale)
@@ -186,6 +187,21 @@ def score(
         place = f"{into or f'score_{_word(who.name)}'}_{_word(name)}"
         frame = join_verdicts(frame, verdicts, into=place, at=at, judge=version, scale=scale)
     return frame
+
+
+def _say_unread(name: str, verdicts: pl.DataFrame) -> None:
+    """Say how many judgments without an error are words, of which a score keeps nothing, or nothing at all."""
+    silent = verdicts.filter(pl.col("value").is_null() & pl.col("error").is_null())
+    total = counted(verdicts.height, "judgment")
+    if words := silent["label"].drop_nulls().unique().to_list():
+        number = silent.height - silent["label"].null_count()
+        are = "is no number, and null" if number == 1 else "are no numbers, and null"
+        say(
+            f"{name}: {number:,} of {total} {are} ({listing(map(repr, words), most=3)}): return True, False or a number, "
+            "or read the `label` of `rw.judge(turns, judge)`"
+        )
+    if number := silent["label"].null_count():
+        say(f"{name}: {number:,} of {total} gave no verdict, and {'is' if number == 1 else 'are'} null")
 
 
 _judge = judge  # `score` and `join_verdicts` have a parameter of that name

@@ -89,9 +89,12 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
         frame = frame.with_columns(pl.when(is_judged).then(conversations(frame)).alias(CONVERSATION))
     missing = [name for name in (column, *further) if name not in frame.columns]
     if missing:
+        filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+        way = (
+            "" if column in missing else "; the parameters of a function are columns: `def mine(response, prompt): ...`"
+        )
         raise ArgumentError(
-            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; there is "
-            f"{listing(frame.columns, most=30)}"
+            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; there is {listing(filled, most=30)}{way}"
         )
     texts = [
         _text(values_named(frame, column), judge).alias(TEXT),

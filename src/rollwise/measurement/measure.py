@@ -12,6 +12,7 @@ from rollwise import schema
 from rollwise.errors import MetricError, SchemaError, listing, meant
 from rollwise.measurement.batches import at_once, reduced
 from rollwise.measurement.repeats import check_repeats
+from rollwise.measurement.unused_verdicts import noted
 from rollwise.metrics.catalog import OUTCOME, TIMING
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
@@ -58,8 +59,10 @@ def measure(
     Returns
     -------
     polars.DataFrame or polars.LazyFrame
-        Rows in the order of each rollout's first turn. Missing columns of the schema count as null. In a lazy query over many
-        rollouts, compute a median in a separate group-by and join it: with a median, Polars keeps all columns in memory.
+        Rows in the order of each rollout's first turn. Missing columns of the schema count as null. Where an eager frame has no
+        verdict on a rollout and a column that looks like one, the column `unused_verdict` names it, and so does `reason` in
+        `summarize`. In a lazy query over many rollouts, compute a median in a separate group-by and join it: with a median,
+        Polars keeps all columns in memory.
 
     Raises
     ------
@@ -117,7 +120,7 @@ def measure(
     except pl.exceptions.PolarsError as error:
         raise _error_of_metric(error, table, expressions_by_name, is_valid=isinstance(frame, pl.DataFrame)) from error
     _check_values(rollouts.schema, expressions_by_name)
-    return rollouts
+    return noted(rollouts, frame)
 
 
 def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
@@ -170,7 +173,10 @@ def expressions(
         if expression.meta.has_multiple_outputs():
             raise MetricError(f"measure: {shown(str(expression))} gives several columns; pass one metric for each")
         pairs.append((expression.meta.output_name(), expression))
-    pairs += [(name, expression.alias(name)) for name, expression in named.items()]
+    given: Mapping[str, Any] = named  # which may be anything in the user's call
+    for name, metric in given.items():
+        expression = metric if isinstance(metric, pl.Expr) else _called(metric, name)
+        pairs.append((name, expression.alias(name)))
     for name, expression in pairs:
         if name in expressions_by_name:
             raise MetricError(
@@ -188,21 +194,33 @@ def _flat(metrics: Iterable[Metric | Iterable[Metric]]) -> Iterable[Metric]:
             yield metric  # type: ignore[misc]  # a lone expression or function
 
 
-def _called(metric: Any) -> pl.Expr:
+def _called(metric: Any, name: str = "") -> pl.Expr:
+    """Return the expression of a metric that is a function of no argument; `name` is what the user calls it."""
+    what = f"{name}=" if name else ""
     if not callable(metric):
         example = f"m.{metric}()" if isinstance(metric, str) and metric.isidentifier() else "m.attack_success()"
         raise MetricError(
-            f"measure: {metric!r} is not a metric; a metric is an expression, such as `{example}` after "
+            f"measure: {what}{metric!r} is not a metric; a metric is an expression, such as `{example}` after "
             "`from rollwise import metrics as m`"
         )
+    about = next((about for known, about in ABOUT.items() if known is metric), None)
+    reason: TypeError | None = None
     try:
         expression = metric()
     except TypeError as error:
-        name = ABOUT[metric].name if metric in ABOUT else repr(metric)
-        raise MetricError(f"measure: {name} is not a metric by itself ({error}); call it with its arguments") from error
-    if not isinstance(expression, pl.Expr):
-        raise MetricError(f"measure: {metric!r} is not a Polars expression; write one such as `pl.col('score').max()`")
-    return expression
+        expression, reason = None, error
+    if isinstance(expression, pl.Expr):
+        return expression
+    if about is not None:
+        problem = f"{what}{about.name} is not a metric by itself ({reason}); call it with its arguments"
+    else:
+        called = getattr(metric, "__name__", type(metric).__name__)
+        problem = (
+            f"{f'{what} is ' if what else ''}{'a lambda' if called == '<lambda>' else f'the function {called}'}, not a metric; "
+            "a metric is an expression, such as `pl.col('score').max()`; a function of an answer is a judge, and makes a column "
+            "of its own: `rw.score(turns, function, into='mine')`"
+        )
+    raise MetricError(f"measure: {problem}") from reason
 
 
 def _with_schema_columns(frame: pl.LazyFrame, columns: pl.Schema) -> pl.LazyFrame:

@@ -10,7 +10,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, legends
 from rollwise.plots.curve_marks import OF_GOALS, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
@@ -26,6 +26,7 @@ _FAR = 4  # a forecast this many times beyond the last observed k has a logarith
 _MANY = 50  # attempts beyond which the axis is logarithmic, so that the first ones are not squeezed at its left
 
 
+@drawing
 def attempts(
     frame: object,
     *,

@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import interval_rows, theme
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
@@ -28,6 +28,7 @@ MARKS = interval_rows.MARKS | {
 }
 
 
+@drawing
 def contrast(
     frame: object,
     *,

@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.plots import curve_figure
 from rollwise.plots.curve_marks import COMBINATION, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@drawing
 def curve(
     frame: object,
     *,
@@ -104,6 +105,7 @@ def curve(
     )
 
 
+@drawing
 def trajectory(
     frame: object,
     *,

@@ -10,7 +10,7 @@ from rollwise.errors import ArgumentError, meant
 from rollwise.plots import alternatives, lettering, theme, ticking
 from rollwise.plots import distribution_strokes as strokes
 from rollwise.plots.curve_marks import wide_range
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 from rollwise.schema.kinds import check_kinds
@@ -38,6 +38,7 @@ _GOLDEN = 0.618033988749895  # multiples modulo 1 are spread evenly: reproducibl
 _BINS = 30
 
 
+@drawing
 def distribution(
     rollouts: object,
     *,

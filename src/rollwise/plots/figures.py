@@ -8,12 +8,14 @@ import html
 import io
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole
 from rollwise.plots import lettering, theme
 from rollwise.schema import labels
@@ -27,6 +29,37 @@ _SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on
 _FORMATS = (".svg", ".pdf", ".png")
 # A browser shows nothing of a file with one of them.
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def drawing(draw: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that draws, with one sentence for an option that it does not have, or that is missing.
+
+    Examples
+    --------
+    >>> drawing(lambda summary, *, title=None: None)([], xlabel="rate")
+    Traceback (most recent call last):
+    rollwise.errors.ArgumentError: <lambda>: there is no option xlabel; there is title; for what matplotlib
+    itself can do, use the result: `plot.axes[0].set_xlabel("rate")`
+    """
+    name, parameters = draw.__name__, signature(draw).parameters
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
+        if unknown := [option for option in kwargs if option not in parameters]:
+            raise ArgumentError(
+                f"{name}: there is no option {unknown[0]}; there is {listing([*parameters][1:], most=30)}; "
+                'for what matplotlib itself can do, use the result: `plot.axes[0].set_xlabel("rate")`'
+            )
+        required = [option for option, about in parameters.items() if about.default is about.empty]
+        if missing := [option for option in required[len(args) :] if option not in kwargs]:
+            raise ArgumentError(f"{name}: {missing[0]} is missing; pass it, `{name}(..., {missing[0]}=...)`")
+        return draw(*args, **kwargs)
+
+    return drawn
 
 
 class Plot:

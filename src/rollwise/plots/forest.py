@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import interval_rows, theme
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
 from rollwise.schema.kinds import check_kinds
@@ -27,6 +27,7 @@ MARKS = interval_rows.MARKS | {
 }
 
 
+@drawing
 def forest(
     summary: object,
     *,

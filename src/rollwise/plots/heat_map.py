@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import heat_cells, lettering, theme
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
@@ -41,6 +41,7 @@ _IN_CELLS = "In the cells: successes / rollouts. "
 _WIDE = 5.0  # inches at least
 
 
+@drawing
 def heat_map(
     summary: object,
     *,

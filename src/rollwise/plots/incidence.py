@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.plots import curve_figure, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
@@ -23,6 +23,7 @@ STACK = MARKS | {
 }
 
 
+@drawing
 def incidence(
     frame: object,
     *,

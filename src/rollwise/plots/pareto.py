@@ -9,7 +9,7 @@ from rollwise.errors import ArgumentError
 from rollwise.estimation.selection import Better
 from rollwise.plots import alternatives, legends, lettering, theme, ticking
 from rollwise.plots import pareto_strokes as strokes
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import caption as interval_sentences
@@ -22,6 +22,7 @@ Labels = Literal["all", "frontier"]
 _NAMED = 12  # at most so many groups are named beside their points
 
 
+@drawing
 def pareto(
     summary: object,
     *,

@@ -10,7 +10,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing, plural
 from rollwise.plots import curve_figure, curve_panel
 from rollwise.plots.curve_marks import as_curve, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
@@ -23,6 +23,7 @@ _FEW = 10  # number of goals below which a profile is drawn as uncertain
 _MANY = 40  # number of goals above which intervals are drawn as a band instead of whiskers
 
 
+@drawing
 def profile(
     frame: object,
     *,

@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, legends, lettering, theme, ticking
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
@@ -33,6 +33,7 @@ _TABLE = ("bin", "n", "confidence", "accuracy")  # columns of the table `reliabi
 _STRIP = 34.0  # height of the bars of counts in points
 
 
+@drawing
 def reliability(
     frame: object,
     *,

@@ -10,7 +10,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, legends, theme
 from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, values_named
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@drawing
 def sweep(
     summary: object,
     *,

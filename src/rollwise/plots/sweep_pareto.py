@@ -8,7 +8,7 @@ import polars as pl
 from rollwise.estimation.selection import Better
 from rollwise.plots import alternatives, lettering, theme, ticking
 from rollwise.plots import pareto_strokes as strokes
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto import sentences
 from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
 from rollwise.plots.pareto_marks import chosen as rows_of
@@ -30,6 +30,7 @@ _NAMED = 24  # at most so many points have their values beside them
 _SIZE = (13.2, 4.4)
 
 
+@drawing
 def sweep_pareto(
     summary: object,
     *,

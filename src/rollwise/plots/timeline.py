@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, lettering, one_rollout, theme, ticking
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 
@@ -32,6 +32,7 @@ _OTHERS = "others"
 _UP = 0.36  # half the height of a block, in lanes
 
 
+@drawing
 def timeline(
     frame: object,
     *,

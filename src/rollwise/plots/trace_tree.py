@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.plots import alternatives, lettering, one_rollout, theme
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 
@@ -34,6 +34,7 @@ _INDENT = 14.0  # indentation of a child in points
 _WIDTH = 100  # width in characters without a terminal
 
 
+@drawing
 def trace_tree(
     frame: object,
     *,
@@ -103,6 +104,7 @@ def trace_tree(
     return Plot([ax], alternatives.trace_tree(marks))
 
 
+@drawing
 def trace_text(
     frame: object, *, rollout_id: str | None = None, most: int = _MOST_LINES, width: int | None = None
 ) -> str:

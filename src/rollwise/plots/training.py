@@ -9,7 +9,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.plots import curve_figure, curve_panel
 from rollwise.plots.curve_marks import as_curve, curve_marks
-from rollwise.plots.figures import Plot
+from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@drawing
 def training(
     frame: object,
     *,

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rollwise.readers.accounts import accounting
     from rollwise.readers.chats.turns import Message, split
     from rollwise.readers.likely_columns import unused_columns
     from rollwise.readers.mapping.mapping import RecordMapping
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from rollwise.readers.plugins import Format
     from rollwise.readers.problems import BrokenError, Problems, Reading
     from rollwise.readers.proposing import Proposal
-    from rollwise.readers.read import accounting
     from rollwise.readers.records import leftovers, parse
     from rollwise.readers.sources.documents import Document
     from rollwise.readers.sources.shapes import Shapes
@@ -60,7 +60,7 @@ _MODULES = {
     "Shapes": ".sources.shapes",
     "TurnsBuilder": ".table",
     "TurnRow": ".table",
-    "accounting": ".read",
+    "accounting": ".accounts",
     "leftovers": ".records",
     "parse": ".records",
     "read_rollouts": ".outcomes",

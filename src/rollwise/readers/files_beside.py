@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import counted
+from rollwise.errors import PAIR, counted
 
 TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 OWN_IDS = "if these are separate runs, give each rollout an id of its own"
@@ -61,7 +61,7 @@ class FilesBeside:
                 yield f"{counted(counts.total(), one, many)} {what}: {'; '.join(filter(None, (some(places), hint)))}"
         if self.decided:
             places = [f"{file} ({count})" for file, count in self.decided.items()]
-            hint = 'errors="collect" tells which'
+            hint = f'errors="collect" tells which{PAIR}'
             yield f"{counted(self.decided.total(), 'field')} decided by times: {some(places)} ({hint})"
         if self.num_unknown:
             yield f"{counted(self.num_unknown, 'verdict')} unknown, since two records of one rollout contradict each other"

@@ -219,7 +219,7 @@ def refusal(
     >>> print(refusal(["pass"], "succeeded", "verdict", ["pass"], is_mapped=False, rollout_id="a").reason)
     TURNS: column `verdict` (our `succeeded`) of rollout 'a' is 'pass', which does not say whether the attack succeeded
     >>> refusal([0.3], "succeeded", "harm", [0.3], is_mapped=False).remedy
-    'read it as a score, with the threshold from which a turn succeeded, as in names={"score": "harm", "succeeded": 0.5}'
+    'read it as a score: from which value on (seen: 0.3) did the attack succeed? names={"score": "harm", "succeeded": "?"}'
     """
     first, *others = unknown
     where = f"column `{column}`" if column == name else f"column `{column}` (our `{name}`)"
@@ -235,8 +235,8 @@ def refusal(
     if name == "succeeded" and not is_mapped and _are_scores(unknown):
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
-            "read it as a score, with the threshold from which a turn succeeded, as in "
-            + as_names({"score": column, "succeeded": 0.5}),
+            f"read it as a score: from which value on (seen: {_scale(labels)}) did the attack succeed? "
+            + as_names({"score": column, "succeeded": "?"}),
         )
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",
@@ -251,6 +251,12 @@ def _are_scores(labels: Sequence[object]) -> bool:
     except ValueError:
         return False
     return all(map(isfinite, numbers)) and (len(numbers) > 3 or not all(number.is_integer() for number in numbers))
+
+
+def _scale(labels: Iterable[object]) -> str:
+    """Return the least and the greatest number among labels, as in ``1 to 10``."""
+    numbers = [float(str(label)) for label in labels if normal(label) not in BLANK]
+    return " to ".join(dict.fromkeys(f"{end:g}" for end in (min(numbers), max(numbers))))
 
 
 def example_map(name: str, column: str, labels: Iterable[object]) -> str:

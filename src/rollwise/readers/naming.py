@@ -1,10 +1,12 @@
 """Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
-from typing import NamedTuple
+from operator import ge, gt, le, lt
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
@@ -33,6 +35,37 @@ NAMES = (*TURNS.names, *OF_CHATS)
 OF_FILES = ("of", "records")  # what is no column: whose success is meant, and where the records are
 OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
 KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
+
+
+class Cut(float):
+    """A score on one side of which a turn succeeded, with the sign that says which: ``"<=2"`` for at most 2."""
+
+    SIGNS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
+    sign: str
+
+    @classmethod
+    def of(cls, text: str) -> "Cut | None":
+        """Return the cut that a text says, such as ``"<= 2"``; None for any other text.
+
+        Examples
+        --------
+        >>> Cut.of("<= 2").met_by(1), Cut.of("<=2").met_by(3), Cut.of("verdict")
+        (True, False, None)
+        """
+        found = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
+        if found is None:
+            return None
+        cut = cls(found[2])
+        cut.sign = found[1]
+        return cut
+
+    def met_by(self, score: Any) -> Any:
+        """Return whether a score, or each of a column, is on the side of success."""
+        return self.SIGNS[self.sign](score, float(self))
+
+    def __repr__(self) -> str:
+        """Return the text, in the quotes that it has as an argument."""
+        return f'"{self.sign}{float(self):g}"'
 
 
 class Names(NamedTuple):
@@ -64,6 +97,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     ({'target': 'model', 'succeeded': 'verdict'}, {'succeeded': {'jailbreak': True}})
     >>> checked_names({"score": "harm", "succeeded": 0.5, "of": "attack"})
     Names(columns={'score': 'harm'}, values={}, at=0.5, of='attack', records=None)
+    >>> checked_names({"score": "safety", "succeeded": "<= 2"}).at
+    "<=2"
     >>> checked_names({"suceeded": "bad"})
     Traceback (most recent call last):
     rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
@@ -79,13 +114,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     at: float | None = None
     words = {name: _checked_word(name, names[name], verb) for name in OF_FILES if name in names}
     for name, column in ((name, column) for name, column in names.items() if name not in words):
-        if (
-            name == "succeeded"
-            and isinstance(column, int | float)
-            and not isinstance(column, bool)
-            and isfinite(column)
-        ):
-            at = float(column)
+        if name == "succeeded" and (cut := _cut(column)) is not None:
+            at = cut
         elif isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
             columns[name], labels[name] = column
         elif isinstance(column, str):
@@ -117,8 +147,16 @@ def _checked_word(name: str, word: object, verb: str) -> str:
     return word
 
 
+def _cut(value: object) -> float | None:
+    """Return the score that a number, or a text such as ``"<=2"``, says; None for anything else."""
+    if isinstance(value, str):
+        return Cut.of(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return float(value) if is_number else None  # type: ignore[arg-type]
+
+
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
-    """Return turns with the verdict that their score gives, true for at least `at`; unchanged if that is None.
+    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None.
 
     Examples
     --------
@@ -138,7 +176,7 @@ def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
         raise ArgumentError(
             f"{verb}: {threshold}: {counted(verdicts, 'turn has', 'turns have')} a verdict already; leave it out"
         )
-    return turns.with_columns(succeeded=pl.col("score") >= at)
+    return turns.with_columns(succeeded=at.met_by(pl.col("score")) if isinstance(at, Cut) else pl.col("score") >= at)
 
 
 class Naming:

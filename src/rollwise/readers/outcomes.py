@@ -8,12 +8,13 @@ import polars as pl
 from rollwise.errors import ArgumentError
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals, reconcile
+from rollwise.readers.mapping.given import Given, checked_mapping
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.read import tables_of
-from rollwise.readers.registry import format_named
+from rollwise.readers.registry import forced_format
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.readers.table import TurnsBuilder
@@ -29,6 +30,7 @@ def read_rollouts(
     format: str | None = None,
     errors: Literal["raise"] = "raise",
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
@@ -38,6 +40,7 @@ def read_rollouts(
     format: str | None = None,
     errors: Literal["collect"],
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     **facts: Any,
 ) -> Reading: ...
 def read_rollouts(
@@ -46,6 +49,7 @@ def read_rollouts(
     format: str | None = None,  # noqa: A002 - as in read
     errors: Literal["raise", "collect"] = "raise",
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     **facts: Any,
 ) -> pl.DataFrame | Reading:
     r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
@@ -56,7 +60,7 @@ def read_rollouts(
 
     Parameters
     ----------
-    paths, format, errors, names, **facts
+    paths, format, errors, names, mapping, **facts
         As in `read`.
 
     Returns
@@ -80,7 +84,7 @@ def read_rollouts(
     >>> read_rollouts(path).select("rollout_id", "solved").rows()
     [('a', True), ('b', False)]
     """
-    check_kinds(read_rollouts, locals())
+    check_kinds(read_rollouts, locals(), own=("mapping",))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
     values = fact_literals(facts, "read_rollouts")
@@ -88,11 +92,12 @@ def read_rollouts(
     naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
     if naming.given.at is not None:
         raise ArgumentError("read_rollouts: a score becomes a verdict turn by turn: use `rw.measure(rw.read(...))`")
+    given = checked_mapping(mapping, format, names, "read_rollouts")
     places = listed(paths, "read_rollouts")
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
     with asking(problems, Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})):
-        tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
+        tables = tables_of(files, places, forced_format(format, given), problems, naming, outcomes=True)
         frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
         problems.announce()
         naming.finish()

@@ -13,6 +13,7 @@ from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 
 from rollwise.errors import RollwiseError, in_one_line
+from rollwise.readers.mapping.given import GivenMapping
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -45,6 +46,8 @@ class Format:
         Reads only the outcomes of rollouts, for `read_rollouts`, where the format has a cheaper way to do so.
     loosely
         Recognizes a file by weaker evidence; asked only where no format recognizes the file by `sniff`.
+    given
+        The mappings of the user that read it, where it is no format of a tool: they read every file that they fit.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Format:
     copies: bool | Callable[[Document], bool] = False
     outcomes: Callable[[Document, TurnsBuilder], None] | None = None
     loosely: Callable[[Document], bool] | None = None
+    given: GivenMapping | None = None
 
 
 @cache

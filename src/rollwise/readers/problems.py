@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rollwise.errors import ReadError, SchemaError, counted, is_interrupt, writable
+from rollwise.errors import PAIR, ReadError, SchemaError, counted, is_interrupt, writable
 from rollwise.readers.files_beside import FilesBeside, some
 from rollwise.readers.record_counts import RecordCounts
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import PROBLEMS
 from rollwise.schema.labels import say
 
-LEAVE = 'errors="collect" reads the rest'
+LEAVE = f'errors="collect" reads the rest{PAIR}'
 NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
 IS_NULL = "the field is null"
 TOO_DEEP = "is nested too deeply, and became null where it is"
@@ -338,7 +338,7 @@ class Problems:
     def _say_lost(self) -> None:
         if self._dropped_files:
             say(f"{counted(len(self._dropped_files), 'file')} not recognized: {some(self._dropped_files)}")
-        hint = 'errors="collect" tells why'
+        hint = f'errors="collect" tells why{PAIR}'
         if dropped := self._dropped_records:
             say(f"{counted(dropped.total(), 'record')} left out: {_places(dropped)} ({hint})")
         if self._warned:

@@ -14,6 +14,7 @@ from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_verdicts
+from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
 from rollwise.readers.naming import Names, Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
@@ -23,7 +24,7 @@ from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
 from rollwise.readers.proposal.reading import mappings_for
-from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, format_named, format_names
+from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, forced_format, format_names
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -46,6 +47,7 @@ def read(
     errors: Literal["raise"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -58,6 +60,7 @@ def read(
     errors: Literal["collect"],
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -69,6 +72,7 @@ def read(
     errors: Literal["raise", "collect"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -101,6 +105,11 @@ def read(
         can be named as well); in the logs of other tools, columns of the result are renamed. Files without the column are
         listed as well. Verdicts may be words such as JAILBREAK and refused; others come with a map, as in ``names={"succeeded":
         ("verdict", {"ja": True, "nein": False})}``. A record's own verdict, named for `succeeded`, becomes the `outcome`.
+    mapping
+        How the records of your own files become turns, where `names` is too little: the path of a YAML or JSON file, or its
+        content, as `rollwise.readers.mapping.written.mapping_of` describes it. Of a list of mappings the first that fits a file
+        reads it; files that none fits are left out as those of no known format are. It wins over a format that is recognized,
+        which one line on stderr says, and goes without `format` and `names`. Nothing is guessed beside it.
     cache
         A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
         them. It may be next to the logs or among them. Changes of other files that a log refers to are noticed only where
@@ -146,11 +155,11 @@ def read(
     >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
     [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
     """
-    check_kinds(read, locals(), own=("paths", "names"))
+    check_kinds(read, locals(), own=("paths", "names", "mapping"))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
-    turns = read_into(problems, paths, format, columns, names, cache, storage_options, **facts)
+    turns = read_into(problems, paths, format, columns, names, mapping, cache, storage_options, **facts)
     return problems.with_rows(turns)
 
 
@@ -160,6 +169,7 @@ def read_into(
     format: str | None = None,  # noqa: A002 - as in read
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -175,22 +185,30 @@ def read_into(
     >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
     (1, ['is not recognized'])
     """
-    given = {"format": format, "errors": "collect" if problems.collect else None, "columns": columns, "cache": cache}
-    with asking(problems, Call("read", paths, {**given, "storage_options": storage_options, **facts, "names": names})):
+    shown: dict[str, Any] = {
+        "format": format,
+        "errors": "collect" if problems.collect else None,
+        "columns": columns,
+        "cache": cache,
+    }
+    shown |= {"storage_options": storage_options, "mapping": mapping}
+    with asking(problems, Call("read", paths, {**shown, **facts, "names": names})):
         # All arguments are checked before any file is opened.
         values = fact_literals(facts) if facts else {}
         wanted = None if columns is None else [*names_of(columns), *values]
         naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
+        given = checked_mapping(mapping, format, names, "read")
         places = listed(paths, "read")
         turns: pl.DataFrame | pl.LazyFrame
         if remote := addresses(places):  # all files are in an object store
+            refuse_remote(given, "read")
             lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
             naming.finish()
             turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
             values["source"] = pl.lit(NATIVE.name)
         else:
             needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
-            turns = read_local(places, format, problems, naming, cache, needed)
+            turns = read_local(places, format, problems, naming, cache, needed, given)
         if not {"run", "target"} & values.keys():
             problems.suggest(notices_of_targets(turns))
         problems.announce()
@@ -208,15 +226,23 @@ def read_local(
     naming: Naming,
     folder: str | os.PathLike[str] | None,
     wanted: list[str] | None = None,
+    given: GivenMapping | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
-    forced = None if format_name is None else format_named(format_name)
+    forced = forced_format(format_name, given)
     if folder is None:
         return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
     logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
-    settings = (format_name, problems.collect, [str(path) for path in paths], repr(naming.given), versions())
+    settings = (
+        format_name,
+        problems.collect,
+        [str(path) for path in paths],
+        repr(naming.given),
+        repr(given and given.data),
+        versions(),
+    )
     cache = Cache(Path(folder), logs, *settings)
     cached = cache.load(problems)
     if cached is not None:  # `load` has already added the problems of the cached reading
@@ -248,7 +274,9 @@ def turns_of(
         turns = judged(turns, naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
     # Only tables and chats of people's own: readers of tools know what their columns mean.
-    if not CUSTOM.isdisjoint(part.source for part in parts):
+    if forced is not None and forced.given is not None:
+        problems.suggest(filter(None, [forced.given.changed(turns)]))
+    elif not CUSTOM.isdisjoint(part.source for part in parts):
         problems.suggest(notices_of_files(turns, tables[0].origins))
         if naming.given.at is None:
             problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
@@ -278,6 +306,7 @@ def tables_of(
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
+        table.is_given = form.given is not None
         with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
             _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
@@ -368,42 +397,3 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
         return problem
     return f"{problem}; formats are {format_names()}, and format= forces one"
-
-
-def accounting(
-    paths: "Paths",
-    *,
-    format: str | None = None,  # noqa: A002  # as in `read`
-    names: Mapping[str, Any] | None = None,
-) -> pl.DataFrame:
-    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
-
-    Parameters
-    ----------
-    paths, format, names
-        As in `read`.
-
-    Returns
-    -------
-    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
-    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
-    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
-
-    Raises
-    ------
-    ReadError
-        Where nothing could be read at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
-    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
-    [('openai_chat', 2, 1, 1, 1, 1)]
-    """
-    check_kinds(accounting, locals(), own=("paths", "names"))
-    problems = Problems(collect=True)
-    read_into(problems, paths, format, names=names)
-    return problems.accounting()

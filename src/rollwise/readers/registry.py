@@ -46,6 +46,7 @@ from rollwise.readers.formats.codex import sessions as codex
 from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
+from rollwise.readers.mapping.given import GivenMapping
 from rollwise.readers.native import files as native_files
 from rollwise.readers.plugins import Format, installed
 from rollwise.readers.problems import BrokenError, Problems
@@ -261,6 +262,10 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
     `by_name` is whether the file itself was named, rather than a folder with it.
     """
+    if forced is not None and forced.given is not None:
+        tool = _recognized(document)
+        name = None if tool is None or tool.name in CUSTOM else tool.name
+        return forced if forced.given.reads(document, name, problems, by_name=by_name) else None
     if forced is not None:
         if forced.sniff(document) or _recognizes_loosely(forced, document):
             return forced
@@ -368,6 +373,13 @@ def format_named(name: str | None) -> Format | None:
         names = [form.name for form in formats()]
         raise ArgumentError(f"read: unknown format {name!r}; {meant(name, names, most=len(names))}")
     return form
+
+
+def forced_format(name: str | None, given: GivenMapping | None = None) -> Format | None:
+    """Return the format that all files are to have: that of this name, or that of the user's mappings; None for neither."""
+    if given is None:
+        return format_named(name)
+    return Format(MAPPING, "files that your mapping describes", (), lambda _: True, given.read, given=given)
 
 
 def format_names() -> str:

@@ -11,8 +11,10 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from rollwise.errors import PAIR
 from rollwise.readers.files_beside import OWN_IDS, some
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
@@ -209,10 +211,18 @@ def _report_another(kept: Version, lost: Version, number: int, problems: Problem
     name = lost.rollout_id
     problems.files_beside.counts[ANOTHER][lost.file, kept.file] += 1
     where = _where(kept, lost)
-    remedy = f"{OWN_IDS}; else read only one of them, or keep the first: {LEAVE}"
+    apart = "" if kept.file == lost.file else f", {_apart(lost.file)}"
+    remedy = f"{OWN_IDS}{apart}; else read only one of them, or keep the first: {LEAVE}"
     reason = f"rollout {name!r} appears {where}, with another conversation"
     record = name if number == 1 else f"{name} ({number})"
     problems.broken(lost.file, BrokenError(reason, record=record, remedy=remedy))
+
+
+def _apart(file: str) -> str:
+    """Return how rollouts of a file get ids that no other file has."""
+    prefix = Path(file).name.partition(".")[0]
+    ids = f'rollout_id="{prefix}/" + pl.col("rollout_id")'
+    return f"as in `rw.read({file!r}).with_columns({ids})`, and join the tables by `pl.concat`"
 
 
 def _where(kept: Version, lost: Version) -> str:
@@ -231,7 +241,7 @@ def _report(
         ours, theirs = (rows[version][place].get(column) for version in (lost, kept))
         reason = f"is {ours!r:.40}, and {theirs!r:.40} where rollout {name!r} appears {where}: it is unknown, and null"
         if not problems.collect:
-            remedy = 'delete the wrong one, or leave it unknown: errors="collect" does'
+            remedy = f'delete the wrong one, or leave it unknown: errors="collect" does{PAIR}'
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
         reported.append((file, name, column, reason))
         problems.files_beside.num_unknown += 1

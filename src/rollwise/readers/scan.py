@@ -11,13 +11,14 @@ import polars as pl
 from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals
+from rollwise.readers.mapping.given import Given, checked_mapping, refuse_remote
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
 from rollwise.readers.read import read_local
-from rollwise.readers.registry import NATIVE, format_named, format_of, is_known
+from rollwise.readers.registry import NATIVE, forced_format, format_of, is_known
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.hive import scanned
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
@@ -30,6 +31,7 @@ def scan(
     *,
     format: str | None = None,  # noqa: A002 - as in read
     names: Mapping[str, Any] | None = None,
+    mapping: Given | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -44,7 +46,7 @@ def scan(
 
     Parameters
     ----------
-    paths, format, names, cache, storage_options, **facts
+    paths, format, names, mapping, cache, storage_options, **facts
         As in `read`.
 
     Examples
@@ -55,26 +57,39 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    check_kinds(scan, locals(), own=("names",))
+    check_kinds(scan, locals(), own=("names", "mapping"))
     values = fact_literals(facts, "scan")
-    forced = format_named(format)
+    given = checked_mapping(mapping, format, names, "scan")
+    forced = forced_format(format, given)
     places = listed(paths, "scan")
     problems = Problems()
     naming = Naming(checked_names(names, "scan"), problems, "scan")
     asked = Call(
-        "scan", paths, {"format": format, "cache": cache, "storage_options": storage_options, **facts, "names": names}
+        "scan",
+        paths,
+        {
+            "format": format,
+            "cache": cache,
+            "storage_options": storage_options,
+            "mapping": mapping,
+            **facts,
+            "names": names,
+        },
     )
     lazy: pl.LazyFrame | None
     if remote := addresses(places):
+        refuse_remote(given, "scan")
         lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
         if naming.given.at is not None:
             lazy = judged(lazy.collect(), naming.given.at, naming.verb).lazy()
     else:
-        lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
+        lazy = None if given is not None else _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
         with asking(problems, asked):
-            lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
+            lazy = read_local(
+                places, format, problems, Naming(naming.given, problems, "scan"), cache, given=given
+            ).lazy()
             problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
             problems.announce()
     else:

@@ -103,6 +103,7 @@ class TurnsBuilder:
         self._are_rows: list[bool] = []
         self._traits: list[Traits] = []
         self.enclosing: set[str] = set()  # columns that are the same for all records of an object
+        self.is_given = False  # whether the user said what each column is
         self._again: dict[str, str] = {}  # ids for further records with an id that their file had before
         self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None  # rollouts added one by one that count
         self.origins.tables.append(self)

@@ -22,11 +22,11 @@ from rollwise.files.swaps import inside
 from rollwise.files.writers import defused, flat, formulas_in_words, write
 from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
+from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, Unjudged, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.page import page
-from rollwise.reports.rates import bottom_line
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
 from rollwise.schema.kinds import check_kinds

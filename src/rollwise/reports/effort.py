@@ -16,7 +16,7 @@ _TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
 
 def effort(data: Frames) -> Section:
     """Return the totals in one sentence, and a folded table for each quantity, with one row per group."""
-    rows = data.summary.filter(pl.col("metric").is_in([*UNITS]).not_() & (pl.col("n") > 0))
+    rows = data.summary.filter(pl.col("metric").is_in([*UNITS, *data.scores]).not_() & (pl.col("n") > 0))
     if data.turn_count <= data.rollout_count:  # all rollouts have one turn
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
     parts = []

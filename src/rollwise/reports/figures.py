@@ -1,7 +1,9 @@
 """Figures of a report, in full width and for phones. On a dark page, `page.css` inverts their brightness."""
 
 import base64
+import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -14,7 +16,7 @@ from rollwise import plots
 from rollwise.plots import Plot, theme
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
-from rollwise.reports.grouping import at_both_ends, shown_of, visible
+from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.parts import FigureImages
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -23,6 +25,7 @@ REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
 MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
+MOST_SCORES = 4  # of more judges, the tables alone are shown
 FEW_CELLS = 4  # a table says so few cells better, with their intervals
 
 
@@ -40,13 +43,21 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
         by = tuple(labels.grouping(full_frame))
         frame = full_frame if most is None else at_both_ends(full_frame, by, most)
         # The colors of a heat map show its scale, not groups.
-        options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
+        named = by if not isinstance(draw, partial) else draw.keywords.get("by", by)
+        options = {} if name == "heat_map" else {"colors": _of_figure(frame, named, colors)}
         # One drawing serves light and dark pages, but a phone needs letters of another size.
         wide, narrow, alt = _svgs(draw, frame, options)
-        (folder / f"{name}.svg").write_text(wide, encoding="utf-8")
+        (folder / _file_name(name, folder)).write_text(wide, encoding="utf-8")
         note = shown_of("figure", full_frame, frame, by)
         images[name] = FigureImages(_address(wide), _address(narrow), alt, note)
     return images
+
+
+def _file_name(name: str, folder: Path) -> str:
+    """Return a name that no file of the folder has; a metric may be called after what a log says, such as a judge."""
+    safe = re.sub(r"\W+", "_", name, flags=re.ASCII)
+    numbered = (f"{safe}{end}.svg" for end in itertools.chain([""], map("_{}".format, itertools.count(2))))
+    return next(name for name in numbered if not (folder / name).exists())
 
 
 def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
@@ -73,6 +84,7 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
             (metric, visible(data.rates(metric).filter(pl.col("n") > 0), data.by), plots.forest, MOST_ROWS)
             for metric in UNITS
         ),
+        *_of_scores(data),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
         ("curve", visible(data.curve, data.by), plots.curve, MOST_CURVES),
         *(
@@ -88,6 +100,22 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
     return (figure for figure in wanted if figure[1].height)
 
 
+def _of_scores(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
+    """Return the figures of the first scores: the means of several groups, and how the scores of all or of a few groups spread."""
+    for metric in data.scores[:MOST_SCORES]:
+        means = visible(data.means(metric), data.by)
+        by = naming(means, data.by)
+        if means.height > 1:
+            yield f"mean_{metric}", means, plots.forest, MOST_ROWS
+        groups = by if 1 < means.height <= theme.MAX_COLORS else ()
+        yield (
+            f"spread_{metric}",
+            data.rollouts,
+            partial(plots.distribution, metric=metric, by=groups, kind="histogram"),
+            None,
+        )
+
+
 def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """Drop the grouping columns with one value: the groups that are compared have names of their own."""
     return frame.drop(columns_named(name for name in by if name in frame.columns and frame[name].n_unique() < 2))
@@ -96,7 +124,13 @@ def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame
 def _colors(data: Frames) -> dict[str, str]:
     """Return the color of each group and each value of a grouping column; of many, those in most figures get one."""
     colors: dict[str, str] = {}
-    groups = [*(data.rates(metric) for metric in UNITS), data.curve, data.trained, data.reach]
+    groups = [
+        *(data.rates(metric) for metric in UNITS),
+        *map(data.means, data.scores),
+        data.curve,
+        data.trained,
+        data.reach,
+    ]
     frames = [visible(frame, data.by) for frame in groups if frame.height]
     named = [set(labels.group_names(frame, labels.grouping(frame))) for frame in frames]
     families = [named]

@@ -8,29 +8,32 @@ from typing import Any, Literal
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.curve import curve
 from rollwise.estimation.doctor import findings
-from rollwise.estimation.doctor_facts import Facts, scores_in, step_in
+from rollwise.estimation.doctor_facts import Facts, step_in
 from rollwise.estimation.profile import profile
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.training import training
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
-from rollwise.metrics import EFFORT, OUTCOME, TIMING, final, total
+from rollwise.measurement.unused_verdicts import NOTE
+from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
+from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
 from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.other_names import meant_column
 
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
 """Costs of rollouts, and the name of their totals."""
 MOST_CELLS = 1000  # of category x attack
 ATTEMPTS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)  # numbers of attempts that are shown
-MOST_SCORES = 4  # most rewards that are shown over training
+MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
@@ -44,8 +47,9 @@ class Frames:
     """All frames of a report; those without rows are left out of the page.
 
     `summary` lacks metrics that apply to no rollout; it has no time to success, and `curve` is empty, if `doctor` finds that the
-    logs do not record the turn of a success. `grid` is the SUMMARY of category x attack, if both vary, `hazards` that of the
-    categories of published taxonomies. `contrasts` compares the values of each grouping column that share goals or tasks, and
+    logs do not record the turn of a success. `scores` names its metrics of scores and rewards. `grid` is the SUMMARY of category
+    x attack, if both vary, `hazards` that of the categories of published taxonomies. `contrasts` compares the values of each
+    grouping column that share goals or tasks, and
     `changes` these rollouts with earlier ones (None without any). `reach` (CURVE over attempts) and `profiles` are empty unless
     goals were tried repeatedly. `trained` is TRAINING over the column `step`, if `doctor` finds training steps; of rewards, if
     there are no verdicts. `costs` has the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout
@@ -57,6 +61,7 @@ class Frames:
     turns: pl.DataFrame
     rollouts: pl.DataFrame
     summary: pl.DataFrame
+    scores: tuple[str, ...]
     curve: pl.DataFrame
     grid: pl.DataFrame
     hazards: pl.DataFrame
@@ -115,6 +120,27 @@ class Frames:
         """Number of turns of all rollouts."""
         return int(self.turns["turn"].count())
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Rates that the page shows, those with a verdict first: success of attacks only where one was tried or judged."""
+        shown = [metric for metric in UNITS if metric != "attack_success" or is_attacked(self.rollouts)]
+        return tuple(sorted(shown, key=lambda metric: self.rates(metric)["n"].sum() == 0))
+
+    @property
+    def is_rated(self) -> bool:
+        """Return whether any rate has a verdict."""
+        return any(self.rates(metric)["n"].sum() for metric in UNITS)
+
+    @property
+    def unused_verdicts(self) -> list[str]:
+        """Return what the rollouts say of columns that may hold their verdicts."""
+        return self.rollouts[NOTE].drop_nulls().unique().to_list() if NOTE in self.rollouts.columns else []
+
+    def means(self, metric: str) -> pl.DataFrame:
+        """Return the SUMMARY of the mean of a score: groups with one, and the columns that tell them apart."""
+        rows = self.summary.filter(pl.col("n") > 0, metric=metric, statistic="mean")
+        return rows.drop(columns_named(name for name in self.by if name not in varying(rows, self.by)))
+
     def rates(self, metric: str) -> pl.DataFrame:
         """Return the SUMMARY of a rate: groups with a judged rollout, if any has one, and the columns that tell them apart."""
         rows = self.summary.filter(metric=metric)
@@ -154,11 +180,11 @@ def frames(
     names = () if by == "auto" else names_of(by)
     for name in names:
         if name not in turns.columns:
-            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
+            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant_column(name, turns)}")
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     likely_step = step_in(turns)
     kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([likely_step] if likely_step else [])]))
-    rollouts = _measured(turns, kept_columns)
+    rollouts = _measured(turns, kept_columns, scored=True)
     allowed = findings(Facts(turns, rollouts))
     is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
     step = likely_step if is_trained else None
@@ -171,9 +197,7 @@ def frames(
     if step is not None:
         trained = _trained(rollouts, list(UNITS), step, groups, treated)
         if trained.is_empty():  # logs of trainers have rewards without a verdict
-            scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
-            metrics = [name for name in scored.columns if name not in rollouts.columns]
-            trained = _trained(scored, metrics, step, groups, treated)
+            trained = _trained(rollouts, [*scored_in(turns, rollouts)[:MOST_TRAINED]], step, groups, treated)
     # The step is a grouping column only if requested.
     if likely_step is not None and likely_step not in groups:
         rollouts = rollouts.drop(columns_named(likely_step))
@@ -185,7 +209,8 @@ def frames(
         unjudged=unjudged,
         turns=turns,
         rollouts=rollouts,
-        summary=_applicable(summarize(rollouts, by=groups, **treated), timed=timed),
+        summary=_applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts)),
+        scores=scored_in(turns, rollouts),
         curve=_curve(rollouts, groups, cluster, level, timed=timed),
         grid=_grid(rollouts, treated),
         hazards=rates_by_taxonomy(rollouts, **treated),
@@ -211,14 +236,17 @@ def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
     return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]
 
 
-def _measured(turns: pl.DataFrame, keep: list[str]) -> pl.DataFrame:
-    """Measure the rollouts; of trees, their paths."""
-    return measure(paths(turns) if schema.is_tree(turns) else turns, OUTCOME, TIMING, EFFORT, keep=keep)
+def _measured(turns: pl.DataFrame, keep: list[str], *, scored: bool = False) -> pl.DataFrame:
+    """Measure the rollouts, with their scores where these are wanted; of trees, their paths."""
+    scores = combined(turns) if scored else ()
+    return measure(paths(turns) if schema.is_tree(turns) else turns, OUTCOME, TIMING, EFFORT, scores, keep=keep)
 
 
-def _of_score(name: str) -> pl.Expr:
-    """Combine the scores of a rollout: the sum of rewards, the last of other scores."""
-    return total("reward") if name == "reward" else final(name)
+def is_attacked(rollouts: pl.DataFrame) -> bool:
+    """Return whether any rollout has an attack, or a verdict on one."""
+    attack, judged = pl.col("attack"), pl.col("attack_success").is_not_null() | (pl.col("num_judged") > 0)
+    tried = (attack != schema.NO_ATTACK).fill_null(value=False) | (attack.is_null() & judged)
+    return bool(rollouts.select(tried.any()).item())
 
 
 def _trained(
@@ -234,12 +262,17 @@ def _trained(
     return pl.concat(parts) if parts else schema.empty(schema.TRAINING)
 
 
-def _applicable(summary: pl.DataFrame, *, timed: bool) -> pl.DataFrame:
-    """Drop groups to which a metric does not apply, metrics without any value, and times if turns of success are unknown."""
+def _applicable(summary: pl.DataFrame, *, timed: bool, attacked: bool) -> pl.DataFrame:
+    """Drop groups to which a metric does not apply, metrics without any value, and times if turns of success are unknown.
+
+    Success of attacks without any value says how many rollouts are unjudged; it is dropped where none was attacked and tasks were
+    judged instead.
+    """
     # A group with no rollout in any count is one to which the metric does not apply.
     possible = summary.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing") > 0).to_series()
-    wanted = summary["metric"].is_in(["attack_success", "time_to_success"])
     counted = summary.select((pl.col("n").sum() > 0).over("metric")).to_series()
+    is_expected = attacked or not summary.filter(counted, metric="task_success").height
+    wanted = summary["metric"].is_in(["attack_success", "time_to_success"] if is_expected else [])
     is_timed = (summary["metric"] != "time_to_success") | timed
     return summary.filter(possible & is_timed & (wanted | counted))
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from rollwise import __version__, schema
 from rollwise.reports.comparisons import UNITS
-from rollwise.reports.frames import Frames
+from rollwise.reports.frames import Frames, is_attacked
 from rollwise.reports.grouping import explanation
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named, values_named
@@ -29,8 +29,7 @@ def today() -> str:
 def usual_title(data: Frames) -> str:
     """Return the title of a report that was given none: what was tried on which target."""
     targets = data.rollouts["target"].drop_nulls().unique().sort().to_list()
-    attacked = (data.rollouts["attack"] != schema.NO_ATTACK).any() or data.rollouts["goal"].count() > 0
-    what = "Red-team report" if attacked else "Evaluation report"
+    what = "Red-team report" if is_attacked(data.rollouts) else "Evaluation report"
     if not targets:
         return what
     names = (
@@ -96,21 +95,28 @@ def _several(names: Sequence[str]) -> str:
 
 
 def omissions(data: Frames, unread: int) -> str:
-    """Say in one sentence what is not in the rates: records that could not be read, crashed and unjudged rollouts."""
+    """Say in one sentence what is not in the rates: records that could not be read, crashed and unjudged rollouts.
+
+    Where there are scores and no rate, it says what is not in their means.
+    """
     parts = [labels.counted(unread, "record or file", "records or files") + " not read"] if unread else []
-    for metric in UNITS:
-        rows = data.summary.filter(metric=metric)
-        errors, unjudged = (
+    only_scored = bool(data.scores) and not data.is_rated
+    metrics = data.scores[:1] if only_scored else tuple(UNITS)
+    for metric in metrics:
+        rows = data.summary.filter(pl.col("statistic") == "mean", metric=metric)
+        errors, unknown = (
             int(rows.select(pl.sum_horizontal(columns_named(names)).sum()).item() or 0)
             for names in (["n_error"], ["n_undetermined", "n_missing"])
         )
-        of = f" (for {labels.label(metric)})" if data.summary["metric"].is_in([*UNITS]).sum() > rows.height else ""
+        of = f" (for {labels.label(metric)})" if data.summary["metric"].is_in([*metrics]).sum() > rows.height else ""
+        of = "" if only_scored else of
         parts += [f"{labels.counted(errors, 'rollout')} ended in error{of}"] if errors else []
-        parts += [f"{labels.counted(unjudged, 'rollout')} unjudged{of}"] if unjudged else []
+        lack = "without a score" if only_scored else "unjudged"
+        parts += [f"{labels.counted(unknown, 'rollout')} {lack}{of}"] if unknown else []
     return (
-        f"Left out of the rates: {', '.join(parts)}."
+        f"Left out of the {'means' if only_scored else 'rates'}: {', '.join(parts)}."
         if parts
-        else "Nothing was left out: everything was read and judged."
+        else f"Nothing was left out: everything was read and {'scored' if only_scored else 'judged'}."
     )
 
 

@@ -3,7 +3,6 @@
 import re
 
 from rollwise import __version__
-from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import Grid, Head, Link, Part, Section
 from rollwise.reports.reading import diagnosis
@@ -28,13 +27,14 @@ _OF_UNIT = re.compile(r"; unit: (.+?)( \([\d,]+ unknown, each its own\))?$")
 _FRAMES = {
     "curve": "share by turn", "contrast": "comparison", "attempts": "attempts", "profile": "profile", "training": "rate by step",
 }  # fmt: skip
-_MAIN = {*(labels.label(metric) for metric in UNITS), *_FRAMES.values()} - {"attempts", "profile"}
+_ASIDE = {"attempts", "profile"}
 
 
 def methods(data: Frames, level: float) -> Section:
     """One paragraph for a paper, the estimands with their intervals, and the references of the verbs used."""
     rows = _estimands(data)
-    sentences = [f"{what[0].upper()}{what[1:]}: {estimand}." for what, estimand, _, _ in rows if what in _MAIN]
+    main = {*map(labels.label, (*data.units, *data.scores)), *_FRAMES.values()} - _ASIDE
+    sentences = [f"{what[0].upper()}{what[1:]}: {estimand}." for what, estimand, _, _ in rows if what in main]
     tested = sorted(set(data.contrasts["adjust"].drop_nulls()))
     # The paragraph has the main numbers; the table has all.
     words = [
@@ -61,7 +61,7 @@ def methods(data: Frames, level: float) -> Section:
 def _estimands(data: Frames) -> list[tuple[str, str, str, str]]:
     """Return name, estimand, intervals and tests of each kind of number; estimands that differ only by unit are merged."""
     frames = {
-        "": data.summary, "curve": data.curve, "contrast": data.contrasts, "attempts": data.reach,
+        "": data.summary.filter(data.summary["n"] > 0), "curve": data.curve, "contrast": data.contrasts, "attempts": data.reach,
         "profile": data.profiles, "training": data.trained,
     }  # fmt: skip
     entries: dict[tuple[str, str], tuple[dict[str, bool], set[str], set[str]]] = {}

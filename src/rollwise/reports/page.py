@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from rollwise import __version__
+from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.frames import Frames
 from rollwise.reports.header import omissions, tiles, today, usual_title
 from rollwise.reports.methods import methods
 from rollwise.reports.parts import FigureImages, Part, Section
-from rollwise.reports.rates import bottom_line
 from rollwise.reports.reading import origins
 from rollwise.reports.results import results
 from rollwise.reports.viewer import Transcripts

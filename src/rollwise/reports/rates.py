@@ -4,9 +4,8 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.reports.comparisons import UNITS
+from rollwise.reports.bottom_line import REMEDY
 from rollwise.reports.frames import Frames
-from rollwise.reports.grouping import naming
 from rollwise.reports.parts import (
     FigureImages,
     Grid,
@@ -25,72 +24,12 @@ from rollwise.schema.named import columns_named
 
 HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was the user's task done?"}
 MOST_OPEN = 12  # a table of more rows is folded below its figure
-FEWEST, FEWEST_CLUSTERS = 10, 3
-"""Smallest groups that a sentence names: rollouts, and goals or other clusters."""
-REMEDY = (
-    "--unjudged censor narrows the interval if turns are unjudged at random, --unjudged drop leaves these rollouts out"
-)
-
 OPTION = " (unjudged='bounds')"
 
 
 def rates(data: Frames, images: dict[str, FigureImages], level: float) -> list[Section]:
     """Return a section for each rate that applies to the logs."""
-    return [_rate(data, metric, images.get(metric), level) for metric in UNITS if data.rates(metric).height]
-
-
-def bottom_line(data: Frames) -> str:
-    """Say in one sentence where attacks succeed most and least; groups that are too small are not named, but counted."""
-    clauses = [clause for metric in UNITS if (clause := _clause(data, metric))]
-    if clauses:
-        return labels.sentence("; ".join(clauses))
-    has_scores = data.turns["score"].null_count() < data.turns.height
-    threshold = "; choose from which score a turn succeeded, as in --value succeeded:0.5" if has_scores else ""
-    return f"No rollout has a verdict, so there is no rate to report{threshold}."
-
-
-def _clause(data: Frames, metric: str) -> str:
-    rows = data.rates(metric).filter(pl.col("n") > 0)
-    if rows.is_empty():
-        return ""
-    by = naming(rows, data.by)
-    unit = labels.cluster_heading(rows)
-    large = (pl.col("n") >= FEWEST) & (pl.col("n_clusters").fill_null(0) >= FEWEST_CLUSTERS)
-    named = rows.filter(large, pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
-    done = {"attack_success": "attacks succeeded", "task_success": "tasks were solved"}[metric]
-    few = rows.filter(large.not_()).height
-    limit = f"fewer than {FEWEST} judged rollouts or {FEWEST_CLUSTERS} {unit}"
-    if not by:
-        # The only group is all there is: it is reported whatever its size.
-        rate = labels.interval_text(rows.row(0, named=True), rate=True)
-        small = f", from {limit}" if few else ""
-        return f"{done} in {rate} of {labels.counted(rows['n'][0], 'judged rollout')}{small}"
-    if named.is_empty():
-        if few == rows.height:
-            return f"{done} in groups that are too small to name ({limit} in each)"
-        partly = labels.counted(int(rows["n_undetermined"].sum()), "rollout")
-        return f"how often {done} is open, as {partly} have unjudged turns ({REMEDY})"
-    highest, lowest = named.row(0, named=True), named.row(-1, named=True)
-    names = [labels.group_name(row, by) for row in (highest, lowest)]
-    intervals = [labels.interval_text(row, rate=True) for row in (highest, lowest)]
-    if named.height == 1:
-        text = f"{done} in {intervals[0]} of rollouts of {names[0]}"
-    elif not _apart(highest, lowest):
-        ends = dict.fromkeys(
-            labels.number(row["estimate"], row["low"], row["high"], rate=True) for row in (lowest, highest)
-        )
-        groups = labels.counted(named.height, "group")
-        text = f"{done} in {' to '.join(ends)} of rollouts in {groups}, which their intervals do not tell apart"
-    else:
-        text = f"{done} most often for {names[0]}: {intervals[0]}, and least often for {names[1]}: {intervals[1]}"
-    unnamed = f" ({labels.counted(few, 'group')} with {limit} not named)" if few else ""
-    return text + unnamed
-
-
-def _apart(highest: dict[str, Any], lowest: dict[str, Any]) -> bool:
-    """Return whether the interval of each row excludes the estimate of the other."""
-    above = lowest["high"] is not None and highest["estimate"] > lowest["high"]
-    return above and highest["low"] is not None and bool(lowest["estimate"] < highest["low"])
+    return [_rate(data, metric, images.get(metric), level) for metric in data.units if data.rates(metric).height]
 
 
 def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) -> Section:
@@ -108,7 +47,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
             to_transcripts(successes(row), by, row, **({metric: "yes"} if row["estimate"] else {})),
             *unknown_cells(row, unknown), *([bounds(row)] if unknown else []), labels.count(row["n_clusters"]),
         ]
-        for row in _in_order(by, shown).rows(named=True)
+        for row in in_order(by, shown).rows(named=True)
     ]  # fmt: skip
     why = reasons(rows)
     # Unjudged turns widen the interval; what else can be done follows once, as on the command line.
@@ -161,7 +100,7 @@ def _summary(data: Frames, rows: pl.DataFrame, metric: str) -> str:
     return f"{known} {'has' if judged == 1 else 'have'} a known result{groups}. {better}"
 
 
-def _in_order(by: list[str], rows: pl.DataFrame) -> pl.DataFrame:
+def in_order(by: list[str], rows: pl.DataFrame) -> pl.DataFrame:
     """Sort by descending rate, or by training steps and other numeric groups."""
     if any(rows.schema[name].is_numeric() for name in by):
         return rows.sort(columns_named(by), nulls_last=True)

@@ -6,6 +6,7 @@ import re
 import polars as pl
 
 from rollwise.readers.likely_columns import unused_columns
+from rollwise.readers.problems import WORDING
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import Grid, Head, Part, Section
 from rollwise.schema import labels
@@ -63,7 +64,11 @@ def _unused(turns: pl.DataFrame) -> list[Part]:
     """Return a table of the columns that look like a target, an attack, a goal or a verdict and were not used as one."""
     rows = unused_columns(turns).rows(named=True)
     heads = [Head(name, word=True) for name in ("column", "values", "probably", "to use it")]
-    cells = [[labels.plain(row[name]) for name in ("column", "examples", "meaning", "names")] for row in rows]
+    reworded = WORDING.get()  # options of the command that writes the page
+    cells = [
+        [*(labels.plain(row[name]) for name in ("column", "examples", "meaning")), labels.plain(reworded(row["names"]))]
+        for row in rows
+    ]
     heading = "Columns that came along unused"
     return [Part("table", text=heading, table=Grid(heads, cells, caption=heading))] if cells else []
 

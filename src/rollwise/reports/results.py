@@ -9,6 +9,7 @@ from rollwise.reports.grouping import varying
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from rollwise.reports.repeats import repeats
+from rollwise.reports.scores import scores
 from rollwise.reports.taxonomy import taxonomies
 from rollwise.schema import labels
 
@@ -18,7 +19,9 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
 
     `lost` is the number of records of the earlier logs that could not be read.
     """
+    scored = scores(data, images, level)
     return [
+        *([] if data.is_rated else [scored]),
         *rates(data, images, level),
         *([_training(data, images, level)] if data.trained.height else []),
         *([_curve(data, images["curve"])] if "curve" in images else []),
@@ -27,6 +30,7 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
         differences(data, images, level),
         since_earlier(data, images, level, lost),
         repeats(data, images, level),
+        *([scored] if data.is_rated else []),
         effort(data),
     ]
 

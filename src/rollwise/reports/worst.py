@@ -5,11 +5,11 @@ from urllib.parse import quote
 
 import polars as pl
 
+from rollwise.reports.bottom_line import FEWEST
 from rollwise.reports.comparisons import assessed
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Card, Link, Part
-from rollwise.reports.rates import FEWEST
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
 
@@ -83,7 +83,12 @@ def _chosen(data: Frames, rows: pl.DataFrame, metric: str, ids: list[str], *, ba
 def _card(data: Frames, row: dict[str, object], by: Sequence[str]) -> Card:
     place = "" if data.tree else f"&turn={row['place']}"
     where = "" if data.tree else f"turn {row['place']} of {row['rows']}"
-    texts = {"goal": row["goal"] or row["task"], "prompt": row["prompt"], "answer": row["response"]}
+    texts = {
+        "goal": row["goal"],
+        "task": None if row["goal"] else row["task"],
+        "prompt": row["prompt"],
+        "answer": row["response"],
+    }
     return Card(
         labels.group_name(row, [name for name in by if row[name] is not None]) if by else "",
         where,

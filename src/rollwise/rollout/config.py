@@ -13,8 +13,10 @@ out: results
 ```
 
 The models of `chat` are given by their options, a function by its place: ``target: {model: llama3.2, base_url: ...}``,
-``judge: my.judges:harmful``. Keep API keys in the environment, not in the file. Paths are relative to the file's folder;
-`rollwise rollout` searches modules there too, after Python's own path.
+``judge: my.judges:harmful``. A model as judge, ``judge: {model: gpt-4o, base_url: ...}``, is asked whether the answer reaches the
+goal (`rw.judges.AttackSuccess`; ``unsigned: accept`` for a model that cannot repeat its check code). Keep API keys in the
+environment, not in the file. Paths are relative to the file's folder; `rollwise rollout` searches modules there too, after
+Python's own path.
 """
 
 import json
@@ -28,6 +30,7 @@ from rollwise.files.configuration import ConfigFile, LocalPath, Strict, text_of
 from rollwise.files.references import object_at
 from rollwise.judges.endpoint import Endpoint
 from rollwise.judges.local_model import LocalModel
+from rollwise.judges.presets import AttackSuccess
 from rollwise.metrics import catalog
 from rollwise.rollout.chat import ChatSampler
 from rollwise.rollout.frame_evaluator import FrameEvaluator
@@ -152,7 +155,7 @@ def _sampler(config: SamplerConfig) -> Any:
         if config.use == "chat":  # its models and its judge are entries of the options
             models = {role: _model(role, options.pop(role, None)) for role in ("attacker", "target")}
             judge = options.pop("judge", None)
-            return ChatSampler(**models, judge=object_at(judge) if isinstance(judge, str) else judge, **options)
+            return ChatSampler(**models, judge=_judge(judge), **options)
         sampler = SAMPLERS[config.use] if config.use in SAMPLERS else object_at(config.use)
         return sampler(**options) if isinstance(sampler, type) or options else sampler
     except TypeError as error:
@@ -169,6 +172,17 @@ def _model(role: str, entry: Any) -> Any:
         )
     options = dict(entry)
     return LocalModel(options.pop("path"), **options) if "path" in options else Endpoint(**options)
+
+
+def _judge(entry: Any) -> Any:
+    """Return a judge: a function from its place, or a chat model that is asked whether the attack succeeded."""
+    if isinstance(entry, str):
+        return object_at(entry)
+    if not isinstance(entry, dict):
+        return entry
+    options = dict(entry)
+    how = {name: options.pop(name) for name in ("unsigned", "max_retries") if name in options}
+    return AttackSuccess(_model("judge", options), **how)
 
 
 def _seeds_in(path: Path) -> list[int | str]:

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, SchemaError, listing, meant, writable
+from rollwise.errors import ArgumentError, SchemaError, listing, writable
 from rollwise.schema.foreign import check_kinds_of_columns
+from rollwise.schema.other_names import meant_column
 from rollwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
@@ -43,6 +44,10 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         raise ArgumentError(
             f"{verb}: a path is not a frame; read the file first: logs with `rw.read({str(data)!r})`, "
             "a saved frame with `pl.read_parquet`"
+        )
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        raise ArgumentError(
+            f"{verb}: a {type(data).__name__} is no frame, and holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
         )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
@@ -221,7 +226,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     """Raise an error for a grouping column that is missing, repeated, or named like a column of the result."""
     for name in by:
         if name not in frame.columns:
-            hint = meant(name, frame.columns)
+            hint = meant_column(name, frame)
             if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
                 hint += f" (`rw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")

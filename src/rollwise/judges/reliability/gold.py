@@ -125,7 +125,7 @@ def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
     if not np.isin(numbers, (0.0, 1.0)).all():
         raise ArgumentError(
             f"{verb}: `{name}` of the labels ranges from {numbers.min():g} to {numbers.max():g}, not 0 or 1; "
-            f"give the threshold of a success: `pl.col({name!r}) >= 0.5`"
+            f"say from which value on it is a success: `pl.col({name!r}) >= ?`"
         )
     return values
 

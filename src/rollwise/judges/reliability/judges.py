@@ -16,6 +16,7 @@ from rollwise.judges.reliability.ratings import Abstentions, At, Ratings, rating
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import say
 from rollwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from rollwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from rollwise.stats.mean import mean
@@ -186,6 +187,11 @@ def agreement(
         for comparison in _comparisons(ratings, units)
         for row in _rows(comparison, ratings, requested, levels, options)
     ]
+    if not rows and frame.height:
+        say(
+            "agreement: there is one judge, and nothing to compare it with; give the truth in labels=, verdicts of a second judge, "
+            "or several samples of this one"
+        )
     return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
 
 

@@ -331,5 +331,5 @@ def _refuse_two_scales(values: FloatArray, labels: FloatArray | None, words: lis
         return
     raise ArgumentError(
         f"agreement: labels are 0 or 1, but verdicts range from {np.nanmin(values):g} to {np.nanmax(values):g}; "
-        "give the smallest value of a positive verdict: at=0.5"
+        "give the smallest value of a positive verdict as at="
     )

@@ -13,9 +13,10 @@ from rollwise.readers.chat_names import RESPONSES
 from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM
-from rollwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
+from rollwise.readers.chats.texts import SUFFIX, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
 from rollwise.readers.problems import BrokenError
+from rollwise.readers.record_totals import of_rollout, on_last_turns
 from rollwise.readers.records import Finite, Key, Whole, json_text, parse, spare
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
@@ -74,11 +75,17 @@ class Chats:
     def _add(self, number: int, value: Any, choice: int | None) -> None:
         """Add a record whose chat is complete, perhaps with one of several answers."""
         record: Any = parse(value, self._record)
-        facts, extras = stated(value, self._record, self._facts)
         name = self._name(number, record.id, value)
         chat = self._layout.turns
         messages = answered(record.messages, chat, self._layout.role or "")
         columns, turn_extras = chat_columns(value[chat], messages, chat, self._skipped)
+        reward = None
+        if choice is None:  # of several answers, whose the cost is, or the reward, is not said
+            of_turns = {name.removesuffix(SUFFIX) for name in (*columns, *turn_extras)}
+            value, reward = of_rollout(value, of_turns)
+        if reward is not None:
+            columns["reward"] = on_last_turns([reward], [len(columns["turn"])])
+        facts, extras = stated(value, self._record, self._facts)
         self._table.add(
             self._document.name,
             name if choice is None else f"{name}/{choice}",
@@ -150,7 +157,8 @@ class Chats:
             any(message.role in ANSWERS for message in chat.messages) for chat in chats
         ):
             return False  # another speaker may be the one who answers
-        columns = columns_of(records, self._layout, self._facts)
+        said, rewards = zip(*map(of_rollout, records), strict=True)
+        columns = columns_of(said, self._layout, self._facts)
         names_run = columns is not None and "run" in columns
         if columns is None or "system" in columns:
             return False  # the system message may be outside the chat
@@ -171,6 +179,8 @@ class Chats:
         }
         fill_in(columns, usual_facts)
         counts, turns = turns_of([chat.messages for chat in chats])
+        if rewards.count(None) < len(rewards):
+            turns["reward"] = on_last_turns(rewards, counts)
         in_run = [list(map(self._name_in_run, ids, records))] if names_run else []
         self._table.extend(self._document.name, names, counts, turns, columns, in_run)
         return True
@@ -190,7 +200,7 @@ def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any
 
 def chat_columns(
     items: Sequence[Mapping[str, Any]], messages: list[Message], field: str, skipped: AbstractSet[str | None]
-) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
+) -> tuple[dict[str, Sequence[Any]], dict[str, Any]]:
     """Return the turns of a chat as columns of TURNS, and their further columns; `items` are its messages as the file has them.
 
     Fields of messages that are `skipped` become no columns; `field` is what the file calls the chat.

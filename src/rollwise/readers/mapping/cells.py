@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from rollwise.readers.chats.turns import answered, messages_of, split_by_column
 from rollwise.readers.common import is_verdict
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import EACH, Record, top_name
-from rollwise.readers.mapping.reshaping import OwnFiles
+from rollwise.readers.mapping.reshaping import ROWS, OwnFiles
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, checked, tree_of, type_of
 from rollwise.readers.mapping.values import Read, Value, value_of
 from rollwise.readers.problems import IS_NULL, BrokenError, gave_way, nulled, strictly
@@ -101,6 +101,7 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     inner_rules = {} if is_one_turn else lists["turn"]
     inner_paths = [path for rule in inner_rules.values() for path in rule.paths]
     inner = tree_of({rule.field: OF_COLUMNS[name] for name, rule in inner_rules.items() if rule.field is not None})
+    inner_known = frozenset(name for path in inner_paths if (name := top_name(path)) is not None).union(mapping.used)
     return Rules(
         run,
         rollout,
@@ -118,8 +119,43 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         is_own=mapping.own is not None,
         inner=inner,
         inner_type=type_of(inner),
-        inner_known=frozenset(name for path in inner_paths if (name := top_name(path)) is not None).union(mapping.used),
+        inner_known=inner_known.union(known if mapping.turns == ROWS else ()),  # rows have the fields of their record
     )
+
+
+class Needed(NamedTuple):
+    """Fields of which a record has at least one, if a mapping is of its file; perhaps in the items of a list."""
+
+    fields: tuple[str, ...]
+    turns: str | None = None
+
+    @property
+    def said(self) -> str:
+        """Return the fields for a sentence."""
+        return " or ".join(self.fields)
+
+    def is_in(self, record: Record) -> bool:
+        """Return whether a record has one of them."""
+        if self.turns is None:
+            return any(name in record.value for name in self.fields)
+        items = record[self.turns]
+        # A list in a cell is looked at when it is read.
+        return isinstance(items, str) or any(
+            name in item for item in items or () if isinstance(item, dict) for name in self.fields
+        )
+
+
+def needed(mapping: "RecordMapping", rules: Rules) -> list[Needed]:
+    """Return the fields that a file of a mapping has: those of its texts and verdicts."""
+    turns = mapping.turns if isinstance(mapping.turns, str) else None
+    values = [rules.turn[name] for name in ("prompt", "response", "succeeded") if name in rules.turn]
+    of_turns = [Needed(names, turns) for rule in values if (names := _top_names(rule)) and VALUE not in names]
+    of_records = [Needed(names) for _, rule, _ in rules.verdicts if (names := _top_names(rule))]
+    return [*([] if turns is None else [Needed((top_name(turns) or turns,))]), *of_turns, *of_records]
+
+
+def _top_names(rule: Value) -> tuple[str, ...]:
+    return tuple(name for path in rule.paths if (name := top_name(path)) is not None)
 
 
 def _cell(name: str, rule: Value) -> Read:

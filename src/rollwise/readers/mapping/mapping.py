@@ -17,6 +17,7 @@ from rollwise.readers.mapping.cells import (
     complete,
     identity_of,
     names_of,
+    needed,
     own_columns,
     rules_of,
     turns_of,
@@ -28,6 +29,7 @@ from rollwise.readers.mapping.records import records_at
 from rollwise.readers.mapping.reshaping import OwnFiles
 from rollwise.readers.mapping.types import checked, type_of
 from rollwise.readers.mapping.values import Rule, value_of
+from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
@@ -94,7 +96,6 @@ class RecordMapping:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
     >>> toy = RecordMapping(
     ...     doc="Read each line as a rollout of one turn.\n\n{fields}",
     ...     rollout=["@key"],
@@ -151,6 +152,37 @@ class RecordMapping:
     @cached_property
     def _rules(self) -> "Rules":
         return rules_of(self)
+
+    def misfit(self, document: Document) -> str | None:
+        """Say why a file is not read by this mapping: it lacks the records, or a field that turns or verdicts come from.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> mapping = RecordMapping(doc="", rollout=["@key"], records="results[*]", turn={"response": "reply"})
+        >>> files = (b'{"results": [{"reply": "Hi"}]}', b'{"results": [{"answer": "Hi"}]}', b'{"rows": []}')
+        >>> [mapping.misfit(Document(Path("a.json"), data)) for data in files]
+        [None, 'has no field `reply`', 'holds no records at `results[*]`']
+        """
+        if document.kind in {"zip", "sqlite", "empty", "other"}:
+            return "is empty" if document.kind == "empty" else "is neither JSON nor a table"
+        missing, num_records = needed(self, self._rules), 0
+        table = TurnsBuilder("", Problems(collect=True), {})
+        try:
+            for record in self._records(document, table, Around(document, "")):
+                as_object(record, self._rules)
+                if not isinstance(record.value, dict) or any(record[path] != is_ for path, is_ in self.where.items()):
+                    continue
+                num_records += 1
+                missing = [each for each in missing if not each.is_in(record)]
+                if not missing:
+                    return None
+        except BrokenError as error:
+            if not error.reason.startswith("object missing") and "expected" not in error.reason:
+                raise
+        if not num_records:
+            return "holds no records" if self.records == "." else f"holds no records at `{self.records}`"
+        return f"has no field `{missing[0].said}`" if missing else None
 
     def _records(self, document: Document, builder: TurnsBuilder, around: Around) -> Iterable[Record]:
         """Return the records of a file, in the shape that the rules read."""

@@ -8,6 +8,8 @@
 | `"a b"."c.d"`       | names with blanks, dots or brackets are quoted                    |
 | `^a`, `^^a`         | a field of the object around the record, and of the one around it |
 | `@key`              | the name of the record in its object, or its place in its list    |
+| `^@key`             | the same of what is around it, as of the `a` in ``{"a": [{...}]}`` |
+| `@place`            | the place of the record in the file, which no other record has    |
 | `@file`, `@folder`  | the name of the file without its suffix, and of its folder        |
 | `@name`             | a value that the mapping found in the file or beside it           |
 """
@@ -110,7 +112,8 @@ class Record:
             return None
         value = record.value
         if special:
-            value = record.key if special == "key" else record.around.at(special)
+            own = {"key": record.key, "place": record.name}
+            value = own[special] if special in own else record.around.at(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
         if alls:

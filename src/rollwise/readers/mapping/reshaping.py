@@ -8,7 +8,7 @@ from typing import Any
 from rollwise.errors import listing
 from rollwise.readers.mapping.paths import Record, path_of, top_name
 from rollwise.readers.mapping.values import Value
-from rollwise.readers.problems import BrokenError
+from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.records import Count, json_text, parse, spare, whole, worded
 from rollwise.readers.table import TurnsBuilder
 
@@ -68,33 +68,25 @@ class Rows:
         num_rows, file = 0, None
         for record in records:
             num_rows, file = num_rows + 1, record.around.document.name
-            key = self._key(record)
-            if (
-                key is not None
-                and record.broken is None
-                and any(record[path] != value for path, value in self.where.items())
-            ):
+            try:
+                record.value = parse(record.value, dict[str, Any])
+            except BrokenError as error:
+                record.value, record.broken = {}, error
+            if record.broken is None and any(record[path] != value for path, value in self.where.items()):
                 builder.passes_over(file)
-            elif key is None:  # the rollout that it belongs to is not known
-                yield record
-            else:
+                continue
+            key = tuple(worded(rule.of(record)) for rule in self.by)
+            if any(part is not None for part in key):
                 groups.setdefault(key, []).append(record)
+                continue
+            # The rollout that it belongs to is not known.
+            record.broken = record.broken or BrokenError("is missing", field=self.by[0].paths[0])
+            record.value = None
+            yield record
         if file is not None:
             builder.holds(file, num_rows)
         for key, rows in groups.items():
             yield self._joined("/".join(part for part in key if part is not None), rows, builder)
-
-    def _key(self, record: Record) -> tuple[str | None, ...] | None:
-        """Return the values that a row shares with the rows of its record; None where it has none, and is broken."""
-        try:
-            record.value = parse(record.value, dict[str, Any])
-        except BrokenError as error:
-            record.value, record.broken = {}, error
-        key = tuple(worded(rule.of(record)) for rule in self.by)
-        if any(part is not None for part in key):
-            return key
-        record.broken = record.broken or BrokenError("is missing", field=self.by[0].paths[0])
-        return None
 
     def _joined(self, key: str, rows: list[Record], builder: TurnsBuilder) -> Record:
         """Return rows as one record."""
@@ -137,7 +129,8 @@ class Rows:
         record.value[ROWS] = [row.value for row in rows]
         if name is None:
             return
-        numbers = [whole(parse(row.value.get(name), Count, name), name) for row in rows]  # type: ignore[arg-type]
+        with strictly():
+            numbers = [whole(parse(row.value.get(name), Count, name), name) for row in rows]  # type: ignore[arg-type]
         if any(number is None or number < 0 for number in numbers):
             raise BrokenError("is not the number of a turn in each row of one rollout", field=name)
         if len({*numbers}) < len(numbers):

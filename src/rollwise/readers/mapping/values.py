@@ -32,7 +32,12 @@ Read = Callable[[Record], Any]
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
 
 
-_WORDS = {"@key": "name or place of the record", "@file": "name of the file", "@folder": "name of the folder"}
+_WORDS = {
+    "@key": "name or place of the record",
+    "@place": "place of the record",
+    "@file": "name of the file",
+    "@folder": "name of the folder",
+}
 
 
 class Value(NamedTuple):

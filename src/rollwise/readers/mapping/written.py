@@ -138,7 +138,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         columns["score_*"] = _scores(_object(data, "scores"))
         left_out.append(str(path_of(data["scores"]["each"]).steps[0]))
     turn = {name: _rule(data[name], name) for name in OF_TURNS if name in data}
-    rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key"])] if "rollout" in data or rows else [_place]
+    rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key" if rows else "@place"])]
     verdicts = [_verdict(rule) for rule in _list(data, "verdicts")]
     run = [_rule(data["run"])] if "run" in data else []
     where = _object(data, "where")
@@ -235,11 +235,6 @@ def _paths(rule: Rule) -> list[str]:
         else rule
     )
     return [path for path in value_of(given).paths if top_name(path) is not None]
-
-
-def _place(record: Record) -> Any:
-    """name or place of the record"""  # noqa: D403  # a part of a table
-    return record.name
 
 
 def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from rollwise.readers.json_texts import lenient, surface, surface_if_any
 from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, normal, refusal, unknown_labels
 from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.problems import BrokenError
+from rollwise.readers.record_totals import NAMES
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, fact
 from rollwise.schema import FAILURE, SUCCESS, TURNS
@@ -125,6 +126,7 @@ class Fields:
         if inner_names:
             self._move_verdict(record, result, inner_names)
             self._refuse_of_turns(record, inner_names)
+            self._check_totals(result, inner_names)
         return self._checked(result, has_chat=bool(inner_names)) if is_chat else result
 
     def _rename(self, record: dict[str, Any], of_record: AbstractSet[str] = frozenset()) -> dict[str, Any]:
@@ -168,13 +170,20 @@ class Fields:
             result["outcome"] = SUCCESS if verdict else FAILURE
 
     def _refuse_of_turns(self, record: Mapping[str, Any], inner_names: AbstractSet[str]) -> None:
-        """Refuse a column of turns that is mapped to a field of whole rollouts."""
+        """Refuse a column of turns that is mapped to a field of whole rollouts, where no total can be made of it."""
+        refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded"} - (NAMES - inner_names)
         for source, column in self._column_of.items():
-            if source in record and source not in inner_names and column in OF_TURNS - ALSO_OF_RECORDS - {"succeeded"}:
+            if source in record and source not in inner_names and column in refused:
                 raise ArgumentError(
                     f"{self._verb}: {as_names({column: source})}: `{source}` is a field of whole rollouts, and "
                     f"`{column}` is a column of turns; name a fact of the rollout, or leave it out"
                 )
+
+    def _check_totals(self, result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
+        """Check the fields that were named as the reward, cost, time and tokens of a rollout: they must be numbers."""
+        for column, source in self._source_of.items():
+            if column in NAMES and source not in inner_names and not _is_null(result.get(column)):
+                result[column] = _fitting(column, source, result[column])
 
     def _checked(self, record: dict[str, Any], *, has_chat: bool = False) -> dict[str, Any]:
         """Check the renamed fields of a message, or of a record with a chat: readers of chats keep what does not fit as extras."""

@@ -123,8 +123,12 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     dialogue_id, dialog_id,      twice; it stays a column as well. Without any id, the number is the id: of the
     chat_id, session_id, uuid)   line, from 1, or in a list, from 0
     `context`                    that of the first turn, where the turns have none
-    `reward`, or any name that   ``rollout_reward``: a total is not the reward of a turn
-    a turn has
+    `reward`                     that of the last turn, where the turns have none
+    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both), where the
+    `prompt_tokens` and          turns have none
+    `response_tokens`
+    any other name that a turn   ``rollout_<name>``: a total is not the reward of a turn
+    has
     ============================ ======================================================================
 
     Rows or flat records with neither an id nor a number of the turn are rollouts of one turn each, if they have an answer and

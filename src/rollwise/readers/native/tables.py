@@ -14,6 +14,7 @@ from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, json_column
+from rollwise.readers.crashes import crashed
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
 from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
@@ -190,14 +191,17 @@ def parts_of(table: TurnsBuilder) -> list[Part]:
     if added is None:
         return parts
     frame, of_records = added
-    if table.source in STATING:
+    if table.is_given:  # the user said what each column is
+        frame, contradictions = crashed(arrange(frame), of_records)
+        table.problems.crashed(contradictions)
+    elif table.source in STATING:
         for name, ids, reason in unread_words(frame):
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     frame, readings = without_thoughts(frame, of_records)
     if readings:
         table.problems.read_as(readings)
-    return [*parts, Part(frame, table.source, of_records)]
+    return [*parts, Part(frame, table.source, of_records, is_written=table.is_given)]
 
 
 def fits(columns: pl.Schema) -> bool:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from rollwise.readers.proposal.contents import Content
 from rollwise.readers.proposal.fields import quoted
+from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.words import word
 
 DEEPEST = 7  # lists and objects within each other
@@ -100,13 +101,28 @@ class _Walk:
             return
         for name, inner in value.items():
             step = quoted(name)
-            if step is None:
-                continue
-            place = f"{path}.{step}" if path else step
-            if isinstance(inner, list):
-                self._list(inner, place, outers, key, depth + 1)
-            elif isinstance(inner, dict):
-                self._inside(inner, place, (*outers, inner), key, depth + 1)
+            if step is not None:
+                self._field(name, inner, f"{path}.{step}" if path else step, outers, key, depth)
+
+    def _field(self, name: str, inner: Any, place: str, outers: tuple[Any, ...], key: str | None, depth: int) -> None:
+        """Add what is in a field of an object."""
+        if _are_answers(name, inner, outers[-1]):
+            for text in inner:
+                self._add(f"{place}[*]", text, outers, key)
+        elif isinstance(inner, list):
+            self._list(inner, place, outers, key, depth + 1)
+        elif isinstance(inner, dict):
+            self._inside(inner, place, (*outers, inner), key, depth + 1)
+
+
+def _are_answers(name: str, values: Any, record: Mapping[str, Any]) -> bool:
+    """Return whether a field of a record has several answers to its prompt, and no other list says something of each."""
+    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+        return False
+    if role_of(name) != "response" or not any(role_of(other) == "prompt" for other in record):
+        return False
+    others = (other for key, other in record.items() if key != name and isinstance(other, list))
+    return not any(len(other) == len(values) > 1 for other in others)
 
 
 def _holds_records(value: Mapping[str, Any], path: str) -> bool:

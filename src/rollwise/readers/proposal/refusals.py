@@ -19,6 +19,8 @@ from rollwise.readers.roles.names import (
     words_of,
 )
 
+LESSONS = "holds questions with answers, which may be data to learn from: name the answer if a model gave it"
+_LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
 NOTHING = "is not recognized"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
@@ -39,7 +41,7 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
     if groups is not None or is_clear or _has_texts(path, fields, places):
-        return groups
+        return groups or (LESSONS if _are_lessons(fields) else None)
     roles = roles_of(dict(fields))
     is_named = bool(roles & {"id", "task"})
     if "prompt" in roles:
@@ -51,9 +53,14 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
 
 
+def _are_lessons(fields: Mapping[str, Field]) -> bool:
+    """Return whether records are questions and answers alone, as data to learn from are."""
+    return {name.lower() for name, field in fields.items() if field.role not in {"id", "category"}} <= _LESSONS
+
+
 def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether records answer, or hold messages or turns that do."""
-    if any((field.is_usual and field.role == "response") or holds_messages(field) for field in fields.values()):
+    if "response" in roles_of(dict(fields)) or any(map(holds_messages, fields.values())):
         return True
     inner = ([item.value for item in items[:50]] for items in below(path, places).values())
     return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)

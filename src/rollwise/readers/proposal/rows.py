@@ -30,6 +30,7 @@ CONVERSATIONS = frozenset(
 )
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
+_MOSTLY = 0.6  # share of ids
 _IDS = {"whole", "binary", "words", "strings", "text", "unit"}
 
 
@@ -69,7 +70,8 @@ def ids_of(
         made.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         made.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
-    _ask_rows(made, fields, owners, files)
+    if not _ask_alone(made, turn, owners, files):
+        _ask_rows(made, fields, owners, files)
     own = next(
         (each for each in fields.values() if _is_id(each) and _is_own(each, files) and each.name != "task"), None
     )
@@ -85,7 +87,8 @@ def speakers(names: tuple[str, str] | None) -> dict[str, str]:
 
 
 def _is_id(field: Field) -> bool:
-    return field.role in {"id", "task"} and field.kind in _IDS and field.is_usual
+    is_named = field.role in {"id", "task"} or {*words_of(field.name)} <= CONVERSATIONS
+    return is_named and field.kind in _IDS and field.is_usual
 
 
 def _is_filled(field: Field) -> bool:
@@ -119,18 +122,45 @@ def _are_turns(turn: Field, owner: Field, fields: dict[str, Field]) -> bool:
     return is_named or (is_conversation and {"prompt", "response"} <= roles_of(fields))
 
 
+def _ask_alone(made: "Structure", turn: Field | None, owners: Sequence[Field], files: Sequence[int]) -> bool:
+    """Ask, and return whether that is so, where rows are numbered as turns and nothing says which are one rollout."""
+    if turn is None or owners or len(turn.distinct) < 2 or not _is_filled(turn):
+        return False
+    counts = [[*map(float, numbers)] for numbers in _by_file(turn, files)]
+    is_step = words_of(turn.name)[-1:] == ("step",)
+    if is_step and not all(min(numbers) in {0, 1} and len({*numbers}) == len(numbers) for numbers in counts):
+        return False  # steps of training
+    sentence = f"`{turn.name}` numbers the rows, and no column says which are one rollout: is each a rollout, or is a file one?"
+    made.questions.append(Question(turn.name, sentence, {"rollout_id": "?"}, ("@key", "@file")))
+    return True
+
+
+def _by_file(field: Field, files: Sequence[int]) -> Iterable[list[Any]]:
+    """Return the values of a field in each file."""
+    found: dict[int, list[Any]] = {}
+    for file, value in zip(files, field.values, strict=True):
+        found.setdefault(file, []).append(value)
+    return found.values()
+
+
 def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
-    """Ask whether rows that share an id are rollouts, steps, or judgements of one."""
+    """Ask whether rows that share an id are rollouts, turns, or judgements of one."""
     counters = [
         each for each in fields.values() if each.kind in WHOLE and each.role != "attempt" and _counts(each.name)
     ]
-    texts = [each for each in fields.values() if each.role in {"prompt", "response"}]
-    apart = [each for each in fields.values() if each.role in {"target", "attempt", "attack"}]
+    asked, said = (
+        [each for each in fields.values() if each.role == role and each.held] for role in ("prompt", "response")
+    )
+    apart = [each for each in fields.values() if each.role in {"target", "attempt", "attack", "task", "goal"}]
     for owner in owners:
+        others = [each for each in apart if each is not owner]
+        is_task = owner.role == "task"
         if counters and _rises_within(counters[0], owner, files):
             sentence = f"`{counters[0].name}` counts within each `{owner.name}`: is a row a rollout, or a turn of one?"
-        elif any(each.role == "response" for each in texts) and _says_again(owner, texts, apart, files):
+        elif said and _same_within([*asked, *said], owner, others, files) >= _MOSTLY:
             sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgements?"
+        elif said and not is_task and 0 <= _same_within(asked, owner, others, files) < _MOSTLY:
+            sentence = f"`{owner.name}` repeats with other texts: is a row a rollout, or a turn of one?"
         else:
             continue
         made.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))
@@ -149,12 +179,16 @@ def _rises_within(counter: Field, owner: Field, files: Sequence[int]) -> bool:
     return all(numbers == sorted({*numbers}) for numbers in groups) and any(len(numbers) > 2 for numbers in groups)
 
 
-def _says_again(owner: Field, texts: Sequence[Field], apart: Sequence[Field], files: Sequence[int]) -> bool:
-    """Return whether most records of one id, target, attack and attempt say the same."""
-    said: dict[tuple[str, ...], list[str]] = {}
+def _same_within(texts: Sequence[Field], owner: Field, apart: Sequence[Field], files: Sequence[int]) -> float:
+    """Return for how many of the ids that repeat, with one target, attack and attempt, all texts are the same.
+
+    Negative where no id repeats, or all records of the file say the same.
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
     for place, key in enumerate(zip(files, owner.values, *(each.values for each in apart), strict=True)):
         text = json.dumps([each.values[place] for each in texts], default=str)
-        said.setdefault(tuple(map(str, key)), []).append(text)
-    several = [each for each in said.values() if len(each) > 1]
-    differs = len({text for each in said.values() for text in each}) > 1
-    return bool(several) and differs and sum(len({*each}) == 1 for each in several) >= 0.6 * len(several)
+        found.setdefault(tuple(map(str, key)), []).append(text)
+    several = [each for each in found.values() if len(each) > 1]
+    if not several or not texts or len({text for each in found.values() for text in each}) == 1:
+        return -1
+    return sum(len({*each}) == 1 for each in several) / len(several)

@@ -2,24 +2,31 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rollwise.readers.chat_names import ROLES, TEXTS
 from rollwise.readers.chats.speakers import SPEAKERS, speaker
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
-from rollwise.readers.roles.names import COUNTS, verdict_claim, words_of
+from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import word
 
 ENOUGH = 300  # records that show what a place holds
 SPOKEN = (*ROLES, "source")  # names of fields with the speaker
-MESSAGES = "messages"
+# Names of a list whose items are turns of one conversation.
+TURNS = frozenset(
+    {
+        "turns", "turn", "rounds", "exchanges", "history", "messages", "dialogue", "dialog", "conversation", "trajectory",
+        "transcript", "chat", "steps",
+    }
+)  # fmt: skip
 _ANSWERING = frozenset(
     {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
 )
 _VERDICTS = {"bool", "binary", "words"}
 _MOST_WORDS = 12
+_WEIGHTS = (("response", 3, "an answer"), ("prompt", 2, "a prompt"), ("score", 2, "a score"))
 _FACTS = {"id", "task", "target", "attack", "goal", "category", "attempt"}
 
 
@@ -81,6 +88,27 @@ def _decoded(text: str) -> Any:
         return None
 
 
+def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
+    """Return whether a list in each record is its chat, and not the prompt of an answer that stands beside it."""
+    beside = any(role_of(other.partition(".")[0]) == "response" for other in fields)
+    is_prompt = beside and any(role_of(part) == "prompt" for part in name.removesuffix("[*]").split("."))
+    return not is_prompt and speaking([item.value for item in items[:ENOUGH]]) is not None
+
+
+def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> bool:
+    """Return whether a list holds the turns of the record around it, rather than records.
+
+    Its name says so, or its numbers; where each has a verdict and stands beside counts, they are records.
+    """
+    name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
+    roles = roles_of(fields)
+    if not path.endswith("[*]") or not roles & {"prompt", "response"}:
+        return False
+    is_numbered = any(field.role == "turn" and field.kind in {"whole", "binary"} for field in fields.values())
+    are_judged = any(field.is_usual and judges(field) for field in fields.values())
+    return bool({*name} & TURNS or is_numbered) and not (are_judged and (counted(items[0]) or len(items[0].outers) < 2))
+
+
 def counted(item: Item) -> list[str]:
     """Return the names of the numbers around a record that count records."""
     around = item.outers[-1] if item.outers else {}
@@ -91,8 +119,9 @@ def counted(item: Item) -> list[str]:
 
 
 def roles_of(fields: dict[str, Field]) -> set[str]:
-    """Return the roles of fields that enough records have."""
-    return {field.role for field in fields.values() if field.role is not None and field.is_usual}
+    """Return the roles of fields that enough records have; lists are neither prompts nor answers."""
+    usual = [field for field in fields.values() if field.role is not None and field.is_usual]
+    return {str(field.role) for field in usual if field.kind != "list" or field.role not in {"prompt", "response"}}
 
 
 def below(path: str, places: Places) -> dict[str, list[Item]]:
@@ -106,40 +135,57 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     """Return how much a place looks like that of the rollouts, and what that rests on."""
     items = places[path]
     values = [item.value for item in items[:ENOUGH]]
-    if all(isinstance(value, list) for value in values):
-        is_chat = all(speaking(value) for value in values[:50])
-        return (6, ["a list of messages"]) if is_chat else (0, [])
     if not all(isinstance(value, dict) for value in values):
-        are_verdicts = path.endswith("{*}") and not any(isinstance(value, dict | list) for value in values)
-        return (4, ["a verdict"]) if are_verdicts else (0, [])
-    if speaking(values):
-        return 0, [MESSAGES]
+        return _merit_of_values(path, values)
     fields = fields_of(values)
+    if (
+        path == ALONE and len(items) == 1
+    ):  # of an object that is a whole file, only its own fields say that it is a rollout
+        fields = {name: field for name, field in fields.items() if name in values[0]}
+    if speaking(values):
+        is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
+        return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])
+    if are_turns(path, fields, items):
+        return 0, []
     roles = roles_of(fields)
-    points, why = 0.0, []
-    verdict = next((field for field in fields.values() if field.is_usual and judges(field)), None)
-    for weight, is_so, reason in (
-        (4, verdict is not None, f"a verdict (`{verdict.name}`)" if verdict else ""),
-        (3, "response" in roles, "an answer"),
-        (2, "prompt" in roles, "a prompt"),
-        (2, "score" in roles, "a score"),
-    ):
-        if is_so:
-            points += weight
-            why.append(reason)
-    points += ("attack" in roles) + 0.5 * len(roles & _FACTS)
-    chat = next(
-        (name for name, inner in below(path, places).items() if speaking([each.value for each in inner[:100]])), None
-    )
-    chat = chat or next((field.name for field in fields.values() if holds_messages(field)), None)
-    if chat is not None:
-        points += 4
-        why.append(f"messages (`{chat.removesuffix('[*]')}`)")
-    if roles & {"id", "task"} and roles & {"tokens", "seconds", "cost"}:
-        points += 1.5
-        why.append("an id and its costs")
+    signs = [*_signs_of_fields(fields, roles), *_signs_of_lists(below(path, places), fields)]
+    points = sum(weight for weight, _ in signs) + ("attack" in roles) + 0.5 * len(roles & _FACTS)
     counts = counted(items[0])
     if counts and points >= 2:
+        signs.append((2, f"counts around them (`{'`, `'.join(counts[:3])}`)"))
         points += 2
-        why.append(f"beside the counts `{'`, `'.join(counts[:3])}`")
-    return points - (path == ALONE and len(items) == 1), why
+    return points - (path == ALONE and len(items) == 1), [reason for _, reason in signs]
+
+
+def _merit_of_values(path: str, values: Sequence[Any]) -> tuple[float, list[str]]:
+    """Return the merit of records that are no objects."""
+    if all(isinstance(value, list) for value in values):
+        are_chats = all(speaking(value) for value in values[:50])
+        return (6, ["a list of messages"]) if are_chats else (0, [])
+    if all(isinstance(value, str) for value in values) and path.endswith("[*]"):
+        return 7, ["several answers to each prompt"]
+    are_verdicts = path.endswith("{*}") and not any(isinstance(value, dict | list) for value in values)
+    return (4, ["a verdict"]) if are_verdicts else (0, [])
+
+
+def _signs_of_fields(fields: dict[str, Field], roles: set[str]) -> Iterator[tuple[float, str]]:
+    """Iterate over what fields of records say of them, each with its weight."""
+    verdict = next((field for field in fields.values() if field.is_usual and judges(field)), None)
+    if verdict is not None:
+        yield 4, f"a verdict (`{verdict.name}`)"
+    yield from ((weight, words) for role, weight, words in _WEIGHTS if role in roles)
+    if roles & {"id", "task"} and roles & {"tokens", "seconds", "cost"}:
+        yield 1.5, "an id and its costs"
+
+
+def _signs_of_lists(inner: dict[str, list[Item]], fields: dict[str, Field]) -> Iterator[tuple[float, str]]:
+    """Iterate over what the lists in records say of them, each with its weight."""
+    chat = next((name for name, items in inner.items() if is_chat(name, items, fields)), None)
+    chat = chat or next((field.name for field in fields.values() if holds_messages(field)), None)
+    if chat is not None:
+        yield 4, f"messages (`{chat.removesuffix('[*]')}`)"
+        return
+    for name, items in inner.items():
+        if are_turns(name, fields_of(item.value for item in items), items):
+            yield 5, f"turns (`{name.removesuffix('[*]')}`)"
+            return

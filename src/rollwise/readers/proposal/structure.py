@@ -11,7 +11,8 @@ from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
 from rollwise.readers.proposal.signs import judges, merit, speaking
-from rollwise.readers.proposal.texts import lists_of, stated, texts_of
+from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
+from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
@@ -123,12 +124,15 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     made.why.append(f"`{path}`: {len(items)} records" + (f" with {', '.join(why[:3])}" if why else ""))
     values = [item.value for item in items]
     if not all(isinstance(value, dict) for value in values):
-        made.data |= _of_values(path, values)
+        made.data |= _of_values(path, items)
         return made
     fields = fields_of(values)
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
     made.refusal = refusals.refusal_of(path, fields, places)
+    if made.refusal == refusals.LESSONS:
+        answer = next(each for each in fields.values() if each.role == "response")
+        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
     if made.refusal is not None and {"response", "prompt", "messages", "turns"} & names.keys():
         made.refusal = None  # the user says that these are rollouts
     if made.refusal is None and not made.questions:
@@ -198,10 +202,14 @@ def _chat_in_file(places: Places) -> dict[str, Any] | None:
     return {"rows": {"by": ["@file"]}, "turns": "rows", **speakers(speaks)}
 
 
-def _of_values(path: str, values: Sequence[Any]) -> dict[str, Any]:
-    """Return the rest of a mapping of records that are no objects: lists of messages, or verdicts by name."""
-    if all(isinstance(value, list) for value in values):
+def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
+    """Return the rest of a mapping of records that are no objects: lists of messages, answers, or verdicts by name."""
+    if all(isinstance(item.value, list) for item in items):
         return {"turns": "value"}
+    if not path.endswith("{*}"):
+        asked = next((name for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
+        around = around_of(items[0])
+        return {"response": "value", "prompt": around.pop(str(asked), None), "columns": around}
     return {"facts": {"task": "@key"}, "columns": {"solved": "value"}} if path.endswith("{*}") else {}
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
-from rollwise.readers.proposal.rows import CONVERSATIONS, WHOLE, speakers
-from rollwise.readers.proposal.signs import below, holds_messages, roles_of, speaking
+from rollwise.readers.proposal.rows import WHOLE, speakers
+from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, roles_of, speaking
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
 
@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 MODELS = re.compile(
     r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b", re.IGNORECASE
 )
-_TURNS = CONVERSATIONS | {
-    "turns",
-    "rounds",
-    "conversations",
-    "exchanges",
-    "history",
-    "interactions",
-    "messages",
-    "turn",
-}
 _NAMES = frozenset({"name", "metric"})
 _ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
 _NUMBERS = {"whole", "binary", "unit", "number"}
@@ -47,24 +37,19 @@ def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Pla
     if has_rows:
         return
     inner = below(path, places)
-    has_answer = any(each.role == "response" and each.is_usual for each in fields.values())
-    has_other = any(role_of(name.partition(".")[0]) == "response" for name in fields)
-    for name, items in inner.items():
-        list_name = name.removesuffix("[*]")
-        speaks = speaking([item.value for item in items[:200]])
-        is_prompt = role_of(list_name) == "prompt" and (has_answer or has_other)
-        if speaks is not None and not is_prompt:
-            made.data |= {"turns": list_name, **speakers(speaks)}
-            made.why.append(f"`{list_name}` are the messages of each")
+    for place, items in inner.items():
+        if is_chat(place, items, fields):
+            made.data |= {
+                "turns": place.removesuffix("[*]"),
+                **speakers(speaking([item.value for item in items[:200]])),
+            }
+            made.why.append(f"`{place.removesuffix('[*]')}` are the messages of each")
             return
     _scores(made, inner)
-    for name, items in inner.items():
-        list_name = name.removesuffix("[*]")
-        roles = roles_of(fields_of(item.value for item in items[:200]))
-        is_named = bool({*words_of(list_name)[-1:]} & _TURNS) and roles & {"response", "turn", "prompt"}
-        if ("response" in roles and not has_answer and "prompt" in roles) or is_named:
-            made.data["turns"] = list_name
-            made.why.append(f"`{list_name}` are the turns of each")
+    for place, items in inner.items():
+        if are_turns(place, fields_of(item.value for item in items[:200]), items):
+            made.data["turns"] = place.removesuffix("[*]")
+            made.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
             _texts_of_turns(made, items)
             return
     for each in fields.values():
@@ -147,14 +132,12 @@ def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str
             columns[each.name] = each.path
     if "{*}" in path and items[0].key is not None:
         facts.setdefault(_of_keys(items, roles_of(fields)), "^@key" if path.endswith("[*]") else "@key")
-    for name, outer_path in _around(items[0]).items():
-        if name not in fields:
-            columns[name] = outer_path
+    columns |= {name: outer_path for name, outer_path in around_of(items[0]).items() if name not in fields}
     made.data |= {"columns": columns} if columns else {}
     made.data |= {"facts": facts} if facts else {}
 
 
-def _around(item: Item) -> dict[str, str]:
+def around_of(item: Item) -> dict[str, str]:
     """Return the paths of the values in the objects around a record, the nearest first, by name."""
     found: dict[str, str] = {}
     for depth, outer in enumerate(reversed(item.outers)):

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chat_names import PROMPTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.chat_names import LISTS, PROMPTS, RESPONSES, TURN_TEXTS
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.likely_columns import (
@@ -15,7 +16,7 @@ from rollwise.readers.likely_columns import (
     are_rollouts,
 )
 from rollwise.readers.sources.binary import is_stream
-from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import values_named
 
@@ -47,7 +48,23 @@ def of_other_tool(document: Document) -> str | None:
 
 def without_texts(document: Document) -> str | None:
     r"""Return why the prompts and answers of a file are no texts; None where they are, or there are none."""
-    return next(_no_text(document), None) if document.kind in POLARS else None
+    return (
+        next(chain(_as_text(document), _no_text(document), _other_lists(document)), None)
+        if document.kind in POLARS
+        else None
+    )
+
+
+def _other_lists(document: Document) -> Iterator[str]:
+    """Describe lists of turns that are none of messages."""
+    for record in document.beginning:
+        for name in record.keys() & {*LISTS}:
+            value = surface_if_any(record[name])
+            if isinstance(value, dict) and words_of(frozenset(value)) is not None:
+                yield f"holds `{name}` as an object of lists: write it as a list of objects, one for each message"
+            if isinstance(value, list) and value and isinstance(surface_if_any(value[0]), str | list):
+                speakers = '`{"role": "user", "content": "..."}`'
+                yield f"holds `{name}` without names of the speakers: write each as {speakers}"
 
 
 def holds_rollouts(document: Document) -> bool:
@@ -78,6 +95,30 @@ def _of_other_tools(document: Document) -> Iterator[str]:
     yield from (reason for shape, reason in OTHERS if shape <= names)
     if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
         yield REQUESTS
+
+
+def _as_text(document: Document) -> Iterator[str]:
+    """Describe a column of a table that holds lists of turns or messages as text."""
+    for name in LISTS:
+        text = next((value for value in _first(document, name) if value is not None), None)
+        if not isinstance(text, str) or not text.lstrip().startswith("["):
+            continue
+        is_json = isinstance(surface_if_any(text.encode(errors="backslashreplace")), list)
+        decode = "json.loads" if is_json else "ast.literal_eval"
+        read = f"{_frame(document)}.to_dicts()"
+        rows = f'[row | {{"{name}": {decode}(row["{name}"])}} for row in {read}]'
+        yield f'holds `{name}` as text: decode it, `Path("rollouts.json").write_text(json.dumps({rows}))`, and read that'
+
+
+def _first(document: Document, name: str) -> Iterator[object]:
+    """Iterate over the values of a table's column in its first rows."""
+    if name in document.keys and document.binary:
+        yield from (surface_if_any(record[name]) for record in document.beginning if name in record)
+    elif name in document.keys and document.kind == "table":
+        separator, source = document.separator, document.source
+        with suppress(pl.exceptions.PolarsError):
+            rows = pl.read_csv(source, glob=False, separator=separator, infer_schema=False, n_rows=EARLY)
+            yield from rows[name]
 
 
 def examples_of(document: Document) -> dict[str, list[Any]]:

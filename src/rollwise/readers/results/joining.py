@@ -1,17 +1,24 @@
 """Labels joined to turns: by ids of rollouts and turns, or by the texts that they quote."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from os import PathLike
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.errors import ArgumentError, ReadError, SchemaError, counted, listing
 from rollwise.readers.casting import cast
+from rollwise.readers.columns import reconcile
+from rollwise.readers.native.files import plain_frame
+from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.sources.frames import frame_of
+from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import JOINED, TURNS, VERDICTS
 from rollwise.schema.columns import Column
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
 
 EXACT = ("rollout_id", "turn", "node_id")
@@ -29,7 +36,7 @@ class Labeled(NamedTuple):
     joined: pl.DataFrame
 
 
-def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None = None) -> Labeled:
+def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | Mapping[str, str] | None = None) -> Labeled:
     """Join labels of people or judges to TURNS, as further columns, and count what was joined and what was not.
 
     Parameters
@@ -37,11 +44,14 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     turns
         TURNS.
     labels
-        A table with the columns `on` and at least one more, or VERDICTS of one judge. Anything that `rw.turns` takes.
+        A table with the columns `on` and at least one more, or VERDICTS of one judge. Anything that `rw.turns` takes, or the
+        path of a file with such a table: CSV, JSON lines, a JSON list, Parquet or Arrow.
     on
-        Columns that identify a turn or a rollout in both tables. None takes `rollout_id` (with `turn` and `node_id`, if the
+        Columns that identify a turn or a rollout in both tables; where names differ, a mapping from the name in the turns to the
+        name in the labels: ``{"rollout_id": "sample"}``. None takes `rollout_id` (with `turn` and `node_id`, if the
         labels have them), or, if the labels have no ids of these rollouts, all of `target, attack, goal, task, category,
-        attempt, prompt, response` that both tables have. A label of a rollout is joined to all its turns.
+        attempt, prompt, response` that both tables have. A label of a rollout is joined to all its turns. An id may be that of
+        the file, which is in `rollout_id` after the name of the run.
 
     Returns
     -------
@@ -52,7 +62,8 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     joined
         JOINED. `found` is ``joined``; ``alike`` (a label that fits several rollouts, and is joined to all of them); ``no
         such turn``; ``contradictory`` (labels of the same turn that disagree, and are not joined); ``unlabeled`` (turns).
-        Every label is counted in exactly one of the first four rows, every turn in the first, second, fourth or last.
+        Every label is counted in exactly one of the first four rows, every turn in the first, second, fourth or last. One line
+        on stderr says so, too, where a label or a turn is left over.
 
     Raises
     ------
@@ -72,6 +83,8 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
     check_kinds(join_labels, locals())
+    if isinstance(labels, str | PathLike):
+        labels = _table_in(labels)
     names = frozenset(TURNS.names)
     turn_frame, label_frame = (
         frame.with_columns(
@@ -83,6 +96,9 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
         )
         for frame in (frame_of(turns, names), frame_of(labels, names))
     )
+    if isinstance(on, Mapping):
+        label_frame, on = _renamed(label_frame, on), [*on]
+    label_frame = _with_whole_ids(turn_frame, label_frame)
     keys = _keys(turn_frame, label_frame, on)
     columns = _label_columns(label_frame, keys)
     label_frame = label_frame.with_columns(_cast_key(label_frame, turn_frame, name) for name in keys)
@@ -105,7 +121,66 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
         how="left",
         maintain_order="left",
     )
-    return Labeled(labeled.drop("_turn"), _report(label_frame, named, rows, keys, contradictory))
+    joined = _report(label_frame, named, rows, keys, contradictory)
+    _say_left_over(joined, keys)
+    return Labeled(labeled.drop("_turn"), joined)
+
+
+def _table_in(path: str | PathLike[str]) -> pl.DataFrame:
+    """Return the table in a file of labels."""
+    problems, frames = Problems(), list[pl.DataFrame]()
+    try:
+        for document, _ in documents(listed(path, "join_labels"), problems):
+            with problems.record(document.name):
+                frames.append(plain_frame(document))
+    except ReadError as error:
+        raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # `join_labels` has no such argument
+    return reconcile(frames)
+
+
+def _say_left_over(joined: pl.DataFrame, keys: list[str]) -> None:
+    """Say what was joined, where a label or a turn is left over."""
+    counts = {found: (labels, turns, example) for found, labels, turns, example in joined.rows()}
+    parts = [f"{counted(counts['joined'][0], 'label')} joined by {' and '.join(keys)}"]
+    for found, words in (
+        ("alike", "of several rollouts each"),
+        ("no such turn", "of no such turn"),
+        ("contradictory", "that contradict each other"),
+    ):
+        number, _, example = counts[found]
+        parts += [f"{number:,} {words} (first: {example})"] if number else []
+    unlabeled, example = counts["unlabeled"][1:]
+    parts += [f"{counted(unlabeled, 'turn')} without a label (first: {example})"] if unlabeled else []
+    if len(parts) > 1:
+        say(f"join_labels: {'; '.join(parts)}")
+
+
+def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
+    """Return the labels with the names that their keys have in the turns."""
+    for name, given in on.items():
+        if given not in labels.columns:
+            raise SchemaError(f"join_labels: the labels lack the column `{given}` (there is {listing(labels.columns)})")
+        if name != given and name in labels.columns:
+            raise ArgumentError(f"join_labels: the labels have a column `{name}` already; leave it out, or join by it")
+    return labels.rename({given: name for name, given in on.items()})
+
+
+def _with_whole_ids(turns: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """Return the labels with the ids of rollouts, where they have those of the file: a `rollout_id` is the run and the id."""
+    if "rollout_id" not in labels.columns or labels.schema["rollout_id"].is_nested():
+        return labels
+    ids, whole = labels["rollout_id"].cast(pl.String), _whole_ids(turns)
+    if ids.is_in(whole.values()).any() or not ids.is_in(whole.keys()).any():
+        return labels
+    return labels.with_columns(rollout_id=ids.replace(whole))
+
+
+def _whole_ids(turns: pl.DataFrame) -> dict[str, str]:
+    """Return the ids of rollouts by their ids in the file, where each of these is one rollout's."""
+    ids = turns["rollout_id"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    short = [rollout_id.rpartition("/")[2] for rollout_id in ids]
+    # Numbers may be those of rows, which another file counts in its own way.
+    return {} if len({*short}) < len(ids) or all(map(str.isdigit, short)) else dict(zip(short, ids, strict=True))
 
 
 def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | None) -> list[str]:
@@ -141,10 +216,24 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
     keys = [name for name in ids if name in turns.columns] if are_ids_shared or not facts else facts
     if not keys:
         raise ArgumentError(
-            f"join_labels: nothing names the turns in both tables (labels have {listing(labels.columns)}); "
-            "give them a `rollout_id`, or say on=[...]"
+            f"join_labels: nothing names the turns in both tables (labels have {listing(labels.columns)}); {_way(turns, labels)}"
         )
     return keys
+
+
+def _way(turns: pl.DataFrame, labels: pl.DataFrame) -> str:
+    """Return what to type where nothing is known to name the turns in both tables."""
+    both = [name for name in labels.columns if name in turns.columns and name not in DESCRIPTIONS]
+    if both:
+        return f"say which column of both does: on={both[0]!r}"
+    # A column with ids of these rollouts, whatever it is called.
+    ids = [name for pair in _whole_ids(turns).items() for name in pair] or turns["rollout_id"].cast(pl.String).to_list()
+    plain = [name for name in labels.columns if not labels.schema[name].is_nested()]
+    shares = {name: labels[name].cast(pl.String).is_in(ids).sum() for name in plain}
+    name = max(shares, key=lambda column: shares[column], default="")
+    if shares.get(name):
+        return f'if `{name}` does, say on={{"rollout_id": {json.dumps(name)}}}'
+    return "give them a column that the turns have, too"
 
 
 def _label_columns(labels: pl.DataFrame, keys: list[str]) -> list[str]:
@@ -185,9 +274,9 @@ def _report(
     names_turns = any(name in IN_TURNS for name in keys)
     count = pl.len() if names_turns else pl.col("rollout_id").n_unique()
     groups = rows.group_by(columns_named(keys)).agg(matches=pl.len(), several=count > 1)
-    counted = named.join(groups, on=columns_named(keys), how="left")
-    disputed = counted.join(contradictory, on=columns_named(keys), how="semi")
-    joined = counted.join(contradictory, on=columns_named(keys), how="anti").filter(pl.col("matches").is_not_null())
+    grouped = named.join(groups, on=columns_named(keys), how="left")
+    disputed = grouped.join(contradictory, on=columns_named(keys), how="semi")
+    joined = grouped.join(contradictory, on=columns_named(keys), how="anti").filter(pl.col("matches").is_not_null())
     unmatched = labels.filter(~pl.col("_label").is_in([*disputed["_label"], *joined["_label"]]))
     single, several = joined.filter(~pl.col("several")), joined.filter("several")
     # Each turn is counted once as well.

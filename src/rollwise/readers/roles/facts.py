@@ -19,34 +19,56 @@ _LONGEST = 10_000_000  # seconds: more is a moment
 
 def facts(table: Table) -> tuple[list[Role], list[Role]]:
     """Return the columns that are facts of rollouts or turns, and those that may be one and were not taken."""
-    taken: dict[str, Role] = {}
+    taken: list[Role] = []
     left: list[Role] = []
     for name in ("target", "attack", "goal", "task", "category"):
-        candidates = list(_named(table, name))
-        if not candidates and name == "task":
+        used = {role.column for role in taken}
+        candidates = [column for column in _named(table, name) if column.name not in used]
+        if name == "task" and not candidates:
             candidates = [column for column in table.columns if joined(column.own) in EITHER_IDS and _is_task(column)]
-        candidates = [column for column in candidates if column.name not in {role.column for role in taken.values()}]
         if not candidates or name in table.named:
             continue
-        first = _one_of(candidates)
-        role = Role((first or candidates[0]).name, name, "named so")
-        if first is not None and first.is_fact and _is_open(table, first, name):
-            taken[name] = role
-        elif not table.holds(name):
-            left.append(role)
+        chosen = _chosen(table, candidates, name)
+        taken += [Role(column.name, name, "named so") for column in chosen]
+        if not chosen and not table.holds(name):
+            left.append(Role(candidates[0].name, name, "named so"))
     attempt = _attempt(table, taken)
     if attempt is not None:
-        (taken.setdefault("attempt", attempt[0]) if attempt[1] else left.append(attempt[0]))
-    roles = [*taken.values(), *_numbers(table)]
-    return roles, left
+        (taken if attempt[1] else left).append(attempt[0])
+    return [*taken, *_numbers(table)], left
 
 
-def _named(table: Table, name: str) -> Iterator[Column]:
-    """Iterate over the columns that are called so, those of the first group of names only."""
+def _named(table: Table, name: str) -> list[Column]:
+    """Return the columns that are called so, the likeliest names first."""
     ranks = RANKS[name]
     candidates = [column for column in table.columns if joined(column.own) in ranks and _fits(column, name)]
-    best = min((ranks[joined(column.own)] for column in candidates), default=0)
-    yield from (column for column in candidates if ranks[joined(column.own)] == best)
+    return sorted(candidates, key=lambda column: ranks[joined(column.own)])
+
+
+def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
+    """Return the columns that are read as one of TURNS: the first, and others for rows that it says nothing of, as in other files.
+
+    None of them are if several of the likeliest names differ, or if one varies within a rollout or contradicts what is stated.
+    """
+    ranks = RANKS[name]
+    first = candidates[0]
+    rivals = [one for one in candidates if ranks.get(joined(one.own)) == ranks.get(joined(first.own))]
+    if any(_differ(first, rival) for rival in rivals):
+        return []
+    chosen = [one for one in candidates if one.is_fact and _is_open(table, one, name)]
+    kept, filled = [], pl.repeat(value=False, n=table.frame.height, eager=True)
+    for column in chosen if first in chosen else []:
+        held = column.values.is_not_null()
+        if not (held & filled).any():
+            kept.append(column)
+            filled = filled | held
+    return kept
+
+
+def _differ(first: Column, second: Column) -> bool:
+    """Return whether two columns say different things of a row."""
+    pairs = first.values.cast(pl.String) != second.values.cast(pl.String)
+    return bool(pairs.fill_null(value=False).any())
 
 
 def _fits(column: Column, name: str) -> bool:
@@ -55,13 +77,6 @@ def _fits(column: Column, name: str) -> bool:
     if name in {"target", "attack"}:
         return is_word and column.kind != "bool"
     return is_word or column.dtype.is_integer()
-
-
-def _one_of(columns: list[Column]) -> Column | None:
-    """Return the first of columns that all say the same; None where they differ."""
-    first, *others = columns
-    values = first.values.cast(pl.String)
-    return None if any(values.ne_missing(other.values.cast(pl.String)).any() for other in others) else first
 
 
 def _is_open(table: Table, column: Column, name: str) -> bool:
@@ -85,7 +100,7 @@ def _is_task(column: Column) -> bool:
     return 1 < column.values.n_unique() < column.table.frame["rollout_id"].n_unique()
 
 
-def _attempt(table: Table, taken: dict[str, Role]) -> tuple[Role, bool] | None:
+def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     """Return the column that numbers the attempts, and whether it does so beyond doubt."""
     candidates = [
         column for column in _named(table, "attempt") if column.dtype.is_integer() and column.values.n_unique() > 1
@@ -95,7 +110,7 @@ def _attempt(table: Table, taken: dict[str, Role]) -> tuple[Role, bool] | None:
     column = candidates[0]
     role = Role(column.name, "attempt", "counts the attempts")
     beside = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
-    beside += [table.frame[one.column] for one in taken.values() if one.name != "category"]
+    beside += [table.frame[one.column] for one in taken if one.name != "category"]
     rows = pl.DataFrame([series.alias(str(place)) for place, series in enumerate(beside)])
     rows = rows.with_columns(table.frame["rollout_id"].alias("id"), column.values.alias("attempt"))
     rollouts = rows.unique("id") if column.is_fact else rows

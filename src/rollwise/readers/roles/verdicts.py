@@ -62,6 +62,11 @@ class Verdict:
         return ASK in self.labels.values()
 
     @property
+    def is_sure(self) -> bool:
+        """Whether it is beyond doubt."""
+        return self.doubt is None and not self.is_unknown and self.whose != "either"
+
+    @property
     def is_constant(self) -> bool:
         """Whether all rows say the same."""
         return len({side for side in self.labels.values() if side is not None}) == 1
@@ -78,48 +83,82 @@ class Verdict:
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
     found = [verdict for column in table.columns if (verdict := _verdict(column)) is not None]
-    roles: list[Role] = []
-    questions: list[Question] = []
     for verdict in found:
         _settle(table, verdict)
-    positive = [
-        one for one in found if one.whose in {"attack", "either"} and not is_negative(one.column.own) and one.sides
-    ]
-    for whose in ("attack", "task", "refusal", "either"):
-        group = [verdict for verdict in found if verdict.whose == whose and _is_open(table, verdict)]
-        if whose == "attack" and positive:
-            group = [one for one in group if one in positive or not is_negative(one.column.own) or not one.sides]
-        if whose == "either" and (roles or questions) and any(one.name in {*ON_ATTACKS, "solved"} for one in roles):
-            continue  # a verdict whose name says whose it is is enough
-        read, asked = _of_group(table, whose, group)
-        roles += read
-        questions += asked
-    return roles, questions
+    found = [verdict for verdict in found if _is_open(table, verdict)]
+    if any(one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own) for one in found):
+        # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
+        found = [
+            one for one in found if one.whose != "attack" or not is_negative(one.column.own) or not _overlap(one, found)
+        ]
+    choice = _Choice(table)
+    for whose in ("attack", "task", "refusal"):
+        choice.read([verdict for verdict in found if verdict.whose == whose])
+    for whose in ("attack", "task", "either"):
+        choice.ask([verdict for verdict in found if verdict.whose == whose], whose)
+    return choice.roles, choice.questions
 
 
-def _of_group(table: Table, whose: str, group: list[Verdict]) -> tuple[list[Role], list[Question]]:
-    """Return what is read and what is asked of the columns with verdicts of one kind."""
-    roles: list[Role] = []
-    sure = [one for one in group if one.doubt is None and not one.is_unknown and one.whose != "either"]
-    questions: list[Question] = []
-    for is_whole in (True, False):
-        level = [one for one in sure if (one.column.name in table.whole) == is_whole]
-        own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
-        if not own:
-            continue
-        first, *others = own
-        if any(first.series().ne_missing(other.series()).any() for other in others):
-            questions.append(_which(own))
-        elif others := [one for one in group if one.doubt is not None and _is_rival(first, one)]:
-            questions.append(_which([first, *others]))
-        elif (read := _read(table, first)) is None:
-            questions.append(_of_conversations(first))
-        elif read.name not in {role.name for role in roles}:
-            roles.append(read)
-    if not roles and not questions and whose != "refusal":
-        group.sort(key=lambda one: (one.claim.doubt is not None, one.doubt is not None))
-        questions += [_question(verdict) for verdict in group[:1]]
-    return roles, questions
+def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
+    """Return whether a column without negation has values in the same rows."""
+    positive = (
+        one for one in others if one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own)
+    )
+    return any((one.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for one in positive)
+
+
+class _Choice:
+    """What is read and what is asked; `decided` are the rows for which that is so, by whose verdict it is."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.roles: list[Role] = []
+        self.questions: list[Question] = []
+        nothing = pl.repeat(value=False, n=table.frame.height, eager=True)
+        self.decided = dict.fromkeys(("attack", "task", "refusal"), nothing)
+
+    def read(self, group: list[Verdict]) -> None:
+        """Read the columns beyond doubt that say the same, and ask about those that differ."""
+        for is_whole in (True, False):
+            level = [one for one in group if one.is_sure and (one.column.name in self.table.whole) == is_whole]
+            own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
+            if not own:
+                continue
+            said = own[0].series()
+            used: list[Verdict] = []
+            rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
+            if rivals or any(_differ(said, one.series()) for one in own[1:]):
+                self._asked(_which([*own, *rivals]), own)
+                continue
+            for verdict in own:
+                if not used or (said.is_null() & verdict.series().is_not_null()).any():
+                    used.append(verdict)
+                    said = said.zip_with(said.is_not_null(), verdict.series())
+            for verdict in used:
+                role = _read(self.table, verdict)
+                if role is None:
+                    self._asked(_of_conversations(verdict), [verdict])
+                else:
+                    self.roles.append(role)
+                    self.decided[verdict.whose] = self.decided[verdict.whose] | verdict.column.values.is_not_null()
+
+    def ask(self, group: list[Verdict], whose: str) -> None:
+        """Ask about the columns in doubt, one for the same rows."""
+        for verdict in sorted(group, key=lambda one: (one.claim.doubt is not None, one.doubt is not None)):
+            decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
+            if not verdict.is_sure and (verdict.column.values.is_not_null() & ~decided).any():
+                self._asked(_question(verdict), [verdict])
+
+    def _asked(self, question: Question, group: list[Verdict]) -> None:
+        self.questions.append(question)
+        for verdict in group:
+            for whose in ("attack", "task") if verdict.whose == "either" else (verdict.whose,):
+                self.decided[whose] = self.decided[whose] | verdict.column.values.is_not_null()
+
+
+def _differ(first: pl.Series, second: pl.Series) -> bool:
+    """Return whether two verdicts say different things of a row."""
+    return bool((first != second).fill_null(value=False).any())
 
 
 def _is_rival(first: Verdict, other: Verdict) -> bool:
@@ -127,7 +166,7 @@ def _is_rival(first: Verdict, other: Verdict) -> bool:
     words = (first.column.words & other.column.words) - OF_ATTACKS
     same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
     is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})
-    return is_same and first.column.kind in {"bool", "binary"} and bool(first.series().ne_missing(other.series()).any())
+    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series(), other.series())
 
 
 def _is_open(table: Table, verdict: Verdict) -> bool:
@@ -183,6 +222,7 @@ def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Ver
     """Return a column of yes and no, 1 and 0, whose meaning is that of its name."""
     if column.words & {"refused", "refusal", "refuses", "refuse"} and column.words <= _REFUSAL:
         return Verdict(column, claim, "refusal", {value: one.side for value, one in meanings.items()})
+    labels: dict[Any, Any]
     if claim.when_true is None:
         labels = {value: None if one.side is None else ASK for value, one in meanings.items()}
         return Verdict(column, claim, "either", labels, claim.doubt, sides=False)

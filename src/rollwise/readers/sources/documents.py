@@ -362,7 +362,8 @@ class Document(Contents):
             _ = self.top
         except BrokenError:
             is_cut = self.suffix != ".json" and isinstance(surface_if_any(self._first_lines[-1]), dict)  # a log's tail
-            return "lines" if is_cut and len(self._first_lines) == 2 else None
+            are_lists = all(isinstance(surface_if_any(line), list) for line in self._first_lines)
+            return "lines" if (is_cut or are_lists) and len(self._first_lines) == 2 else None
         return "json"
 
     def _not_json(self) -> Kind:

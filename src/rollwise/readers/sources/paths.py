@@ -2,8 +2,9 @@
 
 import glob
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -78,17 +79,33 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     >>> listed("runs", "read")
     [...Path('runs')]
     """
+    if (data := _data(paths)) is not None:
+        raise ArgumentError(f"{verb}: {data[0]} is not a path; {data[1]}")
     try:
         # A text is a path, and not an iterable of characters.
         given_paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         expanded = [match for path in given_paths for match in _matches(Path(path).expanduser())]
     except (TypeError, RuntimeError) as error:
         value = repr(paths) if "\n" not in repr(paths) else f"a {type(paths).__name__}"
-        hint = "; a frame of your own becomes one of turns by `rw.turns(frame)`" if hasattr(paths, "columns") else ""
-        raise ArgumentError(f"{verb}: {value} is not a path; name a file, a folder or a list of them{hint}") from error
+        raise ArgumentError(f"{verb}: {value} is not a path; name a file, a folder or a list of them") from error
     if not expanded:
         raise ArgumentError(f"{verb}: no path given; name a file or a folder")
     return expanded
+
+
+def _data(given: object) -> tuple[str, str] | None:
+    """Return what is called what was given in place of a path, if it is data in memory, and what to do with it."""
+    if hasattr(given, "read"):
+        return "an open file", "give its path"
+    if isinstance(given, str):
+        is_json = re.match(r'\s*(\{\s*"|\[\s*\{)', given) is not None
+        return ("a text of JSON", "records are given to `rw.turns(json.loads(text))`, as a list") if is_json else None
+    if hasattr(type(given), "columns"):
+        return f"a {type(given).__name__}", "a frame of your own is given to `rw.turns(frame)`"
+    if isinstance(given, Mapping):
+        return "a dict", "a record of your own is given to `rw.turns([record])`"
+    is_list = isinstance(given, list | tuple) and any(isinstance(item, Mapping) for item in given)
+    return ("a list of dicts", "records of your own are given to `rw.turns(records)`") if is_list else None
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:

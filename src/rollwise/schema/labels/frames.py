@@ -8,8 +8,10 @@ from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.named import column_named
 
+# The call that makes a frame, by the name of its schema; or by the figure that draws it, where another verb makes that.
 _MAKES = {
     "SUMMARY": "rw.summarize(rollouts)",
+    "CONTRAST": 'rw.contrast(rollouts, of="target")',
     "CURVE": "rw.curve(rollouts)",
     "PROFILE": "rw.profile(rollouts)",
     "FORECAST": "rw.forecast(rollouts, k=100)",
@@ -17,6 +19,9 @@ _MAKES = {
     "AGREEMENT": "rw.judges.agreement(verdicts, labels)",
     "STEPS": "rw.steps(paths)",
     "TURNS": "rw.read(paths)",
+    "attempts": "rw.attempts(rollouts)",
+    "incidence": 'rw.curve(rollouts, kind="incidence")',
+    "trajectory": "rw.trajectory(turns)",
 }
 
 
@@ -47,10 +52,11 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
     table = frame_of(frame, verb)
     missing = [name for name in shape.required if name not in table.columns]
     if missing:
-        make = _MAKES.get(shape.name, "its verb")
+        kind = f"{'an' if shape.name[0] in 'AEIOU' else 'a'} {shape.name} frame"
+        make = _MAKES.get(verb, _MAKES.get(shape.name))
         raise ArgumentError(
-            f"{verb}: this is not a {shape.name} frame: it lacks {listing(missing)} (available: {listing(table.columns)}); "
-            f"create one with `{make}`"
+            f"{verb}: this is not {kind}: it lacks {listing(missing)} (available: {listing(table.columns)})"
+            f"{f'; create one with `{make}`' if make else ''}"
         )
     if table.is_empty():
         raise ArgumentError(

@@ -1,0 +1,64 @@
+"""Section on scores: their means by group with intervals, how they spread, and the threshold that would make a rate of them."""
+
+import polars as pl
+
+from rollwise.reports.frames import Frames
+from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.reports.rates import figure_parts, in_order
+from rollwise.reports.scored import scale, score_name, threshold
+from rollwise.schema import labels
+
+HEADING = "Which scores were given?"
+
+
+def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
+    """Return the section on scores; without parts if the logs have none."""
+    parts: list[Part] = []
+    for metric in data.scores:
+        shown, note = shortened(data.means(metric), data.by, "summary.parquet")
+        means, spread = (figure_parts(images.get(f"{kind}_{metric}")) for kind in ("mean", "spread"))
+        parts += [
+            Part("text", text=_seen(data, metric)), *means, *spread, *note,
+            Part("table" if not means else "folded", text="The scores in numbers",
+                 table=_table(data, metric, shown, level)),
+        ]  # fmt: skip
+    question = "" if data.is_rated else threshold(data.turns, data.rollouts, data.scores)
+    parts += [Part("note", text=question)] if question else []
+    return Section("scores", HEADING, parts)
+
+
+def _seen(data: Frames, metric: str) -> str:
+    """Say what a score is of, and from where to where its values go."""
+    values = data.rollouts[metric].drop_nulls()
+    known = f"{labels.count(len(values))} of {labels.counted(data.rollouts.height, 'rollout')}"
+    known = f"All {labels.counted(len(values), 'rollout')}" if len(values) == data.rollouts.height else known
+    have = "has" if len(values) == 1 else "have"
+    when = " in all turns together" if metric.startswith("total_") else " in the last turn"
+    when = when if data.turn_count > data.rollout_count else ""
+    return f"{known} {have} a {score_name(metric)}{when}. Its values go from {scale(data.rollouts, [metric])}."
+
+
+def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid:
+    """Return the mean of each group with its interval, and the median and the ends of its values."""
+    by = [name for name in data.by if name in means.columns]
+    unknown = means.select(pl.sum_horizontal(*_UNKNOWN).sum()).item() > 0
+    heads = [
+        *group_columns(by), Head(f"mean [{labels.level_text(level)}]"), Head("median"), Head("min – max"), Head("scored"),
+        *([Head("without")] if unknown else []), Head(labels.cluster_heading(means)),
+    ]  # fmt: skip
+    others = {
+        (*(row[name] for name in by), row["statistic"]): labels.number(row["estimate"])
+        for row in data.summary.filter(metric=metric).rows(named=True)
+    }
+    cells = []
+    for row in in_order(by, means).rows(named=True):
+        median, least, most = (others[*(row[name] for name in by), name] for name in ("median", "min", "max"))
+        cells.append([
+            *group_cells(by, row), labels.interval_text(row, rate=False), median,
+            f"{least} – {most}", labels.count(row["n"]),
+            *([labels.count(sum(row[name] for name in _UNKNOWN))] if unknown else []), labels.count(row["n_clusters"]),
+        ])  # fmt: skip
+    return Grid(heads, cells, caption="")
+
+
+_UNKNOWN = ("n_error", "n_undetermined", "n_missing")

@@ -11,7 +11,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import RollwiseError
-from rollwise.readers.naming import NAMES
+from rollwise.readers.names import NAMES
 from rollwise.readers.registry import FORMATS
 from rollwise.readers.synonyms import CUSTOM
 from rollwise.schema import TURNS

@@ -9,7 +9,8 @@ from rollwise.errors import ArgumentError
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals, reconcile
 from rollwise.readers.mapping.given import Given, checked_mapping
-from rollwise.readers.naming import Naming, checked_names
+from rollwise.readers.names import checked_names
+from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading

@@ -10,7 +10,8 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.atomic import whole
 from rollwise.readers.asking import Call, answers, in_words
-from rollwise.readers.naming import Naming, checked_names
+from rollwise.readers.names import checked_names
+from rollwise.readers.naming import Naming
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
 from rollwise.readers.proposal.kept import completed, yaml_of

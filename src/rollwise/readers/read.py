@@ -15,7 +15,8 @@ from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_verdicts
 from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
-from rollwise.readers.naming import Names, Naming, checked_names, judged
+from rollwise.readers.names import Names, checked_names, judged
+from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets

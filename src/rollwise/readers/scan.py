@@ -12,7 +12,8 @@ from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals
 from rollwise.readers.mapping.given import Given, checked_mapping, refuse_remote
-from rollwise.readers.naming import Naming, checked_names, judged
+from rollwise.readers.names import checked_names, judged
+from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets
 from rollwise.readers.plugins import Format

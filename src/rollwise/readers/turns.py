@@ -14,7 +14,8 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.asking import Call, Name, asking
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.columns import arrange, json_column
-from rollwise.readers.naming import Names, Naming, checked_names, judged
+from rollwise.readers.names import Names, checked_names, judged
+from rollwise.readers.naming import Naming
 from rollwise.readers.native.tables import conformed, holds_chats, words
 from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.read import turns_of

@@ -1,7 +1,7 @@
 """Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import polars as pl
@@ -14,11 +14,13 @@ from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.columns import arrange
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
 from rollwise.readers.names import OF_CHATS, Names
-from rollwise.readers.native.fields import Fields, hiding
+from rollwise.readers.native.fields import Fields, hiding, whole_rollouts
 from rollwise.readers.native.files import OF_A_TURN, from_csv
+from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
-from rollwise.readers.registry import format_of, is_custom, is_known
+from rollwise.readers.registry import UNKNOWN, format_of, is_custom, is_known
+from rollwise.readers.roles.columns import name_in_file, own_names
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
@@ -27,7 +29,7 @@ from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
 OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
-KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
+OF_STRUCTURE = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names of where the texts of a rollout are
 
 
 class Naming:
@@ -58,12 +60,13 @@ class Naming:
         self._missing: dict[str, set[str]] = {}  # names whose column is missing, by custom file
         self._tool_files: dict[str, list[str]] = {}  # files of each tool
 
-    def translated(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
-        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns."""
-        if not self.names or document.kind not in {"json", "lines", "table", "parquet", "arrow"}:
-            return document
-        if not is_custom(document, forced):
-            return document
+    def _translated(self, document: Document, forced: Format | None) -> tuple[Document, set[str]]:
+        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns.
+
+        With it come the mapped columns that it has.
+        """
+        if document.kind not in {"json", "lines", "table", "parquet", "arrow"} or not is_custom(document, forced):
+            return document, set()
         try:
             with self.reporting():
                 translation, present = self._translation(document)
@@ -71,28 +74,47 @@ class Naming:
             self._present |= {*self.names.values()}  # this problem of the file comes first
             raise
         translation.named = self._named(present)
-        self._present |= present
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
-        if forced or is_known(translation):
-            return translation
-        # The translation is not recognized. A missing column may be why, and a file that was named must be read.
-        for name in sorted(missing & KNOWN_BY) if by_name else ():
-            raise self._nowhere(name, document.name)
-        # Else the file is read under its own names, unless these alone do not say which records are one rollout.
+        # A file that is not recognized under these names is looked at under its own.
         has_rollouts = "rollout_id" in self.names.keys() - missing
-        return translation if has_rollouts or is_known(document) else document
+        is_translated = forced or is_known(translation) or has_rollouts or is_known(document)
+        return translation if is_translated else document, present
 
     def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
-        document = self.translated(original, forced, by_name=by_name) if self.names else original
+        document, present = self._translated(original, forced) if self.names else (original, set[str]())
         form = format_of(document, forced, by_name=by_name, problems=self._problems)
-        if form is None or not self.names:
+        if form is None or not self.names or form is UNKNOWN:
             return document, form
+        self._present |= present
         if document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
         for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
         return document, form
+
+    def of_mapping(self, frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
+        """Rename the columns read by the mapping of a file to the names of TURNS; `of_records` are columns of whole rollouts."""
+        self._columns |= {*map(name_in_file, own_names(frame.columns))}
+        has_turns = bool(frame["turn"].max() != 1)
+        for name, column in self.names.items():
+            if name in OF_STRUCTURE:  # the mapping has it already
+                self._present |= {column} if name not in frame.columns or frame[name].count() else set()
+                continue
+            source = next((each for each in _called(column) if each in frame.columns and frame[each].count()), None)
+            if source is None:
+                continue
+            self._present.add(column)
+            if has_turns and source in of_records and name in OF_TURNS - {"succeeded"}:
+                raise whole_rollouts(self.verb, name, column)
+            filled = "outcome" if has_turns and source in of_records and name == "succeeded" else name
+            values = values_named(frame, source)
+            if name in LABELED:
+                values = values_of(values, filled, column, self.values.get(name), frame["rollout_id"])
+            else:
+                values = cast(values, TURNS.dtypes[name], frame["rollout_id"])
+            frame = frame.drop(columns_named(source)).with_columns(values.alias(filled))
+        return arrange(frame)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """Rename the columns read from a tool's logs to the names of TURNS."""
@@ -290,6 +312,12 @@ class Naming:
         translation = Document(document.path, file.getvalue())
         translation.digest = document.digest
         return translation, set(new_names)
+
+
+def _called(column: str) -> tuple[str, ...]:
+    """Return what a field of a file may be called in the frame that was read of it."""
+    name = column.lstrip("^").strip('"')
+    return name, f"{name}_source", f"rollout_{name}"
 
 
 def _are_verdicts(lazy: pl.LazyFrame, names: Iterable[str]) -> bool:

@@ -353,8 +353,11 @@ def _recognizes_loosely(form: Format, document: Document) -> bool:
 def _may_be(document: Document, form: Format) -> bool:
     """Return whether a file with this suffix may have the format.
 
-    A suffix that no built-in format has excludes none, and neither does a wrong suffix of a file that holds JSON.
+    A suffix that no built-in format has excludes none, and neither does a wrong suffix of a file that holds JSON. A file
+    whose columns the user named is the user's own: a name never makes it a log of a tool.
     """
+    if document.named and form.name not in CUSTOM:
+        return False
     if document.suffix in form.suffixes:
         return True
     is_unknown = all(document.suffix not in form.suffixes for form in FORMATS)

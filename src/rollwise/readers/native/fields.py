@@ -175,10 +175,7 @@ class Fields:
         refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded"} - (NAMES - inner_names)
         for source, column in self._column_of.items():
             if source in record and source not in inner_names and column in refused:
-                raise ArgumentError(
-                    f"{self._verb}: {as_names({column: source})}: `{source}` is a field of whole rollouts, and "
-                    f"`{column}` is a column of turns; name a fact of the rollout, or leave it out"
-                )
+                raise whole_rollouts(self._verb, column, source)
 
     def _check_totals(self, result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
         """Check the fields that were named as the reward, cost, time and tokens of a rollout: they must be numbers."""
@@ -198,6 +195,14 @@ class Fields:
         if has_chat and "context" in self._source_of and "context" in record:
             record["system"] = record.pop("context")
         return record
+
+
+def whole_rollouts(verb: str, column: str, source: str) -> ArgumentError:
+    """Return the error for a field of the record that was named for a column of its turns."""
+    return ArgumentError(
+        f"{verb}: {as_names({column: source})}: `{source}` is a field of whole rollouts, and `{column}` is a column of turns; "
+        "name a fact of the rollout, or leave it out"
+    )
 
 
 def hiding(column: str, source: str) -> BrokenError:

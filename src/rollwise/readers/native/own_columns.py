@@ -86,6 +86,7 @@ def understood(
     table = Table(joint, whole, frozenset(named), of, frozenset(enclosing), files)
     roles, questions, left = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
+    problems.roles += roles
     problems.questions += questions
     problems.suggest(of_facts(left, joint))
     joint = applied(table, roles)

@@ -47,17 +47,26 @@ Names = Mapping[str, str]
 
 @overload
 def conformed(
-    frame: pl.LazyFrame, names: Names = ..., values: Mapping[str, Meanings] = ..., of: str | None = ...
+    frame: pl.LazyFrame,
+    names: Names = ...,
+    values: Mapping[str, Meanings] = ...,
+    of: str | None = ...,
+    problems: Problems | None = ...,
 ) -> pl.LazyFrame: ...
 @overload
 def conformed(
-    frame: pl.DataFrame, names: Names = ..., values: Mapping[str, Meanings] = ..., of: str | None = ...
+    frame: pl.DataFrame,
+    names: Names = ...,
+    values: Mapping[str, Meanings] = ...,
+    of: str | None = ...,
+    problems: Problems | None = ...,
 ) -> pl.DataFrame: ...
 def conformed(
     frame: pl.DataFrame | pl.LazyFrame,
     names: Names = MappingProxyType({}),
     values: Mapping[str, Meanings] = MappingProxyType({}),
     of: str | None = None,
+    problems: Problems | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours, and `values` has the maps of labels.
 
@@ -79,7 +88,7 @@ def conformed(
         if has_ids and not may_change_values(names, values) and fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
-    problems = Problems()
+    problems = Problems() if problems is None else problems
     has_answers = names.get("response", "response") in frame.columns or bool({*RESPONSES} & {*frame.columns})
     is_written = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_written)

@@ -306,7 +306,13 @@ def is_strong(name: str) -> bool:
     claim, words = verdict_claim(name), {*words_of(name)}
     if claim is None or claim.doubt is not None or claim.when_true is None or claim.whose == "either":
         return False
-    return not words & OF_PROMPTS or bool(words & OF_ANSWERS)
+    return not may_be_of_prompts(name)
+
+
+def may_be_of_prompts(name: str) -> bool:
+    """Return whether a name may as well be of a label of the prompt: `harmful`, but not `response_harmful`."""
+    words = {*words_of(name)}
+    return bool(words & OF_PROMPTS) and not words & (OF_ANSWERS | EITHER_TRUE | EITHER_FALSE)
 
 
 def judges(name: str) -> bool:
@@ -314,7 +320,7 @@ def judges(name: str) -> bool:
     claim, words = verdict_claim(name), {*words_of(name)}
     if claim is None or claim.doubt is not None or words & {"status", "label", "grade", "rating"}:
         return False
-    return claim.whose != "task" and not (words & OF_PROMPTS and not words & OF_ANSWERS and "jailbreak" not in words)
+    return claim.whose != "task" and not may_be_of_prompts(name)
 
 
 def judges_attacks(name: str) -> bool:

@@ -15,13 +15,13 @@ import polars as pl
 from rollwise.readers.roles.columns import Column, Table
 from rollwise.readers.roles.names import (
     JUDGED,
-    OF_ANSWERS,
     OF_ATTACKS,
     OF_PROMPTS,
     OF_TASKS,
     Claim,
     is_negative,
     is_strong,
+    may_be_of_prompts,
     words_of,
 )
 from rollwise.readers.roles.totals import said_by_totals
@@ -100,7 +100,8 @@ def verdict_of(column: Column) -> Verdict | None:
         return None
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
-    claim = column.claim or _claimed(column, meanings, kinds)
+    refusal = Claim("attack", False) if _is_refusal(column) else None
+    claim = column.claim or refusal or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
     if kinds <= {"answer"}:
@@ -129,7 +130,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
 
 def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Verdict:
     """Return a column of yes and no, 1 and 0, whose meaning is that of its name."""
-    if column.words & {"refused", "refusal", "refuses", "refuse"} and column.words <= _REFUSAL:
+    if _is_refusal(column):
         return Verdict(column, claim, "refusal", {value: one.side for value, one in meanings.items()})
     labels: dict[Any, Any]
     if claim.when_true is None:
@@ -159,6 +160,11 @@ _REFUSAL = frozenset(
 )
 
 
+def _is_refusal(column: Column) -> bool:
+    """Return whether a column says that the target refused, and of nothing else."""
+    return bool(column.words & {"refused", "refusal", "refuses", "refuse"}) and column.words <= _REFUSAL
+
+
 def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: set[str]) -> Verdict:
     """Return a column of words, which say themselves what they mean."""
     named = kinds & {"attack", "task"}
@@ -166,7 +172,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
         labels = {value: _asked(one) for value, one in meanings.items()}
         return Verdict(column, claim, "either", labels, claim.doubt)
     whose = next(iter(named), "")
-    if column.words & {"refusal", "refused"} and column.words <= _REFUSAL and whose == "attack":
+    if _is_refusal(column) and whose == "attack":
         return Verdict(column, claim, "refusal", {value: _turned(one) for value, one in meanings.items()})
     is_test = "test" in kinds
     if not whose:
@@ -249,7 +255,7 @@ def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     if verdict.whose == "task":
         return False
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
-        may_be = bool(column.words & OF_PROMPTS) and not column.words & OF_ANSWERS
+        may_be = may_be_of_prompts(column.own)
     elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
         may_be = False
     else:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rollwise.readers.roles.choices import verdicts
 from rollwise.readers.roles.columns import Table, name_in_file
 from rollwise.readers.roles.facts import cast, facts
 from rollwise.readers.roles.questions import Question, Role
-from rollwise.readers.roles.verdicts import verdicts
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import FAILURE, OUTCOMES, SUCCESS, TURNS
 from rollwise.schema.named import columns_named, values_named
@@ -67,6 +67,7 @@ def _with_all_tokens(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFram
 def _sides(values: pl.Series, role: Role) -> pl.Series:
     """Return what the labels of a column mean."""
     labels = role.labels or {}
+    values = values.cast(pl.String) if isinstance(values.dtype, pl.Categorical | pl.Enum) else values
     old = pl.Series([*labels], dtype=values.dtype)
     return values.replace_strict(
         old, pl.Series([*labels.values()], dtype=pl.Boolean), default=None, return_dtype=pl.Boolean

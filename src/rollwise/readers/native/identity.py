@@ -17,7 +17,7 @@ from rollwise.readers.likely_columns import LIKELY
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import plain_name
+from rollwise.readers.synonyms import MAPPING, plain_name
 from rollwise.schema.named import column_named
 
 ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
@@ -92,7 +92,7 @@ def made_up() -> pl.Expr:
     """Return whether the run of a row was made up from its file, because nothing names it."""
     run, source = pl.col("run"), pl.col("source")
     name = run.str.replace(_CHECKSUM, "")
-    is_of_rows = (source == NATIVE) & pl.col("rollout_id").str.starts_with(run + "/")
+    is_of_rows = source.is_in([NATIVE, MAPPING]) & pl.col("rollout_id").str.starts_with(run + "/")
     is_of_tool = (name == source) | name.str.ends_with("/" + source)
     return (run.str.contains(_CHECKSUM) & (is_of_rows | is_of_tool)).fill_null(value=False)
 

@@ -86,6 +86,7 @@ def understood(
     roles, questions, _ = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
     problems.roles += roles
+    problems.told_whose |= bool(table.told)
     problems.questions += questions
     joint = applied(table, roles)
     if has_no_attack is not None:

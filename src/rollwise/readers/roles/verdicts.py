@@ -291,6 +291,7 @@ def _settle(table: Table, verdict: Verdict) -> None:
     said = said_by_totals(table, verdict.series()) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
+        table.told.append(verdict.column.name)
     elif is_generic and verdict.sides:
         verdict.whose = _told(attack, task, said)
     if tests and (attack or not (task or verdict.claim.whose == "task")) and table.of != "task":

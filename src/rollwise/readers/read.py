@@ -18,10 +18,10 @@ from rollwise.readers.names import Names, checked_names, judged
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets, once
-from rollwise.readers.native.own_columns import Part, understood
+from rollwise.readers.native.own_columns import understood
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import Problems, Reading
-from rollwise.readers.registry import NATIVE, UNKNOWN, forced_format
+from rollwise.readers.registry import NATIVE, forced_format
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -255,7 +255,7 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = [part for table in tables for part in native.parts_of(table)]
-    parts = [named_part(part, naming) for part in parts]
+    parts = naming.of_parts(parts)
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
@@ -275,9 +275,3 @@ def turns_of(
     elif is_own and naming.given.at is None:
         problems.questions += repeated_verdicts(turns, *naming.of_verdicts)
     return turns
-
-
-def named_part(part: Part, naming: Naming) -> Part:
-    """Return turns with the user's names, where they were read by the mapping of a file."""
-    is_mapped = part.source == UNKNOWN.name and naming.names
-    return part._replace(frame=naming.of_mapping(part.frame, part.of_records)) if is_mapped else part

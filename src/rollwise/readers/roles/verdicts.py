@@ -206,6 +206,7 @@ def settle(table: Table, verdict: Verdict) -> None:
     said = said_by_totals(table, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
+        table.told.append(verdict.column.name)
         if verdict.claim.doubt is None and not tests:
             return
     elif is_generic and verdict.sides:

@@ -11,14 +11,16 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
+from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_verdicts
 from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
-from rollwise.readers.naming import Names, Naming, checked_names, judged
+from rollwise.readers.names import Names, checked_names, judged
+from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
-from rollwise.readers.native.own_columns import understood
+from rollwise.readers.native.own_columns import Part, understood
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
@@ -184,30 +186,38 @@ def read_into(
     >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
     (1, ['is not recognized'])
     """
-    # All arguments are checked before any file is opened.
-    values = fact_literals(facts) if facts else {}
-    wanted = None if columns is None else [*names_of(columns), *values]
-    naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
-    given = checked_mapping(mapping, format, names, "read")
-    places = listed(paths, "read")
-    turns: pl.DataFrame | pl.LazyFrame
-    if remote := addresses(places):  # all files are in an object store
-        refuse_remote(given, "read")
-        lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
-        naming.finish()
-        turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
-        values["source"] = pl.lit(NATIVE.name)
-    else:
-        needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
-        turns = read_local(places, format, problems, naming, cache, needed, given)
-    if not {"run", "target"} & values.keys():
-        problems.suggest(notices_of_targets(turns))
-    problems.announce()
-    if values:
-        turns = filled(turns.lazy(), values)
-    if wanted is not None:
-        turns = selected(turns, wanted)
-    return turns.lazy().collect()
+    shown: dict[str, Any] = {
+        "format": format,
+        "errors": "collect" if problems.collect else None,
+        "columns": columns,
+        "cache": cache,
+    }
+    shown |= {"storage_options": storage_options, "mapping": mapping}
+    with asking(problems, Call("read", paths, {**shown, **facts, "names": names})):
+        # All arguments are checked before any file is opened.
+        values = fact_literals(facts) if facts else {}
+        wanted = None if columns is None else [*names_of(columns), *values]
+        naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
+        given = checked_mapping(mapping, format, names, "read")
+        places = listed(paths, "read")
+        turns: pl.DataFrame | pl.LazyFrame
+        if remote := addresses(places):  # all files are in an object store
+            refuse_remote(given, "read")
+            lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
+            naming.finish()
+            turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
+            values["source"] = pl.lit(NATIVE.name)
+        else:
+            needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
+            turns = read_local(places, format, problems, naming, cache, needed, given)
+        if not {"run", "target"} & values.keys():
+            problems.suggest(notices_of_targets(turns))
+        problems.announce()
+        if values:
+            turns = filled(turns.lazy(), values)
+        if wanted is not None:
+            turns = selected(turns, wanted)
+        return turns.lazy().collect()
 
 
 def read_local(
@@ -231,7 +241,7 @@ def read_local(
         problems.collect,
         [str(path) for path in paths],
         repr(naming.given),
-        repr(given and given.data),
+        repr(given and given.key),
         versions(),
     )
     cache = Cache(Path(folder), logs, *settings)
@@ -254,12 +264,14 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = [part for table in tables for part in native.parts_of(table)]
+    parts = [named_part(part, naming) for part in parts]
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
         frames = [naming.of_tool(frame, part.source) for frame, part in zip(frames, parts, strict=True)]
-        naming.finish()
     turns = arrange(reconcile([without_nulls(frame) for frame in frames]))
+    if naming.names:
+        naming.finish(turns)
     if naming.given.at is not None:
         turns = judged(turns, naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
@@ -269,8 +281,14 @@ def turns_of(
     elif not CUSTOM.isdisjoint(part.source for part in parts):
         problems.suggest(notices_of_files(turns, tables[0].origins))
         if naming.given.at is None:
-            problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
+            problems.questions += repeated_verdicts(turns, *naming.of_verdicts)
     return turns
+
+
+def named_part(part: Part, naming: Naming) -> Part:
+    """Return turns with the user's names, where they were read by the mapping of a file."""
+    is_mapped = part.source == UNKNOWN.name and naming.names
+    return part._replace(frame=naming.of_mapping(part.frame, part.of_records)) if is_mapped else part
 
 
 def tables_of(
@@ -323,7 +341,7 @@ def tables_of(
                 batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
-    for document, by_name, mapping in mappings_for(unknown, naming.given.columns, problems):
+    for document, by_name, mapping in mappings_for(unknown, naming.given.structure, problems):
         with problems.record(document.name), reporting():
             read_file(document, replace(UNKNOWN, read=mapping), by_name=by_name)
             tables[UNKNOWN.name].enclosing |= {
@@ -372,7 +390,9 @@ def _unlike(document: Document, form: Format) -> Iterator[None]:
         yield
     except ReadError as error:
         reason = str(error).removeprefix(f"{document.name}: ")
-        raise ReadError(f"{document.name}: is not recognized as {form.name}: {reason}") from error
+        told = ReadError(f"{document.name}: is not recognized as {form.name}: {reason}")
+        told.questions = error.questions
+        raise told from error
     except BrokenError as error:
         field = "" if error.field is None else f"field `{error.field}`: "
         reason = f"is not recognized as {form.name}: {field}{error.reason}"

@@ -54,9 +54,9 @@ from rollwise.readers.proposal.reading import refusal_of
 from rollwise.readers.proposal.structure import is_elsewhere
 from rollwise.readers.results.hints import holds_outcomes, holds_rollouts, of_other_tool
 from rollwise.readers.results.lookalikes import lookalike
+from rollwise.readers.roles.columns import CUSTOM, MAPPING
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import CUSTOM, MAPPING
 from rollwise.readers.table import TurnsBuilder
 
 LINES = (".jsonl", ".json", ".ndjson")
@@ -353,8 +353,11 @@ def _recognizes_loosely(form: Format, document: Document) -> bool:
 def _may_be(document: Document, form: Format) -> bool:
     """Return whether a file with this suffix may have the format.
 
-    A suffix that no built-in format has excludes none, and neither does a wrong suffix of a file that holds JSON.
+    A suffix that no built-in format has excludes none, and neither does a wrong suffix of a file that holds JSON. A file
+    whose columns the user named is the user's own: a name never makes it a log of a tool.
     """
+    if document.named and form.name not in CUSTOM:
+        return False
     if document.suffix in form.suffixes:
         return True
     is_unknown = all(document.suffix not in form.suffixes for form in FORMATS)

@@ -13,11 +13,11 @@ import polars as pl
 
 from rollwise.errors import listing, writable
 from rollwise.readers.labels import as_names
-from rollwise.readers.likely_columns import LIKELY
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
+from rollwise.readers.roles.columns import name_in_file
+from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import column_named
 
 ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
@@ -155,7 +155,8 @@ def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
     runs = rows["run"].n_unique()
     if runs < 2 or rows["target"].count():
         return []
-    if {plain_name(name) for name in turns.lazy().collect_schema()} & {*LIKELY["target"]} - {"target"}:
+    names = [name_in_file(name) for name in turns.lazy().collect_schema() if name != "target"]
+    if "target" in map(role_of, names):
         return []  # another notice proposes the column
     return [
         f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"

@@ -9,16 +9,19 @@ import polars as pl
 
 from rollwise.readers.chat_names import PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import Layout, layouts
-from rollwise.readers.native.flat import narrowed, needed, problem_of, reports_error
+from rollwise.readers.native.flat import SAYING, narrowed, needed, problem_of, reports_error
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.record_totals import SOURCES, of_rollout
 from rollwise.readers.records import Key, parse, spare
+from rollwise.readers.roles.columns import may_be_verdict
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 
-VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `synonyms.py`
+VERDICTS = frozenset(
+    {"succeeded", "outcome", "solved"}
+)  # of which one may be read as another: see `rollwise.readers.roles`
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
@@ -82,7 +85,8 @@ class _Rollouts:
         self._rollouts.append({"rollout_id": name, **facts})
         if self._wanted is not None:
             with_answers = reports_error(fields)
-            turns = [narrowed(turn, self._wanted, with_answers=with_answers) for turn in turns]
+            wanted = self._wanted | SAYING if any(map(may_be_verdict, fields)) else self._wanted
+            turns = [narrowed(turn, wanted, with_answers=with_answers) for turn in turns]
         if reward is not None:
             turns = [*turns[:-1], {**turns[-1], "reward": reward}]
         self._turns.extend(turns)

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.roles.columns import Column, Table
+from rollwise.readers.roles.columns import Column, Table, is_constant
 from rollwise.readers.roles.names import (
     JUDGED,
     OF_ANSWERS,
@@ -37,7 +37,9 @@ _NO_VERDICTS = frozenset(
 )  # fmt: skip
 _FEW = 3  # rows that may all be alike by chance
 _SAYS_LITTLE = frozenset({"label", "classification", "class", "type", "category"})  # names of labels of prompts as well
-_OF_JUDGES = frozenset({"verdict", "judgement", "judgment", "decision", "outcome", "label", "classification", "result"})
+_OF_JUDGES = frozenset(
+    {"verdict", "judgement", "judgment", "decision", "outcome", "label", "classification", "result", "grade"}
+)
 _SURELY_ATTACKS = frozenset(
     {"asr", "jailbreak", "jailbroken", "attack", "attacks", "adversarial", "victim", "injection", "redteam"}
 )
@@ -188,12 +190,7 @@ def _verdict(column: Column) -> Verdict | None:
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
     claim = column.claim or _claimed(column, meanings, kinds)
-    if (
-        claim is None
-        or not kinds
-        or len(meanings) > 4 * MOST_WORDS
-        or (column.role == "score" and column.kind == "binary")
-    ):
+    if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
     if kinds <= {"answer"}:
         return _answered(column, claim, meanings)
@@ -374,23 +371,29 @@ def _read(table: Table, verdict: Verdict) -> Role | None:
         return Role(name, "outcome", "named so", verdict.labels)
     return (
         None
-        if repeats(table.frame["rollout_id"], column, verdict.series())
+        if repeated(table.frame["rollout_id"], verdict.series())
         else Role(name, "succeeded", "named so", verdict.labels)
     )
 
 
-def repeats(ids: pl.Series, column: Column, sides: pl.Series) -> bool:
+def repeated(ids: pl.Series, sides: pl.Series) -> bool:
     """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
 
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
     """
-    return column.is_fact and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
+    return is_constant(ids, sides) and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
 
 
 def _label(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text.removesuffix(".0") if isinstance(value, float) else text
+
+
+def _meanings(verdict: Verdict) -> dict[str, Any]:
+    """Return what each label means, as a user writes it, in order."""
+    shown = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
+    return dict(sorted(shown.items()))
 
 
 def _examples(verdict: Verdict) -> str:
@@ -402,7 +405,7 @@ def _question(verdict: Verdict) -> Question:
     """Return the question about a verdict in doubt."""
     own, shown = verdict.column.own, f"`{verdict.column.own}` ({_examples(verdict)})"
     name = "solved" if verdict.whose == "task" else "succeeded"
-    labels = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
+    labels = _meanings(verdict)
     if verdict.whose == "either" and not verdict.is_unknown and verdict.sides and verdict.claim.when_true is not False:
         return Question(
             own, f"{shown}: is it the success of the attack or of the task?", {"of": ASK}, ("attack", "task")
@@ -446,6 +449,6 @@ def _of_conversations(verdict: Verdict) -> Question:
         )
         return Question(own, sentence, {"solved": own})
     sentence = f"`{own}` ({_examples(verdict)}) is the same on all turns of each rollout: does it judge the whole conversation?"
-    labels = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
+    labels = _meanings(verdict)
     is_plain = verdict.claim.when_true is True and verdict.column.kind in {"bool", "binary"}
     return Question(own, sentence, {"outcome": own if is_plain else (own, labels)})

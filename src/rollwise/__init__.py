@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from rollwise.measurement.conversion import convert
     from rollwise.measurement.measure import measure
     from rollwise.measurement.step_activity import measure_steps
+    from rollwise.readers.proposing import propose
     from rollwise.readers.read import read
     from rollwise.readers.scan import scan
     from rollwise.readers.traces.steps import steps
@@ -106,6 +107,7 @@ __all__ = [
     "plots",
     "portfolio",
     "profile",
+    "propose",
     "read",
     "readers",
     "report",
@@ -148,6 +150,7 @@ _MODULES = {
     "plan": "estimation.plan",
     "portfolio": "estimation.portfolio",
     "profile": "estimation.profile",
+    "propose": "readers.proposing",
     "read": "readers.read",
     "report": "reports",
     "scan": "readers.scan",

@@ -44,6 +44,7 @@ class ReadError(RollwiseError):
     """A file or a record that cannot be read as rollouts; `questions` are those whose answers make it readable."""
 
     questions: tuple[Any, ...] = ()  # each a `readers.roles.questions.Question`
+    call: Any = None  # the `readers.asking.Call` that asks them
 
 
 class MetricError(RollwiseError):

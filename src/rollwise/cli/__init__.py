@@ -9,18 +9,22 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from rollwise.cli import components, logs, numbers  # noqa: F401  # their commands, in the order of the help
+from rollwise.cli import components, logs, mapping, numbers  # noqa: F401  # their commands, in the order of the help
 
 # isort: split
 from rollwise.cli import gate, runs  # noqa: F401  # the same
 from rollwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import say
-from rollwise.errors import ArgumentError, RollwiseError, brief, in_one_line, is_interrupt
+from rollwise.errors import ArgumentError, ReadError, RollwiseError, brief, in_one_line, is_interrupt
+from rollwise.readers.roles.gathered import gathering
+
+if TYPE_CHECKING:
+    from rollwise.readers.roles.questions import Question
 
 __all__ = ["app", "run"]
 
@@ -58,7 +62,18 @@ def _set_style_aside() -> None:
 
 
 def _code(words: list[str]) -> int:
-    """Return the exit code, and print a message on failure."""
+    """Return the exit code, print a message on failure, and last what the command asks."""
+    with gathering() as questions:
+        code = _exit_code(words, questions)
+    if questions and code != INTERRUPTED:
+        from rollwise.cli.asking import ask
+
+        ask(words, questions, has_written=code != BAD_INPUT)
+    return code
+
+
+def _exit_code(words: list[str], questions: "list[Question]") -> int:
+    """Run the command; questions of what could not be read come to the others."""
     try:
         _check_words(words)
         code = app(args=words, standalone_mode=False, prog_name="rollwise")
@@ -72,6 +87,7 @@ def _code(words: list[str]) -> int:
         code = BAD_INPUT
     except (RollwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
+        _take_questions(error, questions)
         code = BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         code = _quietly()
@@ -91,6 +107,15 @@ def _code(words: list[str]) -> int:
     if code == INTERRUPTED:  # most often it is Typer's word for Ctrl-C
         say("interrupted; no partially written files remain")
     return int(code or DONE)
+
+
+def _take_questions(error: BaseException, questions: "list[Question]") -> None:
+    """Add the questions of what could not be read to others, and show the columns that they are about."""
+    if isinstance(error, ReadError) and error.questions:
+        from rollwise.cli.asking import show_columns
+
+        show_columns(error)
+        questions += [one for one in error.questions if one not in questions]
 
 
 def _check_words(words: list[str]) -> None:

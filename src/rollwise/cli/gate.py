@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from rollwise.cli.options import (
     Level,
     LogFormat,
     MappingFile,
+    Of,
     Out,
     Overwrite,
     Seed,
@@ -119,6 +121,7 @@ def gate(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -147,7 +150,7 @@ def gate(
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")
-    gates = _gates(LogInput(paths, log_format, errors, fact, column, value, mapping), options)
+    gates = _gates(LogInput(paths, log_format, errors, fact, column, value, of, mapping), options)
     warn = options["undecided"] == "warn"
     _emit(gates, out, format, warn=warn, overwrite=overwrite, spreadsheet=spreadsheet)
     _leave(gates, warn=warn)
@@ -180,15 +183,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         # A baseline is read without leaving anything out: nothing would count what it lacks.
         paths = [Path(path) for path in options["baseline"]]
         earlier = rollouts_of(
-            LogInput(
-                paths,
-                log_input.log_format,
-                "raise",
-                log_input.fact,
-                log_input.column,
-                log_input.value,
-                log_input.mapping,
-            ),
+            replace(log_input, paths=paths, errors="raise"),
             metrics,
             groups,
         )

@@ -30,6 +30,7 @@ class LogInput:
     fact: list[str] | None = None
     column: list[str] | None = None
     value: list[str] | None = None
+    of: str | None = None
     mapping: Path | None = None
 
     @property
@@ -50,7 +51,7 @@ class LogInput:
                 f"--value {value} makes verdicts of `score`: write --column {shlex.quote(f'score={column}')}"
             )
         maps = {name: (names.get(name, name), values) for name, values in labels.items() if name not in thresholds}
-        return names | maps | thresholds
+        return names | maps | thresholds | ({} if self.of is None else {"of": self.of})
 
     @property
     def options(self) -> list[str]:
@@ -62,6 +63,7 @@ class LogInput:
             "--fact": bool(self.fact),
             "--column": bool(self.column),
             "--value": bool(self.value),
+            "--of": self.of is not None,
         }
         return [name for name, value in is_set.items() if value]
 
@@ -92,6 +94,10 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     for word in words or ():
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
+        if name == "succeeded" and rest == "?":
+            raise ArgumentError(
+                "--value 'succeeded:?': `?` stands for what only you know: write the score from which on a turn succeeded, a number"
+            )
         if name == "succeeded" and _CUT.fullmatch(rest):
             thresholds[name] = rest
             continue

@@ -22,6 +22,7 @@ from rollwise.cli.options import (
     Logs,
     MappingFile,
     Metrics,
+    Of,
     Out,
     Overwrite,
     Seed,
@@ -65,6 +66,7 @@ def report(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -78,7 +80,7 @@ def report(
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
     ledger = Problems(collect=errors == "collect")
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), ledger)
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping), ledger)
     with in_words_of(in_options):
         page = write_report(
             turns,
@@ -111,6 +113,7 @@ def read(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
@@ -122,7 +125,7 @@ def read(
     from rollwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping))
     file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
@@ -183,6 +186,7 @@ def convert(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -197,7 +201,7 @@ def convert(
     from rollwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
-    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
     if to == "every-eval-ever":
         if partition_by:
             raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
@@ -257,6 +261,7 @@ def show(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
 ) -> None:
     """Print one rollout, turn by turn.
 
@@ -268,7 +273,7 @@ def show(
         raise ArgumentError(
             f"show: the rollout's id comes first; write rollwise show {shlex.join([str(paths[0]), rollout_id])}"
         )
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, mapping))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, of, mapping))
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
     else:
@@ -289,6 +294,7 @@ def doctor(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -301,7 +307,7 @@ def doctor(
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, mapping), problems)
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping), problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
     counts = _counts(turns, len(problems.rows))
     if accounting or out is not None or format != "table" or spreadsheet:
@@ -314,7 +320,7 @@ def doctor(
     before = (
         "import rollwise as rw",
         "from rollwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column, value, mapping)),
+        read_call(LogInput(paths, log_format, errors, fact, column, value, of, mapping)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table

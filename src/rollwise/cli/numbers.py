@@ -18,6 +18,7 @@ from rollwise.cli.options import (
     Logs,
     MappingFile,
     Metrics,
+    Of,
     Out,
     Overwrite,
     Seed,
@@ -63,6 +64,7 @@ def measure(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -71,7 +73,7 @@ def measure(
     Example: rollwise measure runs --metric attack_success --out rollouts.parquet
     """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
     if engine == "polars":
         frame = measured_logs(log_input, metric, keep)
     elif not log_input.options:
@@ -144,6 +146,7 @@ def summarize(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -158,7 +161,7 @@ def summarize(
 
     frame = summarized(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, mapping), metric, [*groups, *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, of, mapping), metric, [*groups, *(cluster or ())]
         ),
         by=groups,
         metrics=metric,
@@ -247,7 +250,7 @@ def contrast(
     from rollwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping)
+    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping=mapping)
     # Without a column to compare, the two paths are runs of `rollwise eval`.
     if of is None:
         rollouts, metric, of, first = runs_of(log_input, metric)
@@ -305,6 +308,7 @@ def curve(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -318,7 +322,9 @@ def curve(
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, mapping), needed, [*(by or ()), *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, of, mapping),
+            needed,
+            [*(by or ()), *(cluster or ())],
         ),
         metric=metric,
         by=by or (),
@@ -358,6 +364,7 @@ def attempts(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -370,7 +377,9 @@ def attempts(
 
     frame = repeated(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, mapping), [metric], [*(by or ()), *(cluster or ())]
+            LogInput(paths, log_format, errors, fact, column, value, of, mapping),
+            [metric],
+            [*(by or ()), *(cluster or ())],
         ),
         metric=metric,
         by=by or (),

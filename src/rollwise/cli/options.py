@@ -3,7 +3,7 @@
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -123,6 +123,15 @@ Values = Annotated[
         show_default=False,
     ),
 ]
+Of = Annotated[
+    str | None,
+    typer.Option(
+        "--of",
+        metavar="attack|task",
+        help="Whose success a column is, where a file does not say: attack or task.",
+        show_default=False,
+    ),
+]
 Spreadsheet = Annotated[
     bool,
     typer.Option(
@@ -188,7 +197,8 @@ def _names_in_options(sentence: str) -> str:
         literal = _literal(sentence, match.end())
         if match.start() >= start and literal is not None:
             names, end = literal
-            parts += [sentence[start : match.start()], " ".join(_name_in_options(names))]
+            options = " ".join(f"{option} {shlex.quote(value)}" for option, value in name_in_options(names))
+            parts += [sentence[start : match.start()], options]
             start = end
     return "".join([*parts, sentence[start:]])
 
@@ -203,20 +213,27 @@ def _literal(sentence: str, start: int) -> tuple[dict[str, Any], int] | None:
     return None
 
 
-def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
+def name_in_options(names: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Iterate over the options, each with its value, that say the same as `names=`.
+
+    Examples
+    --------
+    >>> list(name_in_options({"of": "?", "score": "harm", "succeeded": "?"}))
+    [('--of', '?'), ('--column', 'score=harm'), ('--value', 'succeeded:?')]
+    """
     for name, column in names.items():
-        if isinstance(column, int | float):
-            yield f"--value {name}:{column:g}"
-            continue
-        if (name, column) == ("succeeded", "?") and "score" in names:
-            yield "--value 'succeeded:?'"  # the threshold, which only the user knows
-            continue
-        if name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
-            yield f"--value {shlex.quote(f'{name}:{column}')}"
-            continue
-        source, values = column if isinstance(column, tuple) else (column, {})
-        if source != name or not values:
-            yield f"--column {shlex.quote(f'{name}={source}')}"
-        for label, value in values.items():
-            meaning = {True: "true", False: "false", None: "null"}.get(value, value)
-            yield f"--value {shlex.quote(f'{name}:{label}={meaning}')}"
+        if name == "of":
+            yield "--of", str(column)
+        elif isinstance(column, int | float):
+            yield "--value", f"{name}:{column:g}"
+        elif name == "succeeded" and column == "?" and "score" in names:
+            yield "--value", f"{name}:?"
+        elif name == "succeeded" and isinstance(column, str) and column.startswith(("<", ">")):
+            yield "--value", f"{name}:{column}"
+        else:
+            source, values = column if isinstance(column, tuple) else (column, {})
+            if source != name or not values:
+                yield "--column", f"{name}={source}"
+            for label, value in values.items():
+                meaning = {True: "true", False: "false", None: "null"}.get(value, value)
+                yield "--value", f"{name}:{label}={meaning}"

@@ -13,7 +13,7 @@ from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.readers.likely_columns import suggestions, unused_columns
-from rollwise.readers.synonyms import CUSTOM
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema.named import values_named
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rollwise.readers.outcomes import read_rollouts
     from rollwise.readers.plugins import Format
     from rollwise.readers.problems import BrokenError, Problems, Reading
+    from rollwise.readers.proposing import Proposal
     from rollwise.readers.records import leftovers, parse
     from rollwise.readers.sources.documents import Document
     from rollwise.readers.sources.shapes import Shapes
@@ -32,6 +33,7 @@ __all__ = [
     "Format",
     "Message",
     "Problems",
+    "Proposal",
     "Reading",
     "RecordMapping",
     "Shapes",
@@ -53,6 +55,7 @@ _MODULES = {
     "RecordMapping": ".mapping.mapping",
     "Message": ".chats.turns",
     "Problems": ".problems",
+    "Proposal": ".proposing",
     "Reading": ".problems",
     "Shapes": ".sources.shapes",
     "TurnsBuilder": ".table",

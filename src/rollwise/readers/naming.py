@@ -1,162 +1,34 @@
 """Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite
-from operator import ge, gt, le, lt
-from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, SchemaError, counted, meant
+from rollwise.errors import ArgumentError, SchemaError, meant
 from rollwise.readers.casting import cast
 from rollwise.readers.chat_names import LIST, LISTS
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.columns import arrange
-from rollwise.readers.labels import LABELED, Meanings, as_names, checked_values, may_change_values, values_of
-from rollwise.readers.native.fields import Fields, hiding
+from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
+from rollwise.readers.names import OF_CHATS, Names
+from rollwise.readers.native.fields import Fields, hiding, whole_rollouts
 from rollwise.readers.native.files import OF_A_TURN, from_csv
+from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
-from rollwise.readers.registry import format_of, is_custom, is_known
+from rollwise.readers.registry import UNKNOWN, format_of, is_custom, is_known
+from rollwise.readers.roles.columns import CUSTOM, name_in_file, own_names
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.stated_facts import STEPS
-from rollwise.readers.synonyms import CUSTOM
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
-OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
-NAMES = (*TURNS.names, *OF_CHATS)
 OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
-KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
-
-
-class Cut(float):
-    """A score on one side of which a turn succeeded, with the sign that says which: ``"<=2"`` for at most 2."""
-
-    SIGNS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
-    sign: str
-
-    @classmethod
-    def of(cls, text: str) -> "Cut | None":
-        """Return the cut that a text says, such as ``"<= 2"``; None for any other text.
-
-        Examples
-        --------
-        >>> Cut.of("<= 2").met_by(1), Cut.of("<=2").met_by(3), Cut.of("verdict")
-        (True, False, None)
-        """
-        found = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
-        if found is None:
-            return None
-        cut = cls(found[2])
-        cut.sign = found[1]
-        return cut
-
-    def met_by(self, score: Any) -> Any:
-        """Return whether a score, or each of a column, is on the side of success."""
-        return self.SIGNS[self.sign](score, float(self))
-
-    def __repr__(self) -> str:
-        """Return the text, in the quotes that it has as an argument."""
-        return f'"{self.sign}{float(self):g}"'
-
-
-class Names(NamedTuple):
-    """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
-
-    A turn with a score of at least `at` succeeded, unless it is None.
-    """
-
-    columns: dict[str, str]
-    values: dict[str, Meanings]
-    at: float | None = None
-    of: str | None = None
-
-
-def checked_names(names: object, verb: str = "read") -> Names:
-    """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
-
-    Examples
-    --------
-    >>> checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
-    Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}}, at=None)
-    >>> checked_names({"score": "harm", "succeeded": 0.5})
-    Names(columns={'score': 'harm'}, values={}, at=0.5)
-    >>> checked_names({"score": "safety", "succeeded": "<= 2"}).at
-    "<=2"
-    >>> checked_names({"suceeded": "bad"})
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
-    """
-    if names is None:
-        return Names({}, {})
-    example = as_names({"succeeded": "jailbroken"})
-    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
-        raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}")
-    columns: dict[str, str] = {}
-    labels: dict[str, object] = {}
-    at: float | None = None
-    for name, column in names.items():
-        if name == "succeeded" and (cut := _cut(column)) is not None:
-            at = cut
-        elif isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
-            columns[name], labels[name] = column
-        elif isinstance(column, str):
-            columns[name] = column
-        else:
-            labeled = as_names({"succeeded": ("verdict", {"JAILBREAK": True, "REFUSED": False})})
-            raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}, or {labeled}")
-    for name, column in columns.items():
-        if name not in NAMES:
-            reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
-            own = f"a column of steps keeps its name: `rw.training(rollouts, ..., step={column!r})`"
-            advice = own if name in STEPS else reversed_pair if column in NAMES else meant(name, NAMES)
-            raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
-        # A column cannot be two columns of TURNS.
-        targets = [target for target in columns if columns[target] == column]
-        if len(targets) > 1:
-            raise ArgumentError(
-                f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
-            )
-    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at)
-
-
-def _cut(value: object) -> float | None:
-    """Return the score that a number, or a text such as ``"<=2"``, says; None for anything else."""
-    if isinstance(value, str):
-        return Cut.of(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    return float(value) if is_number else None  # type: ignore[arg-type]
-
-
-def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
-    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"score": [0.2, None, 0.5], "succeeded": None, "outcome": None})
-    >>> judged(turns, 0.5, "read")["succeeded"].to_list()
-    [False, None, True]
-    """
-    if at is None or not turns.height:
-        return turns
-    threshold = as_names({"succeeded": at})
-    if turns["score"].null_count() == turns.height:
-        raise ArgumentError(
-            f"{verb}: {threshold}: no turn has a `score`; name its column too, as in {as_names({'score': 'harm'})}"
-        )
-    verdicts = int(turns.select(pl.any_horizontal(pl.col("succeeded", "outcome").is_not_null()).sum()).item())
-    if verdicts:
-        raise ArgumentError(
-            f"{verb}: {threshold}: {counted(verdicts, 'turn has', 'turns have')} a verdict already; leave it out"
-        )
-    return turns.with_columns(succeeded=at.met_by(pl.col("score")) if isinstance(at, Cut) else pl.col("score") >= at)
+OF_STRUCTURE = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names of where the texts of a rollout are
 
 
 class Naming:
@@ -178,8 +50,8 @@ class Naming:
     def __init__(self, names: Names, problems: Problems, verb: str = "read") -> None:
         self.verb = verb
         self.given = names
-        # A column of labels is looked at even under its own name: its labels must be understood.
-        self.names = {name: column for name, column in names.columns.items() if name != column or name in LABELED}
+        # Also names that are their own: the column must be there, and its labels understood.
+        self.names = dict(names.columns)
         self.values = names.values
         self._problems = problems
         self._present: set[str] = set()  # mapped columns that are in at least one file
@@ -187,41 +59,61 @@ class Naming:
         self._missing: dict[str, set[str]] = {}  # names whose column is missing, by custom file
         self._tool_files: dict[str, list[str]] = {}  # files of each tool
 
-    def translated(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
-        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns."""
-        if not self.names or document.kind not in {"json", "lines", "table", "parquet", "arrow"}:
-            return document
-        if not is_custom(document, forced):
-            return document
+    def _translated(self, document: Document, forced: Format | None) -> tuple[Document, set[str]]:
+        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns.
+
+        With it come the mapped columns that it has.
+        """
+        if document.kind not in {"json", "lines", "table", "parquet", "arrow"} or not is_custom(document, forced):
+            return document, set()
         try:
             with self.reporting():
                 translation, present = self._translation(document)
         except LabelError:
             self._present |= {*self.names.values()}  # this problem of the file comes first
             raise
-        translation.named = {name: column for name, column in self.names.items() if column in present}
-        self._present |= present
+        translation.named = self._named(present)
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
-        if forced or is_known(translation):
-            return translation
-        # The translation is not recognized. A missing column may be why, and a file that was named must be read.
-        for name in sorted(missing & KNOWN_BY) if by_name else ():
-            raise self._nowhere(name, document.name)
-        # Else the file is read under its own names, unless these alone do not say which records are one rollout.
+        # A file that is not recognized under these names is looked at under its own.
         has_rollouts = "rollout_id" in self.names.keys() - missing
-        return translation if has_rollouts or is_known(document) else document
+        is_translated = forced or is_known(translation) or has_rollouts or is_known(document)
+        return translation if is_translated else document, present
 
     def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
-        document = self.translated(original, forced, by_name=by_name) if self.names else original
+        document, present = self._translated(original, forced) if self.names else (original, set[str]())
         form = format_of(document, forced, by_name=by_name, problems=self._problems)
-        if form is None or not self.names:
+        if form is None or not self.names or form is UNKNOWN:
             return document, form
+        self._present |= present
         if document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
         for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
         return document, form
+
+    def of_mapping(self, frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
+        """Rename the columns read by the mapping of a file to the names of TURNS; `of_records` are columns of whole rollouts."""
+        self._columns |= {*map(name_in_file, own_names(frame.columns))}
+        has_turns = bool(frame["turn"].max() != 1)
+        for name, column in self.names.items():
+            if name in OF_STRUCTURE:  # the mapping has it already
+                self._present |= {column} if name not in frame.columns or frame[name].count() else set()
+                continue
+            source = next((each for each in _called(column) if each in frame.columns and frame[each].count()), None)
+            if source is None:
+                continue
+            self._present.add(column)
+            if has_turns and source in of_records and name in OF_TURNS - {"succeeded"}:
+                raise whole_rollouts(self.verb, name, column)
+            filled = "outcome" if has_turns and source in of_records and name == "succeeded" else name
+            values = values_named(frame, source)
+            if name in LABELED:
+                values = values_of(values, filled, column, self.values.get(name), frame["rollout_id"])
+            else:
+                values = cast(values, TURNS.dtypes[name], frame["rollout_id"])
+            frame = frame.drop(columns_named(source)).with_columns(values.alias(filled))
+        return arrange(frame)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """Rename the columns read from a tool's logs to the names of TURNS."""
@@ -303,17 +195,28 @@ class Naming:
             self._values(frame[name], name, frame["rollout_id"]) for name in new_names.values() if name in LABELED
         ).lazy()
 
-    def finish(self) -> None:
-        """Check that each mapped column was in a file."""
+    def finish(self, turns: pl.DataFrame | None = None) -> None:
+        """Check that each mapped column was in a file, and that none was set aside where the file states its own."""
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(name, "these files")
+            if turns is not None and any(turns[aside].count() for aside in self._aside(name) & {*turns.columns}):
+                raise ArgumentError(
+                    f"{self.verb}: {as_names({name: column})}: the records that hold `{column}` state their `{name}` "
+                    "elsewhere, such as in their turns or messages; leave it out"
+                )
+
+    def _aside(self, name: str) -> set[str]:
+        """Return the names under which readers set aside what a record says besides its turns or messages."""
+        return {f"{name}_source", f"rollout_{name}"} - self._columns
 
     def beginning(self, document: Document) -> Document:
         """Return the first rows of a Parquet file under the names of TURNS, enough to recognize its format."""
         if not self.names or document.kind != "parquet" or self._holds_lists(document):
             return document
-        return self._translated_table(document, EARLY)[0]
+        translation, present = self._translated_table(document, EARLY)
+        translation.named = self._named(present)
+        return translation
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
@@ -327,6 +230,9 @@ class Naming:
             for name, column in self.names.items():
                 message = message.replace(f"column `{name}` ", f"column `{column}` (our `{name}`) ")
             raise SchemaError(message) from error
+
+    def _named(self, present: set[str]) -> dict[str, str]:
+        return {name: column for name, column in self.names.items() if column in present}
 
     def _new_names(self, columns: Sequence[str] | Mapping[str, object]) -> dict[str, str]:
         """Return the name in TURNS of each mapped column that is among these."""
@@ -405,6 +311,12 @@ class Naming:
         translation = Document(document.path, file.getvalue())
         translation.digest = document.digest
         return translation, set(new_names)
+
+
+def _called(column: str) -> tuple[str, ...]:
+    """Return what a field of a file may be called in the frame that was read of it."""
+    name = column.lstrip("^").strip('"')
+    return name, f"{name}_source", f"rollout_{name}"
 
 
 def _are_verdicts(lazy: pl.LazyFrame, names: Iterable[str]) -> bool:

@@ -6,13 +6,16 @@ from typing import Any, Literal, overload
 import polars as pl
 
 from rollwise.errors import ArgumentError
+from rollwise.readers.asking import Call, asking
+from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import fact_literals, reconcile
 from rollwise.readers.mapping.given import Given, checked_mapping
-from rollwise.readers.naming import Naming, checked_names
+from rollwise.readers.names import checked_names
+from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading
-from rollwise.readers.read import tables_of
+from rollwise.readers.read import named_part
 from rollwise.readers.registry import forced_format
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed
@@ -95,10 +98,11 @@ def read_rollouts(
     places = listed(paths, "read_rollouts")
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
-    tables = tables_of(files, places, forced_format(format, given), problems, naming, outcomes=True)
-    frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
-    problems.announce()
-    naming.finish()
+    with asking(problems, Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})):
+        tables = tables_of(files, places, forced_format(format, given), problems, naming, outcomes=True)
+        frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
+        problems.announce()
+        naming.finish()
     # Keys and facts first, then the producer's own columns.
     keys = ["rollout_id", *ROLLOUTS.facts]
     missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in keys if name not in frame.columns]
@@ -112,7 +116,7 @@ def read_rollouts(
 
 def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) -> Iterator[tuple[pl.DataFrame, str]]:
     """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
-    parts = [part for table in tables if table.source in CUSTOM for part in native.parts_of(table)]
+    parts = [named_part(part, naming) for table in tables if table.source in CUSTOM for part in native.parts_of(table)]
     names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
     enclosing = {name for table in tables for name in table.enclosing}
     own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)

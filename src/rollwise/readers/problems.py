@@ -12,7 +12,7 @@ import polars as pl
 from rollwise.errors import PAIR, ReadError, SchemaError, counted, is_interrupt, writable
 from rollwise.readers.files_beside import FilesBeside, some
 from rollwise.readers.record_counts import RecordCounts
-from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import PROBLEMS
 from rollwise.schema.labels import say
 
@@ -151,6 +151,7 @@ class Problems:
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
         self._suggestions: list[str] = []
+        self.roles: list[Role] = []  # columns of people's own that were read as columns of TURNS
         self.questions: list[Question] = []  # what only the user knows of columns
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 

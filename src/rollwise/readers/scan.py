@@ -9,9 +9,11 @@ from typing import Any
 import polars as pl
 
 from rollwise.files.object_stores import Options
+from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals
 from rollwise.readers.mapping.given import Given, checked_mapping, refuse_remote
-from rollwise.readers.naming import Naming, checked_names, judged
+from rollwise.readers.names import checked_names, judged
+from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets
 from rollwise.readers.plugins import Format
@@ -56,13 +58,25 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    check_kinds(scan, locals(), own=("names", "mapping"))
+    check_kinds(scan, locals(), own=("paths", "names", "mapping"))
     values = fact_literals(facts, "scan")
     given = checked_mapping(mapping, format, names, "scan")
     forced = forced_format(format, given)
     places = listed(paths, "scan")
     problems = Problems()
     naming = Naming(checked_names(names, "scan"), problems, "scan")
+    asked = Call(
+        "scan",
+        paths,
+        {
+            "format": format,
+            "cache": cache,
+            "storage_options": storage_options,
+            "mapping": mapping,
+            **facts,
+            "names": names,
+        },
+    )
     lazy: pl.LazyFrame | None
     if remote := addresses(places):
         refuse_remote(given, "scan")
@@ -73,12 +87,16 @@ def scan(
         lazy = None if given is not None else _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
-        lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache, given=given).lazy()
-        problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
+        with asking(problems, asked):
+            lazy = read_local(
+                places, format, problems, Naming(naming.given, problems, "scan"), cache, given=given
+            ).lazy()
+            problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
+            problems.announce()
     else:
         values["source"] = pl.lit(NATIVE.name)
         naming.finish()
-    problems.announce()
+        problems.announce()
     return filled(lazy, values)
 
 

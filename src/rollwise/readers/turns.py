@@ -11,9 +11,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.asking import Call, Name, asking
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.columns import arrange, json_column
-from rollwise.readers.naming import Names, Naming, checked_names, judged
+from rollwise.readers.names import Names, checked_names, judged
+from rollwise.readers.naming import Naming
 from rollwise.readers.native.tables import conformed, holds_chats, words
 from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.read import turns_of
@@ -97,16 +99,18 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     if isinstance(data, pl.DataFrame):
         data = _without_objects(data)
     if isinstance(data, Sequence) and _hold_chats(data, list_names, columns):
-        return _read(Document(Path("the records"), _lines(data)), checked)
+        return _read(Document(Path("the records"), _lines(data)), checked, names)
     table = _without_objects(frame_of(data, words(columns)))
     if not holds_chats(table.schema, columns):
-        return judged(conformed(table, columns, values, of), at, "turns")
+        problems = Problems()
+        with asking(problems, Call("turns", Name("frame"), {"names": names})):
+            return judged(conformed(table, columns, values, of, problems), at, "turns")
     # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))
     file = io.BytesIO()
     table.write_ipc(file)
-    return _read(Document(Path("the frame"), file.getvalue()), checked)
+    return _read(Document(Path("the frame"), file.getvalue()), checked, names)
 
 
 def _without_objects(table: pl.DataFrame) -> pl.DataFrame:
@@ -158,12 +162,15 @@ def _lines(records: Sequence[Any]) -> bytes:
         ) from error
 
 
-def _read(document: Document, names: Names) -> pl.DataFrame:
+def _read(document: Document, names: Names, given: Mapping[str, Any] | None) -> pl.DataFrame:
     problems = Problems()
     naming = Naming(names, problems, "turns")
-    try:
-        frame = turns_of([(document, True)], [document.path], None, problems, naming)
-    except ReadError as error:
-        raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # `turns` has no such argument
-    problems.announce()
+    with asking(problems, Call("turns", Name("frame"), {"names": given})):
+        try:
+            frame = turns_of([(document, True)], [document.path], None, problems, naming)
+        except ReadError as error:
+            told = ReadError(str(error).removesuffix(f": {LEAVE}"))  # `turns` has no such argument
+            told.questions = error.questions
+            raise told from error
+        problems.announce()
     return frame

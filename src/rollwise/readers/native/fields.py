@@ -12,10 +12,11 @@ from rollwise.readers.chat_names import LISTS
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.reading import ANSWER_COLUMNS
 from rollwise.readers.json_texts import lenient, surface, surface_if_any
-from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, normal, refusal, unknown_labels
+from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, refusal, unknown_labels
 from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.record_totals import NAMES
+from rollwise.readers.roles.words import normal
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, fact
 from rollwise.schema import FAILURE, SUCCESS, TURNS
@@ -174,10 +175,7 @@ class Fields:
         refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded"} - (NAMES - inner_names)
         for source, column in self._column_of.items():
             if source in record and source not in inner_names and column in refused:
-                raise ArgumentError(
-                    f"{self._verb}: {as_names({column: source})}: `{source}` is a field of whole rollouts, and "
-                    f"`{column}` is a column of turns; name a fact of the rollout, or leave it out"
-                )
+                raise whole_rollouts(self._verb, column, source)
 
     def _check_totals(self, result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
         """Check the fields that were named as the reward, cost, time and tokens of a rollout: they must be numbers."""
@@ -197,6 +195,14 @@ class Fields:
         if has_chat and "context" in self._source_of and "context" in record:
             record["system"] = record.pop("context")
         return record
+
+
+def whole_rollouts(verb: str, column: str, source: str) -> ArgumentError:
+    """Return the error for a field of the record that was named for a column of its turns."""
+    return ArgumentError(
+        f"{verb}: {as_names({column: source})}: `{source}` is a field of whole rollouts, and `{column}` is a column of turns; "
+        "name a fact of the rollout, or leave it out"
+    )
 
 
 def hiding(column: str, source: str) -> BrokenError:

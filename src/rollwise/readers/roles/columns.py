@@ -12,9 +12,9 @@ from rollwise.readers.roles.values import MOST_WORDS, kind_of
 from rollwise.schema import NO_ATTACK, TURNS
 from rollwise.schema.named import column_named, values_named
 
-CUSTOM = frozenset(
-    {"native", "openai_chat", "sharegpt", "mapping"}
-)  # formats of no single tool, with people's own names
+MAPPING = "mapping"  # files that no format knows
+CUSTOM = frozenset({"native", "openai_chat", "sharegpt", MAPPING})  # formats of no single tool
+STATING = CUSTOM | {"openai_output", "anthropic_output", "gemini_output"}  # whose records may state facts in our names
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
 _PREFIX, _SUFFIX = "rollout_", "_source"
 _FIRST = 10_000  # rows that show whether a column has few values
@@ -30,6 +30,12 @@ def name_in_file(column: str) -> str:
     """Return the name of a column as the file has it: readers add to a name that TURNS has."""
     name = column.removeprefix(_PREFIX).removesuffix(_SUFFIX)
     return name if name in TURNS.names and column not in TURNS.names else column
+
+
+def plain_name(column: str) -> str:
+    """Return the name that a column has in the file, as readers keep it, in lower case and with underscores."""
+    words = column.strip().lower().replace(" ", "_").replace("-", "_")
+    return words.removeprefix(_PREFIX).removesuffix(_SUFFIX) or words
 
 
 def own_names(columns: Collection[str]) -> list[str]:

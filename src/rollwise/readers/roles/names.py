@@ -30,7 +30,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "victim victimname",
         "model modelname",
         "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
-        "agent agentname generator pipelinename system",
+        "agent agentname generator pipelinename",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
@@ -305,6 +305,25 @@ def is_strong(name: str) -> bool:
     if claim is None or claim.doubt is not None or claim.when_true is None or claim.whose == "either":
         return False
     return not words & OF_PROMPTS or bool(words & OF_ANSWERS)
+
+
+def judges(name: str) -> bool:
+    """Return whether a column of this name judges what came of an attack, or of anything: no label, no word of a task."""
+    claim, words = verdict_claim(name), {*words_of(name)}
+    if claim is None or claim.doubt is not None or words & {"status", "label", "grade", "rating"}:
+        return False
+    return claim.whose != "task" and not (words & OF_PROMPTS and not words & OF_ANSWERS and "jailbreak" not in words)
+
+
+def judges_attacks(name: str) -> bool:
+    """Return whether a column of this name can only judge attacks, whatever its words for yes and no are."""
+    claim = verdict_claim(name)
+    return claim is not None and claim.whose == "attack" and not is_negative(name) and is_strong(name)
+
+
+def rank_of(name: str) -> int:
+    """Return how likely a name of a fact is among those of its role: 0 is the likeliest."""
+    return next((ranks[joined(name)] for ranks in RANKS.values() if joined(name) in ranks), 0)
 
 
 def is_negative(name: str) -> bool:

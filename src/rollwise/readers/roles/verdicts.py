@@ -6,12 +6,12 @@ says otherwise, or if totals of the file contradict it; totals that it reproduce
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.roles.columns import Column, Table
+from rollwise.readers.roles.candidates import ASK, Verdict, of_conversations, question, which
+from rollwise.readers.roles.columns import Column, Table, is_constant
 from rollwise.readers.roles.names import (
     JUDGED,
     OF_ANSWERS,
@@ -29,7 +29,6 @@ from rollwise.readers.roles.totals import said_by_totals
 from rollwise.readers.roles.values import MOST_WORDS
 from rollwise.readers.roles.words import Word, word
 
-ASK = "?"
 ON_ATTACKS = frozenset({"succeeded", "outcome"})  # columns of TURNS with verdicts on the attack
 _NO_VERDICTS = frozenset(
     {"id", "task", "target", "prompt", "response", "content", "error", "attempt", "turn", "moment", "reference", "other", "cost",
@@ -37,7 +36,9 @@ _NO_VERDICTS = frozenset(
 )  # fmt: skip
 _FEW = 3  # rows that may all be alike by chance
 _SAYS_LITTLE = frozenset({"label", "classification", "class", "type", "category"})  # names of labels of prompts as well
-_OF_JUDGES = frozenset({"verdict", "judgement", "judgment", "decision", "outcome", "label", "classification", "result"})
+_OF_JUDGES = frozenset(
+    {"verdict", "judgement", "judgment", "decision", "outcome", "label", "classification", "result", "grade"}
+)
 _SURELY_ATTACKS = frozenset(
     {"asr", "jailbreak", "jailbroken", "attack", "attacks", "adversarial", "victim", "injection", "redteam"}
 )
@@ -45,44 +46,12 @@ _LOOSELY_TASKS = frozenset({"test", "tests", "task", "tasks", "tool", "tools", "
 _MOST_LABELS = 8  # of a column that is asked about
 
 
-@dataclass
-class Verdict:
-    """A column that may be a verdict."""
-
-    column: Column
-    claim: Claim
-    whose: str  # "attack", "task", "either" or "refusal"
-    labels: dict[Any, Any]  # what each label means: True, False, None, or "?"
-    doubt: str | None = None
-    sides: bool = True  # whether its labels say a side at all
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the meaning of a label is asked."""
-        return ASK in self.labels.values()
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether it is beyond doubt."""
-        return self.doubt is None and not self.is_unknown and self.whose != "either"
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all rows say the same."""
-        return len({side for side in self.labels.values() if side is not None}) == 1
-
-    def series(self) -> pl.Series:
-        """Return the verdicts, null where a label is asked about."""
-        sides = [None if side == ASK else side for side in self.labels.values()]
-        old = pl.Series([*self.labels], dtype=self.column.values.dtype)
-        return self.column.values.replace_strict(
-            old, pl.Series(sides, dtype=pl.Boolean), default=None, return_dtype=pl.Boolean
-        )
-
-
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
-    found = [verdict for column in table.columns if (verdict := _verdict(column)) is not None]
+    own = (
+        column for column in table.columns if column.name not in table.enclosing
+    )  # an object around records says of all
+    found = [verdict for column in own if (verdict := _verdict(column)) is not None]
     for verdict in found:
         _settle(table, verdict)
     found = [verdict for verdict in found if _is_open(table, verdict)]
@@ -128,7 +97,7 @@ class _Choice:
             used: list[Verdict] = []
             rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
             if rivals or any(_differ(said, one.series()) for one in own[1:]):
-                self._asked(_which([*own, *rivals]), own)
+                self._asked(which([*own, *rivals]), own)
                 continue
             for verdict in own:
                 if not used or (said.is_null() & verdict.series().is_not_null()).any():
@@ -137,7 +106,7 @@ class _Choice:
             for verdict in used:
                 role = _read(self.table, verdict)
                 if role is None:
-                    self._asked(_of_conversations(verdict), [verdict])
+                    self._asked(of_conversations(verdict), [verdict])
                 else:
                     self.roles.append(role)
                     self.decided[verdict.whose] = self.decided[verdict.whose] | verdict.column.values.is_not_null()
@@ -147,7 +116,7 @@ class _Choice:
         for verdict in sorted(group, key=lambda one: (one.claim.doubt is not None, one.doubt is not None)):
             decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
             if not verdict.is_sure and (verdict.column.values.is_not_null() & ~decided).any():
-                self._asked(_question(verdict), [verdict])
+                self._asked(question(verdict), [verdict])
 
     def _asked(self, question: Question, group: list[Verdict]) -> None:
         self.questions.append(question)
@@ -188,12 +157,7 @@ def _verdict(column: Column) -> Verdict | None:
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
     claim = column.claim or _claimed(column, meanings, kinds)
-    if (
-        claim is None
-        or not kinds
-        or len(meanings) > 4 * MOST_WORDS
-        or (column.role == "score" and column.kind == "binary")
-    ):
+    if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
     if kinds <= {"answer"}:
         return _answered(column, claim, meanings)
@@ -301,7 +265,8 @@ def _settle(table: Table, verdict: Verdict) -> None:
     if said is not None:
         verdict.doubt = None if said.agrees else f"`{said.name}` in the file says another figure"
         return
-    verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
+    if not (is_generic and table.of is not None):  # the user has said what it is
+        verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
 
 
 def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:
@@ -374,78 +339,15 @@ def _read(table: Table, verdict: Verdict) -> Role | None:
         return Role(name, "outcome", "named so", verdict.labels)
     return (
         None
-        if repeats(table.frame["rollout_id"], column, verdict.series())
+        if repeated(table.frame["rollout_id"], verdict.series())
         else Role(name, "succeeded", "named so", verdict.labels)
     )
 
 
-def repeats(ids: pl.Series, column: Column, sides: pl.Series) -> bool:
+def repeated(ids: pl.Series, sides: pl.Series) -> bool:
     """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
 
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
     """
-    return column.is_fact and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
-
-
-def _label(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text.removesuffix(".0") if isinstance(value, float) else text
-
-
-def _examples(verdict: Verdict) -> str:
-    labels = sorted({_label(value) for value in verdict.labels if word(value).whose != "blank"})
-    return ", ".join(labels[:_MOST_LABELS])
-
-
-def _question(verdict: Verdict) -> Question:
-    """Return the question about a verdict in doubt."""
-    own, shown = verdict.column.own, f"`{verdict.column.own}` ({_examples(verdict)})"
-    name = "solved" if verdict.whose == "task" else "succeeded"
-    labels = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
-    if verdict.whose == "either" and not verdict.is_unknown and verdict.sides and verdict.claim.when_true is not False:
-        return Question(
-            own, f"{shown}: is it the success of the attack or of the task?", {"of": ASK}, ("attack", "task")
-        )
-    if verdict.is_unknown:
-        unknown = [label for label, side in labels.items() if side == ASK]
-        asked = "did the attack succeed" if name == "succeeded" else "was the task solved"
-        where = " or ".join(f"'{label}'" for label in sorted(unknown)[:_MOST_LABELS])
-        return Question(own, f"{shown}: {asked} where it is {where}?", {name: (own, labels)}, ("true", "false", "null"))
-    is_task = name == "solved"
-    meant = sorted(label for label, side in labels.items() if side is True)
-    failed = sorted(label for label, side in labels.items() if side is False)
-    outcome = (
-        ("was the task solved" if meant else "was the task not solved")
-        if is_task
-        else "did the attack succeed"
-        if meant
-        else "did the attack fail"
-    )
-    sentence = (
-        f"{shown}: {outcome} where it is {' or '.join(meant or failed)}? {verdict.doubt or 'Its name says little'}"
-    )
-    is_plain = verdict.claim.when_true is True and verdict.column.kind in {"bool", "binary"}
-    return Question(own, sentence, {name: own if is_plain else (own, labels)})
-
-
-def _which(group: list[Verdict]) -> Question:
-    """Return the question which of several verdicts that differ counts."""
-    names = [verdict.column.own for verdict in group]
-    shown = " and ".join(f"`{name}`" for name in names)
-    name = {"task": "solved", "refusal": "refused"}.get(group[0].whose, "succeeded")
-    return Question(names[0], f"{shown} both say whether, and differ: which counts?", {name: ASK}, tuple(names))
-
-
-def _of_conversations(verdict: Verdict) -> Question:
-    """Return the question about verdicts that are the same on all turns of each rollout."""
-    own = verdict.column.own
-    if verdict.whose == "task":
-        sentence = (
-            f"`{own}` ({_examples(verdict)}) differs between the turns of a rollout: is it the verdict on its task?"
-        )
-        return Question(own, sentence, {"solved": own})
-    sentence = f"`{own}` ({_examples(verdict)}) is the same on all turns of each rollout: does it judge the whole conversation?"
-    labels = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
-    is_plain = verdict.claim.when_true is True and verdict.column.kind in {"bool", "binary"}
-    return Question(own, sentence, {"outcome": own if is_plain else (own, labels)})
+    return is_constant(ids, sides) and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())

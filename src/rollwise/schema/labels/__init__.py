@@ -28,7 +28,16 @@ from rollwise.schema.labels.numbers import (
     span,
     superscript,
 )
-from rollwise.schema.labels.text import merge_reasons, plain, plain_lines, say, sentence, shorten, shorten_all
+from rollwise.schema.labels.text import (
+    merge_reasons,
+    plain,
+    plain_lines,
+    say,
+    sentence,
+    shorten,
+    shorten_all,
+    write_line,
+)
 from rollwise.schema.labels.words import (
     coefficient,
     contrast_quantity,
@@ -88,4 +97,5 @@ __all__ = [
     "unit",
     "unpooled",
     "value_name",
+    "write_line",
 ]

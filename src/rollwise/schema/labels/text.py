@@ -19,8 +19,13 @@ def say(sentence: str) -> None:
 
     Write errors (a full disk, a closed pipe) are ignored.
     """
+    write_line(f"rollwise: {sentence}")
+
+
+def write_line(line: str) -> None:
+    """Write a line to stderr as `say` does, but without a name before it."""
     with suppress(OSError):
-        sys.stderr.write(f"rollwise: {plain_lines(sentence)}\n")
+        sys.stderr.write(f"{plain_lines(line)}\n")
 
 
 def plain(text: object) -> str:

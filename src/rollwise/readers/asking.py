@@ -1,0 +1,199 @@
+"""Questions that a reading leaves open, and one line that answers them: a call in Python, or what a command prints instead."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.labels import as_names
+from rollwise.readers.problems import Problems
+from rollwise.readers.roles.gathered import GATHERED
+from rollwise.readers.roles.questions import Question
+from rollwise.schema import TURNS
+from rollwise.schema.labels import write_line
+
+ASKED = "?"  # what stands in a printed line for what only the user knows
+WHOSE = ("attack", "task")  # whose success a column is
+
+
+class Call(NamedTuple):
+    """A call of a function that reads, so that it can be printed with other names."""
+
+    verb: str
+    first: object  # paths, or what the argument is called
+    options: Mapping[str, Any]
+
+    def with_names(self, names: Mapping[str, Any]) -> str:
+        """Return the call with these names besides its own.
+
+        Examples
+        --------
+        >>> Call("read", "runs.json", {"target": "parrot", "names": None}).with_names({"of": "?"})
+        'rw.read("runs.json", target="parrot", names={"of": "?"})'
+        """
+        given = {name: value for name, value in self.options.items() if value is not None and name != "names"}
+        own = self.options.get("names") or {}
+        names_written = as_names(joined(own, names)).removeprefix("names=")
+        words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in given.items())]
+        return f"rw.{self.verb}({', '.join([*words, f'names={names_written}'])})"
+
+
+class Name(str):
+    """The name of a variable, which is printed without quotes."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def asking(problems: Problems, call: Call) -> Iterator[None]:
+    """Print the questions of a reading in this block at its end, with the call that answers them.
+
+    Raises
+    ------
+    ReadError
+        The one of the block; where questions cure it, it ends with the call.
+    """
+    try:
+        yield
+    except ReadError as error:
+        # What was asked of other columns before may still be open.
+        questions = (*error.questions, *(one for one in problems.questions if one not in error.questions))
+        names = answers(questions) if error.questions else {}
+        if not names:
+            raise
+        is_told = GATHERED.get() is not None or "; try: rw." in str(error)
+        message = str(error) if is_told else f"{error}; try: {call.with_names(names)}"
+        told = type(error)(message)
+        told.questions, told.call = questions, call
+        raise told from error.__cause__
+    tell(problems.questions, call)
+
+
+def tell(questions: Sequence[Question], call: Call) -> None:
+    """Print questions, each on a line, and the call that answers them; within a command, leave that to its end."""
+    gathered = GATHERED.get()
+    if gathered is not None:
+        gathered += [question for question in questions if question not in gathered]
+        return
+    for line in dict.fromkeys(map(in_words, questions)):
+        write_line(line)
+    names = answers(questions)
+    if names:
+        write_line(f"try: {call.with_names(names)}")
+
+
+def in_words(question: Question) -> str:
+    """Return the line that asks a question, with the answers that it may have.
+
+    Examples
+    --------
+    >>> in_words(Question("label", "`label`: what does 'partial' count as?", {}, ("true", "false", "null")))
+    "? `label`: what does 'partial' count as? (true, false or null)"
+    """
+    sentence = question.sentence.removeprefix("? ")
+    options = question.options
+    if not options or all(option in sentence for option in options):
+        return f"? {sentence}"
+    return f"? {sentence} ({' or '.join(filter(None, [', '.join(options[:-1]), options[-1]]))})"
+
+
+def answers(questions: Iterable[Question]) -> dict[str, Any]:
+    """Return the names that answer all questions together; of two that contradict each other, the first.
+
+    Examples
+    --------
+    >>> asked = [
+    ...     Question("label", "", {"succeeded": ("label", {"partial": "?"})}),
+    ...     Question("label", "", {"succeeded": ("label", {"refusal": False})}),
+    ...     Question("verdict", "", {"succeeded": "verdict"}),
+    ...     Question("success", "", {"of": "?"}),
+    ... ]
+    >>> answers(asked)
+    {'succeeded': ('label', {'partial': '?', 'refusal': False}), 'of': '?'}
+    """
+    names: dict[str, Any] = {}
+    for question in questions:
+        if all(_agree(names, name, value) for name, value in question.names.items()):
+            names = joined(names, question.names)
+    return names
+
+
+def joined(names: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return names with further ones, and the meanings of further labels; what is named already stays."""
+    result = dict(names)
+    for name, value in further.items():
+        if name not in result:
+            result[name] = value
+        elif _column(result[name]) == _column(value):
+            own = _labels(result[name])
+            labels = {**own, **{label: side for label, side in _labels(value).items() if label not in own}}
+            result[name] = (_column(value), labels) if labels else _column(value)
+    return result
+
+
+def _agree(names: Mapping[str, Any], name: str, value: object) -> bool:
+    """Return whether a name may be added: no other column has it, and its column has no other name."""
+    column = _column(value)
+    if name in names:
+        meant = _labels(names[name])
+        same = all(meant.get(label, meaning) == meaning for label, meaning in _labels(value).items())
+        return same and _column(names[name]) == column
+    return column == ASKED or name in {"of", "records"} or column not in map(_column, names.values())
+
+
+def _column(value: object) -> object:
+    return value[0] if isinstance(value, tuple | list) and len(value) == 2 else value
+
+
+def _labels(value: object) -> Mapping[str, Any]:
+    labels = value[1] if isinstance(value, tuple | list) and len(value) == 2 else None
+    return labels if isinstance(labels, Mapping) else {}
+
+
+def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
+    """Refuse a `?` that was typed as it was printed.
+
+    Raises
+    ------
+    ArgumentError
+        Saying what it stands for.
+
+    Examples
+    --------
+    >>> refuse_asked({"of": "?"}, "read")
+    Traceback (most recent call last):
+    rollwise.errors.ArgumentError: read: names={"of": "?"}: `?` stands for what only you know: write attack or task
+    """
+    for name, value in names.items():
+        if _column(value) == ASKED:
+            if name == "of":
+                choices = " or ".join(WHOSE)
+            elif name == "records":
+                choices = "the path of the records, such as results[*]"
+            elif name == "succeeded" and "score" in names:
+                choices = "the score from which on a turn succeeded, a number"
+            else:
+                choices = "the name of a column in your files"
+            raise ArgumentError(
+                f"{verb}: {as_names({name: ASKED})}: `?` stands for what only you know: write {choices}"
+            )
+        for label, meaning in _labels(value).items():
+            if meaning == ASKED:
+                shown = as_names({name: (_column(value), {label: ASKED})})
+                sides = getattr(TURNS.dtypes.get(name), "categories", None)
+                choices = "true, false or null" if sides is None else f"{', '.join(sides)} or null"
+                raise ArgumentError(
+                    f"{verb}: {shown}: `?` stands for what only you know: write {choices} for {label!r}"
+                )
+
+
+def _written(value: Any) -> str:
+    """Return a value as it is typed in Python."""
+    if isinstance(value, Name):
+        return str(value)
+    if isinstance(value, str | os.PathLike):
+        return as_names({"": os.fspath(value)}).removeprefix('names={"": ').removesuffix("}")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return repr(value)

@@ -1,0 +1,162 @@
+"""The user's names of columns, checked: `names=` of Python, and `--column`, `--value` and `--of` of the command line."""
+
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from operator import ge, gt, le, lt
+from typing import Any, ClassVar, NamedTuple
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, counted, meant
+from rollwise.readers.asking import WHOSE, refuse_asked
+from rollwise.readers.labels import Meanings, as_names, checked_values
+from rollwise.readers.stated_facts import STEPS
+from rollwise.schema import TURNS
+
+OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
+NAMES = (*TURNS.names, *OF_CHATS)
+OF_FILES = ("of", "records")  # what is no column: whose success is meant, and where the records are
+
+
+class Cut(float):
+    """A score on one side of which a turn succeeded, with the sign that says which: ``"<=2"`` for at most 2."""
+
+    SIGNS: ClassVar[dict[str, Callable[[Any, Any], Any]]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
+    sign: str
+
+    @classmethod
+    def of(cls, text: str) -> "Cut | None":
+        """Return the cut that a text says, such as ``"<= 2"``; None for any other text.
+
+        Examples
+        --------
+        >>> Cut.of("<= 2").met_by(1), Cut.of("<=2").met_by(3), Cut.of("verdict")
+        (True, False, None)
+        """
+        found = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
+        if found is None:
+            return None
+        cut = cls(found[2])
+        cut.sign = found[1]
+        return cut
+
+    def met_by(self, score: Any) -> Any:
+        """Return whether a score, or each of a column, is on the side of success."""
+        return self.SIGNS[self.sign](score, float(self))
+
+    def __repr__(self) -> str:
+        """Return the text, in the quotes that it has as an argument."""
+        return f'"{self.sign}{float(self):g}"'
+
+
+class Names(NamedTuple):
+    """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
+
+    A turn with a score of at least `at` succeeded, unless it is None. `of` is whose success a column is that does not say so
+    itself, attack or task, and `records` the path of the records in their files.
+    """
+
+    columns: dict[str, str]
+    values: dict[str, Meanings]
+    at: float | None = None
+    of: str | None = None
+    records: str | None = None
+
+    @property
+    def structure(self) -> dict[str, str]:
+        """What is named of the structure of files, too: columns, and the path of the records."""
+        return self.columns | ({} if self.records is None else {"records": self.records})
+
+
+def checked_names(names: object, verb: str = "read") -> Names:
+    """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
+
+    Examples
+    --------
+    >>> names = checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
+    >>> names.columns, names.values
+    ({'target': 'model', 'succeeded': 'verdict'}, {'succeeded': {'jailbreak': True}})
+    >>> checked_names({"score": "harm", "succeeded": 0.5, "of": "attack"})
+    Names(columns={'score': 'harm'}, values={}, at=0.5, of='attack', records=None)
+    >>> checked_names({"score": "safety", "succeeded": "<= 2"}).at
+    "<=2"
+    >>> checked_names({"suceeded": "bad"})
+    Traceback (most recent call last):
+    rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
+    """
+    if names is None:
+        return Names({}, {})
+    example = as_names({"succeeded": "jailbroken"})
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}")
+    refuse_asked(names, verb)
+    columns: dict[str, str] = {}
+    labels: dict[str, object] = {}
+    at: float | None = None
+    words = {name: _checked_word(name, names[name], verb) for name in OF_FILES if name in names}
+    for name, column in ((name, column) for name, column in names.items() if name not in words):
+        if name == "succeeded" and (cut := _cut(column)) is not None:
+            at = cut
+        elif isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
+            columns[name], labels[name] = column
+        elif isinstance(column, str):
+            columns[name] = column
+        else:
+            labeled = as_names({"succeeded": ("verdict", {"JAILBREAK": True, "REFUSED": False})})
+            raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}, or {labeled}")
+    for name, column in columns.items():
+        if name not in NAMES:
+            reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
+            own = f"a column of steps keeps its name: `rw.training(rollouts, ..., step={column!r})`"
+            advice = own if name in STEPS else reversed_pair if column in NAMES else meant(name, [*NAMES, *OF_FILES])
+            raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
+        # A column cannot be two columns of TURNS.
+        targets = [target for target in columns if columns[target] == column]
+        if len(targets) > 1:
+            raise ArgumentError(
+                f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
+            )
+    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at, **words)
+
+
+def _checked_word(name: str, word: object, verb: str) -> str:
+    """Return whose success is meant (`of`), or where the records are (`records`)."""
+    given = f"{verb}: {as_names({name: word})}"
+    if name == "of" and word not in WHOSE:
+        raise ArgumentError(f"{given}: says whose success it is; write {' or '.join(WHOSE)}")
+    if not isinstance(word, str) or not word:
+        raise ArgumentError(f"{given}: says where the records are; write a path, such as results[*]")
+    return word
+
+
+def _cut(value: object) -> float | None:
+    """Return the score that a number, or a text such as ``"<=2"``, says; None for anything else."""
+    if isinstance(value, str):
+        return Cut.of(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return float(value) if is_number else None  # type: ignore[arg-type]
+
+
+def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
+    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"score": [0.2, None, 0.5], "succeeded": None, "outcome": None})
+    >>> judged(turns, 0.5, "read")["succeeded"].to_list()
+    [False, None, True]
+    """
+    if at is None or not turns.height:
+        return turns
+    threshold = as_names({"succeeded": at})
+    if turns["score"].null_count() == turns.height:
+        raise ArgumentError(
+            f"{verb}: {threshold}: no turn has a `score`; name its column too, as in {as_names({'score': 'harm'})}"
+        )
+    verdicts = int(turns.select(pl.any_horizontal(pl.col("succeeded", "outcome").is_not_null()).sum()).item())
+    if verdicts:
+        raise ArgumentError(
+            f"{verb}: {threshold}: {counted(verdicts, 'turn has', 'turns have')} a verdict already; leave it out"
+        )
+    return turns.with_columns(succeeded=at.met_by(pl.col("score")) if isinstance(at, Cut) else pl.col("score") >= at)

@@ -1,0 +1,148 @@
+"""A proposal as text of at most 80 columns, and as a table of a notebook."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from rollwise.errors import counted
+from rollwise.readers.proposal.parts import ASKED, LIKELY, NAMED, STRUCTURE, Part, Shown, figures
+from rollwise.schema.labels import plain, shorten
+
+WIDTH = 80
+_COLUMN, _EXAMPLES, _TAKEN, _GAP = 24, 30, 20, 2
+_HEAD = ("column", "examples", "taken for")
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    """Return what is said of all files, without questions."""
+    return "\n\n".join("\n".join(lines_of(part)) for part in parts)
+
+
+def lines_of(part: Part) -> Iterator[str]:
+    r"""Iterate over the lines on files that are alike.
+
+    Examples
+    --------
+    >>> columns = [Shown("reply", ("Sure.", "No."), "response", "sure", ""), Shown("note", ("x",), "", "", "")]
+    >>> part = Part(["a.json"], rollouts=2, turns=2, records="results[*]", columns=columns)
+    >>> print("\n".join(lines_of(part)))
+    a.json: 2 rollouts, 2 turns (`results[*]`)
+      column  examples    taken for
+      reply   Sure., No.  response
+      kept as they are: note
+    """
+    yield from wrapped(heading(part), "")
+    if part.format:
+        return
+    for sentence in part.verdicts:
+        yield from wrapped(f"verdict: {sentence}", "  ")
+    used = [shown for shown in part.columns if shown.taken_for]
+    kept = [shown for shown in part.columns if not shown.taken_for]
+    if part.refusal is not None and not used:  # what the columns are is the question
+        used, kept = kept, []
+    yield from _table(used)
+    if kept:
+        yield from wrapped(f"kept as they are: {', '.join(plain(shown.column) for shown in kept)}", "  ")
+
+
+def heading(part: Part) -> str:
+    """Return the first line on files that are alike.
+
+    Examples
+    --------
+    >>> heading(Part(["a.jsonl"], format="garak", about="reports of garak", rollouts=1, turns=2))
+    'a.jsonl: recognized as garak (reports of garak); needs no mapping: 1 rollout, 2 turns'
+    >>> heading(Part(["a.csv", "b.csv"], refusal="each row counts a group"))
+    'a.csv and 1 more file: not read: each row counts a group'
+    """
+    first, *others = part.files
+    files = plain(first) + (f" and {counted(len(others), 'more file')}" if others else "")
+    if part.refusal is not None:
+        return f"{files}: not read: {part.refusal}"
+    if part.format:
+        return f"{files}: recognized as {part.format} ({part.about}); needs no mapping: {figures(part)}"
+    return f"{files}: {figures(part)}" + (f" (`{part.records}`)" if part.records else "")
+
+
+def wrapped(sentence: str, indent: str = "") -> Iterable[str]:
+    """Return the lines of a sentence, no wider than the screen where its words are not."""
+    return textwrap.wrap(
+        sentence,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _table(columns: Sequence[Shown]) -> Iterator[str]:
+    """Iterate over the lines of the table of columns, each as wide as it needs to be, and together no wider than the screen."""
+    if not columns:
+        return
+    head = _HEAD if any(shown.taken_for for shown in columns) else _HEAD[:2]
+    cells = [
+        head,
+        *((shorten(plain(one.column), _COLUMN), _examples(one, _EXAMPLES), _taken_for(one)) for one in columns),
+    ]
+    widths = [max(len(row[place]) for row in cells) for place in (0, 1)]
+    for column, examples, *taken in cells:
+        yield f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{''.join(taken)}".rstrip()
+
+
+def _taken_for(shown: Shown) -> str:
+    return f"{shown.taken_for} (likely)" if shown.sure == LIKELY else shown.taken_for
+
+
+def _examples(shown: Shown, most: int) -> str:
+    """Return the examples of a column, shortened so that each has a fair share of the width.
+
+    Examples
+    --------
+    >>> _examples(Shown("a", ("Please do task 1.", "No."), "", "", ""), 15)
+    'Pleas…k 1., No.'
+    """
+    texts = [plain(example) for example in shown.examples]
+    if sum(map(len, texts)) + 2 * (len(texts) - 1) <= most or not texts:
+        return ", ".join(texts)
+    most -= 2 * (len(texts) - 1)
+    short = [len(text) for text in texts if len(text) <= most // len(texts)]
+    room = (most - sum(short)) // max(len(texts) - len(short), 1)
+    return ", ".join(shorten(text, room) for text in texts)
+
+
+def html_of(parts: Sequence[Part], questions: Sequence[str], call: str) -> str:
+    """Return the proposal as HTML of a notebook; each text of a file is escaped."""
+    blocks = []
+    for part in parts:
+        blocks.append(f"<p><b>{_inline(heading(part))}</b></p>")
+        if part.format:
+            continue
+        blocks += [f"<p>verdict: {_inline(sentence)}</p>" for sentence in part.verdicts]
+        if part.columns:
+            head = "".join(_cell(name, "th") for name in (*_HEAD, "rests on"))
+            rows = "".join(_row(shown, is_read=part.refusal is None) for shown in part.columns)
+            blocks.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    blocks += [f"<p>{_inline(line)}</p>" for line in questions]
+    if call:
+        blocks.append(f'<pre style="white-space:pre-wrap">{escape(call)}</pre>')
+    return "<div>" + "".join(blocks) + "</div>"
+
+
+def _inline(sentence: str) -> str:
+    """Return a sentence as HTML, what is in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(plain(sentence), quote=False))
+
+
+def _cell(text: str, tag: str = "td") -> str:
+    return f'<{tag} style="text-align:left;white-space:nowrap;padding-right:1.2em">{escape(text)}</{tag}>'
+
+
+def _row(shown: Shown, *, is_read: bool) -> str:
+    """Return a row of the table of a notebook."""
+    taken = _taken_for(shown) if shown.taken_for or not is_read else "kept as it is"
+    why = {NAMED: "name", STRUCTURE: "name, values"}.get(shown.why, shown.why)
+    cells = (plain(shown.column), _examples(shown, 40), taken, "" if shown.sure == ASKED or not why else plain(why))
+    dim = "" if shown.taken_for or not is_read else ' style="opacity:0.6"'
+    return f"<tr{dim}>{''.join(map(_cell, cells))}</tr>"

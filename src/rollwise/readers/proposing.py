@@ -1,0 +1,234 @@
+"""What files of any kind are read as: `rw.propose`, the mapping of a file with what each column is taken for, and why."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.files.atomic import whole
+from rollwise.readers.asking import Call, answers, in_words
+from rollwise.readers.names import checked_names
+from rollwise.readers.naming import Naming
+from rollwise.readers.plugins import Format
+from rollwise.readers.problems import Problems
+from rollwise.readers.proposal.kept import completed, yaml_of
+from rollwise.readers.proposal.parts import Part, columns_of, verdicts_in_words
+from rollwise.readers.proposal.screen import html_of, text_of, wrapped
+from rollwise.readers.proposal.structure import Structure, structures
+from rollwise.readers.read import turns_of
+from rollwise.readers.registry import UNKNOWN
+from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.roles.questions import Question
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.paths import Paths, addresses, documents, listed
+from rollwise.schema.kinds import check_kinds
+
+_COLUMNS = {
+    "column": pl.String(),
+    "examples": pl.List(pl.String()),
+    "taken_for": pl.String(),
+    "sure": pl.String(),
+    "why": pl.String(),
+}
+
+
+class Proposal:
+    """How files are read: which records are rollouts, and what each of their columns is taken for.
+
+    Printed, it is a table for a terminal; in a notebook, one of the page.
+
+    Attributes
+    ----------
+    mapping
+        The mapping as data, as ``rw.read(paths, mapping=...)`` takes it; a list of several where files differ, None where all
+        files are of known tools or none can be read. A `?` in it is what only you know.
+    columns
+        A row for each column: `column`, `examples`, `taken_for` (null where it is kept as it is), `sure` ("sure", "likely" or
+        "asked") and `why`.
+    questions
+        What only you know, each with the names that answer it.
+    rollouts, turns, successes
+        What is read as it stands; `successes` is None where no rollout is judged.
+    """
+
+    def __init__(self, parts: Sequence[Part], call: Call) -> None:
+        self._parts = list(parts)
+        self._call = call
+        self.rollouts = sum(part.rollouts for part in parts)
+        self.turns = sum(part.turns for part in parts)
+        judged = [part.successes for part in parts if part.successes is not None]
+        self.successes = sum(judged) if judged else None
+        self.questions: list[Question] = []
+        for part in parts:
+            self.questions += [question for question in part.questions if question not in self.questions]
+
+    @property
+    def mapping(self) -> dict[str, Any] | list[dict[str, Any]] | None:
+        """The mapping as data: one, or several where files differ."""
+        mappings = [part.data for part in self._parts if part.data is not None]
+        return mappings if len(mappings) > 1 else mappings[0] if mappings else None
+
+    @property
+    def columns(self) -> pl.DataFrame:
+        """A row for each column of the files, with what it is taken for."""
+        rows = [
+            (shown.column, list(shown.examples), shown.taken_for or None, shown.sure or None, shown.why or None)
+            for part in self._parts
+            for shown in part.columns
+        ]
+        return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+
+    def tables(self) -> str:
+        """Return what is printed of the files and their columns, without the questions."""
+        return text_of(self._parts)
+
+    def text(self, tried: str | None = None) -> str:
+        """Return what is printed; `tried` is the line that answers the questions, by default a call in Python."""
+        names = answers(self.questions)
+        asked = [line for words in dict.fromkeys(map(in_words, self.questions)) for line in wrapped(words)]
+        line = f"try: {self._call.with_names(names)}" if names and tried is None else tried
+        return "\n".join([self.tables(), *asked, *([line] if line else [])])
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the mapping as YAML that ``rw.read(paths, mapping=path)`` reads, each line with what it rests on.
+
+        Raises
+        ------
+        ReadError
+            Where there is no mapping to write.
+        WriteError
+            Where the file exists, or cannot be written.
+        """
+        kept = [part for part in self._parts if part.data is not None]
+        if not kept:
+            raise ReadError(
+                "propose: no mapping is needed for these files, or none can be proposed; see what it prints"
+            )
+        place = Path(path)
+        with whole(place, overwrite=overwrite) as draft:
+            draft.write_text(yaml_of(kept), encoding="utf-8")
+        return place
+
+    def __repr__(self) -> str:
+        """Return what a terminal shows."""
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        names = answers(self.questions)
+        asked = list(dict.fromkeys(map(in_words, self.questions)))
+        return html_of(self._parts, asked, self._call.with_names(names) if names else "")
+
+
+def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal:
+    r"""Say how files are read, before any result is made of them: their rollouts, and what each column is taken for.
+
+    Logs of known tools need no mapping, and are said to be what they are. For all other files the mapping is shown, with what
+    each part of it rests on; what is in doubt is asked.
+
+    Parameters
+    ----------
+    paths, names
+        As in `read`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
+    >>> _ = path.write_text("prompt,response,jailbroken\nHi,Hello,false\nSpam,Sure,true\n")
+    >>> proposal = propose(path)
+    >>> proposal.rollouts, proposal.successes
+    (2, 1)
+    """
+    check_kinds(propose, locals(), own=("paths", "names"))
+    checked = checked_names(names, "propose")
+    places = listed(paths, "propose")
+    if addresses(places):
+        raise ArgumentError("propose: it looks at files on this machine; copy some of them here")
+    problems = Problems(collect=True)
+    tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
+    parts = [_of_tool(form, files) for form, files in tools.values()]
+    made = structures(own, checked.structure)
+    beside = [
+        one for one in made if any(_joins(other, one) for other in made)
+    ]  # files of verdicts for the records of others
+    parts += [
+        _of_own(one, names, [file for other in beside for file in other.files]) for one in made if one not in beside
+    ]
+    refused = {file: reason for file, record, _, reason in problems.rows if record is None}
+    parts += [Part([file], refusal=reason) for file, reason in refused.items()]
+    return Proposal(parts, Call("read", places[0] if len(places) == 1 else places, {"names": names}))
+
+
+def _by_format(
+    places: list[Path], problems: Problems, naming: Naming
+) -> tuple[dict[str, tuple[Format, list[Document]]], list[Document]]:
+    """Return the files of each known tool, and those that are people's own; all others are problems."""
+    tools: dict[str, tuple[Format, list[Document]]] = {}
+    own: list[Document] = []
+    for document, _ in documents(places, problems, rollouts=True):
+        with problems.record(document.name):
+            _, form = naming.recognized(document, None, by_name=False)
+            if form is None:
+                continue
+            if form is UNKNOWN or form.name in CUSTOM:
+                own.append(document)
+            else:
+                tools.setdefault(form.name, (form, []))[1].append(document)
+    return tools, own
+
+
+def _of_tool(form: Format, files: Sequence[Document]) -> Part:
+    """Return what is said of the logs of a known tool."""
+    part = Part([document.name for document in files], form.name, form.about)
+    turns, problems = _turns(files, None)
+    if turns is None:
+        part.refusal = problems.rows[0][-1] if problems.rows else "holds no rollouts"
+    else:
+        part.count(turns)
+    return part
+
+
+def _joins(made: Structure, other: Structure) -> bool:
+    """Return whether the records of a structure are judged by lists of ids in files of another."""
+    files = {document.path.name for document in other.files}
+    ids = [str(rule.get(key, "")) for rule in made.data.get("verdicts", ()) for key in ("ids", "not_ids")]
+    return any(word.startswith(f"{file}:") for word in ids for file in files)
+
+
+def _of_own(made: Structure, names: Mapping[str, Any] | None, beside: Sequence[Document]) -> Part:
+    """Return what is said of files that are alike and of no known tool."""
+    part = Part([document.name for document in made.files], why=made.why, refusal=made.refusal)
+    part.records = str(made.data.get("records", ""))
+    turns, problems = (
+        (None, Problems()) if made.refusal is not None or made.is_blocked else _turns([*made.files, *beside], names)
+    )
+    roles = [] if turns is None else problems.roles
+    questions = [*made.questions, *(one for one in problems.questions if one not in made.questions)]
+    part.questions = questions if made.refusal is None else []
+    if turns is not None:
+        part.count(turns)
+    elif made.refusal is None:
+        reasons = [reason for *_, reason in problems.rows]
+        part.refusal = "what a rollout is, is asked below" if questions else next(iter(reasons), "holds no rollouts")
+    part.columns = columns_of(turns, made.data, made.examples, roles, part.questions)
+    part.verdicts = verdicts_in_words(roles, part)
+    if made.refusal is None:
+        completed(part, made.data, roles, part.questions)
+    return part
+
+
+def _turns(files: Iterable[Document], names: Mapping[str, Any] | None) -> tuple[pl.DataFrame | None, Problems]:
+    """Return the turns of files, and the problems of reading them; None where nothing can be read."""
+    problems = Problems(collect=True)
+    given = list(files)
+    try:
+        paths = [document.path for document in given]
+        naming = Naming(checked_names(names, "propose"), problems, "propose")
+        return turns_of(((document, False) for document in given), paths, None, problems, naming), problems
+    except ReadError as error:
+        problems.questions += [one for one in error.questions if one not in problems.questions]
+        return None, problems

@@ -11,7 +11,8 @@ from rollwise.readers.roles.verdicts import Verdict, is_open, settle, verdict_of
 
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
-    found = [verdict for column in table.columns if (verdict := verdict_of(column)) is not None]
+    own = [column for column in table.columns if column.name not in table.enclosing]  # what is around records is of all
+    found = [verdict for column in own if (verdict := verdict_of(column)) is not None]
     for verdict in found:
         settle(table, verdict)
     found = [verdict for verdict in found if is_open(table, verdict)]

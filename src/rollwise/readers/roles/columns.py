@@ -1,7 +1,7 @@
 """The columns of people's own in a table of turns, as the rules of this package see them."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -155,6 +155,7 @@ class Table:
     of: str | None = None
     enclosing: frozenset[str] = frozenset()
     beside: Collection[str] = ()
+    told: list[str] = field(default_factory=list)  # columns of which `of` said whose success they are
 
     @cached_property
     def columns(self) -> list[Column]:

@@ -181,6 +181,7 @@ def settle(table: Table, verdict: Verdict) -> None:
     said = said_by_totals(table, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
+        table.told.append(verdict.column.name)
         if verdict.claim.doubt is None and not tests:
             return
     elif is_generic and verdict.sides:
@@ -197,7 +198,8 @@ def settle(table: Table, verdict: Verdict) -> None:
     if said is not None:
         verdict.doubt = None if said.agrees else f"`{said.name}` in the file says another figure"
         return
-    verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
+    if not (is_generic and table.of is not None):  # the user has said what it is
+        verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
 
 
 def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:

@@ -85,7 +85,8 @@ class _Rollouts:
         self._rollouts.append({"rollout_id": name, **facts})
         if self._wanted is not None:
             with_answers = reports_error(fields)
-            wanted = self._wanted | SAYING if any(map(may_be_verdict, fields)) else self._wanted
+            may_be = any(field in VERDICTS or may_be_verdict(field) for field in fields)
+            wanted = self._wanted | SAYING if may_be else self._wanted
             turns = [narrowed(turn, wanted, with_answers=with_answers) for turn in turns]
         if reward is not None:
             turns = [*turns[:-1], {**turns[-1], "reward": reward}]

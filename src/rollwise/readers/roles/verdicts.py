@@ -214,6 +214,8 @@ def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
     """Iterate over what is in doubt about a verdict."""
     column, words = verdict.column, verdict.column.words
+    if column.own in {*ON_ATTACKS, "solved"}:  # our own names
+        return
     if _may_be_of_prompts(table, verdict):
         yield "It may be of the prompt"
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):

@@ -1,5 +1,6 @@
 """`training`: rates by step over goals, paired changes, and the groups that teach nothing."""
 
+import re
 from random import Random
 
 import numpy as np
@@ -228,3 +229,56 @@ def test_a_cluster_that_is_not_there_is_told_without_our_own_names() -> None:
     with pytest.raises(ArgumentError, match=r"cluster='goal'.*train_step") as told:
         rw.training(run(TWO).rename({"goal": "task"}), cluster="goal")
     assert "\0" not in str(told.value)
+
+
+def rewards() -> pl.DataFrame:
+    """ROLLOUTS with a reward, under names that are not the defaults."""
+    steps = run(TWO).rename({"train_step": "step"})
+    return steps.select("rollout_id", "step", "goal", total_reward=pl.lit(1.5), num_turns=pl.lit(3))
+
+
+def test_one_error_names_metric_and_step_and_what_it_prints_works() -> None:
+    """Both defaults are missing: one sentence, whose call is made."""
+    frame = rewards()
+    with pytest.raises(ArgumentError) as told:
+        rw.training(frame)
+    assert str(told.value) == (
+        "training: there is no metric 'attack_success' and step='train_step' is not a numeric column outside `by`; there is "
+        "num_turns, step, total_reward; write `rw.training(rollouts, metric='total_reward', step='step')`"
+    )
+    call = str(told.value).split("`")[-2]
+    assert eval(call, {"rw": rw, "rollouts": frame})["metric"].unique().to_list() == ["total_reward"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"metric": "total_reward"}, "metric='total_reward', step='step'"),
+        ({"step": "step"}, "metric='total_reward', step='step'"),
+        ({"metric": "reward", "step": "steps"}, "metric='total_reward', step='step'"),
+        ({"metric": "reward_total", "step": "step"}, "metric='total_reward', step='step'"),
+    ],
+)
+def test_one_wrong_name_keeps_the_other(options: dict, said: str) -> None:
+    """What was right stays as it was typed."""
+    with pytest.raises(ArgumentError, match=re.escape(said)):
+        rw.training(rewards(), **options)
+
+
+def test_without_any_step_the_way_to_carry_one_along_is_said() -> None:
+    """`measure` keeps no number by itself; the rate that is there is named."""
+    frame = run(TWO).drop("train_step")
+    with pytest.raises(ArgumentError) as told:
+        rw.training(frame)
+    assert str(told.value).endswith(
+        "carry your column along, `rw.measure(turns, ..., keep='my_step')`, "
+        "then write `rw.training(rollouts, metric='attack_success', step='my_step')`"
+    )
+
+
+def test_a_column_of_steps_is_not_renamed() -> None:
+    """TURNS has no such column: it keeps its name, which `training` takes."""
+    with pytest.raises(
+        ArgumentError, match=re.escape("a column of steps keeps its name: `rw.training(rollouts, ..., step='it')`")
+    ):
+        rw.turns(pl.DataFrame({"rollout_id": ["a"], "response": ["x"], "it": [1]}), names={"train_step": "it"})

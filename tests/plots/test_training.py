@@ -112,3 +112,15 @@ def test_a_share_of_ones_own_is_told_in_per_cent_as_in_a_forest():
     assert all(label.get_text().endswith("%") for label in ax.get_yticklabels())
     scored = rw.training(tried.with_columns(pl.col("won").cast(pl.Float64)), metric="won", step="step")
     assert "%" not in rw.tables.text(scored).split("Intervals")[0].split("interval", 1)[1]
+
+
+@pytest.mark.parametrize("step", ["step", "train_step"])
+def test_a_summary_by_step_is_refused_with_the_call_that_draws(step: str) -> None:
+    """Ten panels of one point each were drawn before."""
+    rows = [(f"{s}-{g}-{n}", s, f"g{g}", g + s > 3 + n) for s in (0, 1) for g in range(6) for n in (0, 1)]
+    tried = pl.DataFrame(rows, schema=["rollout_id", step, "goal", "attack_success"], orient="row")
+    with pytest.raises(ArgumentError, match="training: this is a SUMMARY frame") as told:
+        plots.training(rw.summarize(tried, by=step, metrics="attack_success"))
+    call = str(told.value).split("`")[1]
+    assert call == f"rw.training(rollouts, metric='attack_success', step={step!r})"
+    assert plots.training(eval(call, {"rw": rw, "rollouts": tried})).axes

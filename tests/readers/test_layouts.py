@@ -518,33 +518,55 @@ def test_other_formats_come_first(tmp_path):
         assert set(read(fixtures / name)["source"]) == {name}
 
 
-# ── refused, in a sentence ───────────────────────────────────────────────────────────────────────────────────────────
+# ── other layouts, whose records are found ────────────────────────────────────────────────────────────────────────────
 ROW = {"prompt": "Hi", "response": "Hello"}
+OF_ROW, OF_SAID = [(1, "Hi", "Hello")], [(1, "Hi", "Hello"), (2, "And?", "No")]
 
 
+@pytest.mark.parametrize(
+    ("value", "rollouts"),
+    [
+        ([{"id": 1, **ROW}] * 2, [OF_ROW] * 2),
+        ([ROW] * 2, [OF_ROW] * 2),
+        ([{"id": 1, "log": chat()}] * 2, [OF_SAID] * 2),
+        ([{"id": 1, "steps": SAID}] * 2, [OF_SAID] * 2),
+        ([chat(), chat()], [OF_SAID] * 2),
+        (chat(), [OF_SAID]),
+        ([{"conv": key, **message} for key in "ab" for message in chat()], [OF_SAID] * 2),
+        ({"config": 1, "rollouts": [{"id": 1, "turns": SAID}]}, [OF_SAID]),
+        ([{"id": "t", "trace": {"messages": chat()}, "n": 3}] * 2, [OF_SAID] * 2),
+        ([{"prompt": "Hi", "responses": ["Hello", "No"]}] * 2, [OF_ROW, [(1, "Hi", "No")]] * 2),
+        ([{"case": 7, "log": [{"who": "user", "said": "Hi"}, {"who": "bot", "said": "Hello"}]}], [OF_ROW]),
+    ],
+    ids=str,
+)
+def test_records_are_found_wherever_they_are(tmp_path, value, rollouts):
+    """Rollouts, their turns and texts, in JSON and in lines; each has an id of its own."""
+    files = {"log.json": json.dumps(value)}
+    if isinstance(value, list):
+        files["log.jsonl"] = "\n".join(map(json.dumps, value))
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        found = read(tmp_path / name).group_by("rollout_id", maintain_order=True).agg("turn", "prompt", "response")
+        assert [[*zip(*row[1:], strict=True)] for row in found.rows()] == rollouts
+
+
+# ── refused, in a sentence ───────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize(
     ("value", "says"),
     [
         (
-            [{"conversation_id": 1, **ROW}] * 2,
-            r'which says which .* names=\{"rollout_id": "conversation_id"\}',
+            [{"conversation_id": 1, "prompt": f"Hi {place}", "response": f"Hello {place}"} for place in range(2)],
+            "`conversation_id` repeats with other texts: is a row a rollout, or a turn of one?",
         ),
-        ([{"id": 1, **ROW}] * 2, r'which says which rows are one rollout: .* names=\{"rollout_id": "id"\}'),
-        ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
-        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `rw.rollout.read_prompts`"),
+        (
+            [{"turn": place, "prompt": f"Hi {place}", "response": f"Hello {place}"} for place in range(2)],
+            "`turn` numbers the rows, and no column says which are one rollout",
+        ),
+        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"),
+        ([{"question": "1 + 1?", "answer": "2"}] * 2, "may be data to learn from"),
         ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` without names of the speakers: write each as"),
         ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` without names of the speakers: write each as"),
-        ([{"id": 1, "log": chat()}] * 2, r'holds messages under `log`: name that list, names=\{"messages": "log"\}'),
-        ([{"id": 1, "steps": SAID}] * 2, r'holds turns under `steps`: name that list, names=\{"turns": "steps"\}'),
-        (
-            [{"conversation_id": 1, "role": "user", "content": "Hi"}] * 2,
-            "holds a message in each record: put those of one",
-        ),
-        ([chat(), chat()], "holds lists of messages without records around them"),
-        (
-            {"config": 1, "rollouts": [{"id": 1, "turns": SAID}]},
-            "holds its records under `rollouts`: write that list alone",
-        ),
         (
             [{"id": 1, "conversation": {"role": ["user", "assistant"], "content": ["Hi", "Yo"]}}] * 2,
             "holds `conversation` as an object of lists: write it as a list of objects",
@@ -569,11 +591,7 @@ ROW = {"prompt": "Hi", "response": "Hello"}
         ),
         ([{"id": "t", "input": "Hi", "output": {"text": "yo"}}] * 2, "holds `output` that is not text"),
         (
-            [{"id": "t", "trace": {"messages": chat()}, "n": 3}] * 2,
-            "holds `messages` within `trace`: put that list into",
-        ),
-        (
-            [{"prompt": "Hi", "responses": ["Hello", "No"]}] * 2,
+            [{"prompt": "Hi", "responses": ["Hello", "No"], "jailbroken": [True, False]}] * 2,
             "holds several answers under `responses`: make each a row",
         ),
     ],
@@ -593,25 +611,24 @@ def test_what_nearly_holds_rollouts_is_told_what_it_lacks(tmp_path, value, says)
     assert problems["reason"].str.contains(says).to_list() == [True] * len(files)
 
 
-def test_what_a_table_is_told_to_do_works(tmp_path):
+@pytest.mark.parametrize("answer", ["session_id", "@key"])
+def test_whether_rows_are_turns_is_asked_and_each_answer_is_obeyed(tmp_path, answer):
     (tmp_path / "a.csv").write_text("session_id;prompt;response\na;Hi;Hello\na;And?;No\n")
-    with pytest.raises(ReadError) as told:
+    with pytest.raises(ReadError, match="is a row a rollout, or a turn of one") as told:
         read(tmp_path / "a.csv")
-    named = eval(str(told.value).partition("as in names=")[2])
-    assert read(tmp_path / "a.csv", names=named)["turn"].to_list() == [1, 2]
-    pl.DataFrame([ROW] * 2).write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(ReadError) as told:
-        read(tmp_path / "a.parquet")
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("rw.turns(")]
-    names = {"path": tmp_path / "a.parquet", "pl": pl, "rw": type("", (), {"turns": staticmethod(turns)})}
-    found = eval(call, names)
-    assert found.select("rollout_id", "turn").rows() == [("0", 1), ("1", 1)]
+    (question,) = told.value.questions
+    assert answer in question.options
+    (name,) = question.names
+    turns = read(tmp_path / "a.csv", names={name: answer})
+    assert turns["turn"].to_list() == ([1, 1] if answer == "@key" else [1, 2])
+    assert turns["rollout_id"].n_unique() == (2 if answer == "@key" else 1)
 
 
 @pytest.mark.parametrize("name", ["responses", "response", "output"])
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
-def test_what_several_answers_to_a_prompt_are_told_to_do_works(tmp_path, name, suffix):
-    records = [{"prompt": "Hi", name: ["Hello", "No"]}, {"prompt": "Bye", name: ["Never"]}]
+def test_what_several_judged_answers_to_a_prompt_are_told_to_do_works(tmp_path, name, suffix):
+    """Of answers and verdicts in lists side by side, which belong together is not guessed."""
+    records = [{"prompt": "Hi", name: ["Hello", "No"], "ok": [1, 0]}, {"prompt": "Bye", name: ["Never"], "ok": [0]}]
     path = tmp_path / f"a.{suffix}"
     path.write_text(json.dumps(records) if suffix == "json" else "\n".join(map(json.dumps, records)))
     with pytest.raises(ReadError, match=f"holds several answers under `{name}`") as told:
@@ -632,12 +649,19 @@ def test_a_suffix_of_another_kind_says_nothing_of_json(tmp_path):
         assert set(read(tmp_path / name)["source"]) == {"openai_chat"}
 
 
-@pytest.mark.parametrize("words", ["json", "python"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_chats_spelled_out_in_a_column_are_told_to_be_decoded(tmp_path, monkeypatch, words, suffix):
-    """As data frames write lists to CSV: JSON, or the text that Python shows; what is said to do does it."""
-    spelled = json.dumps(chat()) if words == "json" else str(chat())
-    frame = pl.DataFrame({"id": ["a", "b"], "messages": [spelled] * 2})
+def test_chats_spelled_out_in_json_are_read(tmp_path, suffix):
+    """As data frames write lists to CSV."""
+    frame = pl.DataFrame({"id": ["a", "b"], "messages": [json.dumps(chat())] * 2})
+    path = tmp_path / f"log.{suffix}"
+    (frame.write_csv if suffix == "csv" else frame.write_parquet)(path)
+    assert read(path).select("turn", "prompt", "response").rows() == OF_SAID * 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_chats_spelled_out_in_python_are_told_to_be_decoded(tmp_path, monkeypatch, suffix):
+    """As pandas writes lists to CSV: the text that Python shows; what is said to do does it."""
+    frame = pl.DataFrame({"id": ["a", "b"], "messages": [str(chat())] * 2})
     path = tmp_path / f"log.{suffix}"
     (frame.write_csv if suffix == "csv" else frame.write_parquet)(path)
     with pytest.raises(ReadError, match="holds `messages` as text: decode it") as told:

@@ -74,20 +74,20 @@ def test_text_that_is_a_verdict_is_one(tmp_path: Path, suffix: str, words: tuple
 
 def test_a_column_of_ours_that_is_null_throughout_gives_way(tmp_path: Path) -> None:
     """A table that `write` left has all columns of ours: what is not known hides nothing."""
-    own = rw.turns([{"rollout_id": "a", "prompt": "Hi", "behavior": "b1"}])
+    own = rw.turns([{"rollout_id": "a", "prompt": "Hi", "wish": "b1"}])
     for suffix in ("parquet", "csv", "jsonl"):
         path = rw.write(own, tmp_path / f"turns.{suffix}")
-        for found in (rw.read(path, names={"goal": "behavior"}), rw.scan(path, names={"goal": "behavior"}).collect()):
+        for found in (rw.read(path, names={"goal": "wish"}), rw.scan(path, names={"goal": "wish"}).collect()):
             assert found["goal"].to_list() == ["b1"]
-            assert "behavior" not in found.columns
+            assert "wish" not in found.columns
             assert found.columns.count("goal") == 1
 
 
 def test_parquet_that_fits_is_not_loaded(tmp_path: Path) -> None:
     """Only names change, so a scan stays one: its plan reads the column under the name it has in the file."""
     path = tmp_path / "turns.parquet"
-    rw.turns([{"rollout_id": "a", "prompt": "Hi", "behavior": "b1"}]).drop("goal").write_parquet(path)
-    assert "PARQUET SCAN" in rw.scan(path, names={"goal": "behavior"}).explain().upper()
+    rw.turns([{"rollout_id": "a", "prompt": "Hi", "wish": "b1"}]).drop("goal").write_parquet(path)
+    assert "PARQUET SCAN" in rw.scan(path, names={"goal": "wish"}).explain().upper()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

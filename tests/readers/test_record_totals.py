@@ -102,8 +102,9 @@ def test_columns_that_are_asked_for_are_filled(tmp_path, name):
 def test_where_the_turns_state_their_own_the_record_is_not_added(tmp_path):
     turns = [{**turn, "reward": 0.5, "cost_usd": 0.1} for turn in TURNS]
     frame = rw.read(written(tmp_path, {"turns": turns, "reward": 7, "cost_usd": 9}))
-    assert measured(frame).row(0)[:2] == (1.0, 0.2)
+    assert measured(frame).row(0)[:2] == (1.0, 9.0), "rewards of turns, and the log's own total of the costs"
     assert frame["rollout_reward"].to_list() == [7, 7], "kept, and used for nothing"
+    assert frame["cost_usd"].to_list() == [0.1, 0.1]
     said = [SAID[0], {**SAID[1], "reward": 0.5}]
     frame = rw.read(written(tmp_path, {"messages": said, "reward": 7}))
     assert measured(frame)["total_reward"].to_list() == [0.5]
@@ -124,9 +125,19 @@ def test_what_is_no_number_stays_a_column_of_its_own(tmp_path, reward):
 
 def test_several_answers_of_one_record_do_not_each_have_its_cost(tmp_path):
     choices = [{"message": {"role": "assistant", "content": text}} for text in ("Yes", "No")]
-    frame = rw.read(written(tmp_path, {"messages": SAID[:1], "choices": choices, "cost_usd": 0.5, "reward": 1}))
-    assert measured(frame).rows() == [(None, None, None, None)] * 2
-    assert frame["cost_usd_source"].to_list() == [0.5, 0.5]
+    for cost in ("cost_usd", "cost"):
+        spent = {cost: 0.5, "reward": 1, "prompt_tokens": 3, "response_tokens": 4}
+        frame = rw.read(written(tmp_path, {"messages": SAID[:1], "choices": choices, **spent}))
+        assert measured(frame).rows() == [(None, None, None, None)] * 2
+        assert frame[f"request_{cost}"].to_list() == [0.5, 0.5]
+        assert frame["request_reward"].to_list() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["cost", "cost_usd"])
+def test_a_cost_that_is_the_same_for_each_turn_is_still_that_of_a_turn(tmp_path, name):
+    turns = [{**turn, name: 0.1} for turn in TURNS]
+    frame = rw.read(written(tmp_path, {"turns": turns, "goal": "g"}, {"turns": turns[:1], "goal": "h"}))
+    assert measured(frame)["dollars_used"].to_list() == [0.2, 0.1]
 
 
 def test_a_rollout_without_an_answer_keeps_its_reward(tmp_path):

@@ -222,3 +222,17 @@ def test_a_page_of_scores_is_whole(tmp_path: Path) -> None:
         "median",
         "min",
     ]
+
+
+@pytest.mark.integration
+def test_a_report_of_tasks_speaks_of_tasks(tmp_path: Path) -> None:
+    """Sections, sentences and table names: no attack, no goal, no ASR; the transcripts name the task."""
+    page = rw.report(rw.turns(pl.DataFrame(tasks(target="a") + tasks(target="b"))), tmp_path / "report", progress=False)
+    seen = page.read_text(encoding="utf-8").partition("<main>")[2].partition('id="methods"')[0]
+    words = re.sub(r"<[^>]+>", " ", re.sub(r"<(script|picture).*?</\1>", "", seen, flags=re.DOTALL))
+    assert "Were the tasks solved?" in words
+    assert "pass@k is the share of tasks that succeed at least once in k attempts" in words
+    assert "pass@k and pass^k in numbers" in words
+    assert not re.search(
+        r"ASR|attack|goals? ", words.replace("goals (or tasks)", "").partition("All 48 transcripts")[0]
+    )

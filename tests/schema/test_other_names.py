@@ -9,6 +9,8 @@ import pytest
 import rollwise as rw
 from rollwise.cli import run
 from rollwise.errors import ArgumentError
+from rollwise.readers.roles.names import role_of
+from rollwise.schema.other_names import OTHERS
 
 ROWS = [
     {"rollout_id": f"r{k}", "turn": 1, "response": "x", "succeeded": k % 3 == 0, "goal": f"g{k % 5}"}
@@ -30,6 +32,13 @@ def test_the_error_names_the_column_to_group_by(name: str, column: str) -> None:
     with pytest.raises(ArgumentError, match=f"`{name}` is read as `{column}`: use that"):
         rw.summarize(ROLLOUTS, by=name)
     assert rw.summarize(ROLLOUTS, by=column, metrics="attack_success").height == ROLLOUTS[column].n_unique()
+
+
+def test_readers_read_these_names_so() -> None:
+    """The vocabulary of errors is part of that of the readers."""
+    assert {(other, role_of(other)) for others in OTHERS.values() for other in others} == {
+        (other, name) for name, others in OTHERS.items() for other in others
+    }
 
 
 CALLS: dict[str, Any] = {

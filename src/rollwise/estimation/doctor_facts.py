@@ -13,7 +13,7 @@ from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.readers.likely_columns import suggestions, unused_columns
-from rollwise.readers.synonyms import CUSTOM
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema.named import values_named
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -67,15 +67,24 @@ def step_in(turns: pl.DataFrame) -> str | None:
     return next((name for name in turns.columns if _is_step(turns, name)), None)
 
 
+def names_a_step(name: str) -> bool:
+    """Return whether a name may be that of the steps of training.
+
+    Examples
+    --------
+    >>> names_a_step("trainStep"), names_a_step("num_steps")
+    (True, False)
+    """
+    words = _words(name)
+    return bool(words & _COUNTED) and words <= _COUNTED | _OF_TRAINING
+
+
+def _words(name: str) -> set[str]:
+    return set(_WORD.findall(_HUMP.sub("_", name).lower()))
+
+
 def _is_step(turns: pl.DataFrame, name: str) -> bool:
-    words = set(_WORD.findall(_HUMP.sub("_", name).lower()))
-    counts = words & _COUNTED
-    if (
-        not counts
-        or words - _COUNTED - _OF_TRAINING
-        or name in schema.TURNS.names
-        or not turns.schema[name].is_numeric()
-    ):
+    if not names_a_step(name) or name in schema.TURNS.names or not turns.schema[name].is_numeric():
         return False
     told = [column for column in ("goal", "task", "attack", "source") if column in turns.columns]
     steps = values_named(turns, name).rename("\0step")
@@ -85,7 +94,7 @@ def _is_step(turns: pl.DataFrame, name: str) -> bool:
     if rows["rollout_id"].n_unique() < sizes.sum() or sizes.len() < 2 or sizes.sum() < 2 * sizes.len():
         return False
     is_own = "source" not in told or rows["source"].is_null().any() or rows["source"].is_in(CUSTOM).any()
-    if not is_own or len(words) > 1 or counts & _CHECKPOINTS:
+    if not is_own or len(_words(name)) > 1 or _words(name) & _CHECKPOINTS:
         return True
     if "attack" in told and (rows["attack"] != schema.NO_ATTACK).any():
         return False

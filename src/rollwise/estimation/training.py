@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
 from rollwise.estimation.clusters import unit_of
+from rollwise.estimation.doctor_facts import names_a_step
 from rollwise.estimation.missingness import INAPPLICABLE, headings
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.trials import Attempts, check_metric
@@ -94,14 +96,9 @@ def training(
     frame = rollouts_frame(rollouts, "training")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")
+    _check_names(frame, metric, step, by)
     check_metric(frame, metric, "training")
     check_unjudged(unjudged, "training")
-    numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != metric]
-    if step not in numbers or step in by:
-        raise ArgumentError(
-            f"training: step={step!r} is not a numeric column outside `by`; there is {listing(numbers)} "
-            "(`rw.measure(turns, ..., keep=[...])` carries a column along)"
-        )
     unit_of(
         Sheet(frame.clear()), np.arange(0), metric, cluster
     )  # invalid clusters raise an error before `step` is renamed
@@ -151,6 +148,26 @@ def training(
                 result.append({**key, **row, **change, **uniform, "reason": reason})
                 previous = at, rate
     return rows_of(result, frame, by, schema.TRAINING)
+
+
+def _check_names(frame: pl.DataFrame, metric: str, step: str, by: tuple[str, ...]) -> None:
+    """Raise one error on both names where one of them is not in the table, with the call for what is there."""
+    numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name not in {metric, *by}]
+    flaws = []
+    if metric not in frame.columns:
+        flaws.append(f"there is no metric {metric!r}")
+    if step not in numbers:
+        flaws.append(f"step={step!r} is not a numeric column outside `by`; there is {listing(numbers)}")
+    if not flaws:
+        return
+    steps = [step] if step in numbers else [name for name in numbers if names_a_step(name)]
+    kinds = {name: schema.kind_of(dtype) for name, dtype in frame.schema.items() if name not in schema.ROLLOUTS.names}
+    others = [name for name, kind in kinds.items() if kind in {"proportion", "number"} and name not in {*steps, *by}]
+    rates = [name for name in others if kinds[name] == "proportion" and frame[name].count()]
+    metrics = [metric] if metric in frame.columns else [*get_close_matches(metric, others, n=1), *rates, *others]
+    named = f"metric={(metrics or ['total_reward'])[0]!r}, step={(steps or ['my_step'])[0]!r}"
+    carried = "" if steps and metrics else "carry your column along, `rw.measure(turns, ..., keep='my_step')`, then "
+    raise ArgumentError(f"training: {' and '.join(flaws)}; {carried}write `rw.training(rollouts, {named})`")
 
 
 def _uniform_groups(repeats: Attempts) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def judge(
     timeout
         Time limit of one judgment in seconds, including all its calls.
     progress
-        Whether to show a progress bar on stderr, and report at the end what came from the store and what failed.
+        Whether to show a progress bar on stderr, and report at the end what came from the store. What failed is always said.
 
     Returns
     -------
@@ -104,6 +104,7 @@ def judge(
     outcomes = judged(
         texts, checked_judge, store=store, max_concurrency=max_concurrency, timeout=timeout, progress=progress
     )
+    _say_doubts(checked_judge, outcomes)
     # A turn may have no verdict (no text) or several (samples), so keys are gathered by row.
     verdicts = frame.select(columns_named(keys))[outcomes["row"]].hstack(outcomes.drop("row"))
     verdicts = _by_score(verdicts, version_of(checked_judge))
@@ -287,10 +288,14 @@ def _verdict(outcome: Outcome) -> Verdict:
 
 
 def _report(judge: Judge, outcomes: pl.DataFrame, num_asked: int) -> None:
-    """Report how many judgments were asked for, came from the store, and failed."""
+    """Report how many judgments were asked for, and came from the store."""
     cached = int(outcomes["cached"].sum())
     if cached or not num_asked:
         say(f"{judge.name}: {counted(num_asked, 'judgment')} asked for, {counted(cached, 'verdict')} from the store")
+
+
+def _say_doubts(judge: Judge, outcomes: pl.DataFrame) -> None:
+    """Say how many verdicts have no check code, and how many judgments failed."""
     if num_unsigned := int((~outcomes["signed"]).sum()):
         say(f"{judge.name}: {unsigned_words(num_unsigned, outcomes.height)}")
     failed = outcomes.filter(pl.col("error").is_not_null())["error"]

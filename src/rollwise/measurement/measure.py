@@ -31,14 +31,14 @@ _COUNTS = {
 
 @overload
 def measure(
-    turns: pl.LazyFrame, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
+    turns: pl.LazyFrame, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: Metric
 ) -> pl.LazyFrame: ...
 @overload
 def measure(
-    turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
+    turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: Metric
 ) -> pl.DataFrame: ...
 def measure(
-    turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: pl.Expr
+    turns: Any, *metrics: Metric | Iterable[Metric], keep: str | Sequence[str] | None = None, **named: Metric
 ) -> pl.DataFrame | pl.LazyFrame:
     """Measure rollouts: one row per rollout with its facts, `num_turns`, `num_judged` and one column per metric.
 
@@ -163,7 +163,7 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
 
 
 def expressions(
-    metrics: Sequence[Metric | Iterable[Metric]], named: Mapping[str, pl.Expr] = MappingProxyType({})
+    metrics: Sequence[Metric | Iterable[Metric]], named: Mapping[str, Metric] = MappingProxyType({})
 ) -> dict[str, pl.Expr]:
     """Return each metric's expression by its output name; two metrics of one name raise an error."""
     expressions_by_name: dict[str, pl.Expr] = {}
@@ -173,8 +173,7 @@ def expressions(
         if expression.meta.has_multiple_outputs():
             raise MetricError(f"measure: {shown(str(expression))} gives several columns; pass one metric for each")
         pairs.append((expression.meta.output_name(), expression))
-    given: Mapping[str, Any] = named  # which may be anything in the user's call
-    for name, metric in given.items():
+    for name, metric in named.items():
         expression = metric if isinstance(metric, pl.Expr) else _called(metric, name)
         pairs.append((name, expression.alias(name)))
     for name, expression in pairs:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise import schema
+from rollwise.errors import ArgumentError
 from rollwise.plots import curve_figure, curve_panel
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
+from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
 
@@ -104,6 +106,7 @@ def training_marks(
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
     check_kinds(training_marks, locals(), "training")
+    _refuse_a_summary(frame)
     frame = labels.finished(frame, schema.TRAINING, "training", metric=metric, level=level)
     return curve_marks(
         as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
@@ -112,6 +115,19 @@ def training_marks(
         one_panel=one_panel,
         style="line",
         verb="training",
+    )
+
+
+def _refuse_a_summary(frame: object) -> None:
+    """Raise an error for a SUMMARY by step, with the call that makes what is drawn here."""
+    table = frame_of(frame, "training")
+    if labels.shape_of(table) is not schema.SUMMARY:
+        return
+    metrics = table["metric"].drop_nulls().unique(maintain_order=True).to_list()
+    steps = [name for name in labels.grouping(table) if table.schema[name].is_numeric()]
+    named = f"metric={(metrics or ['attack_success'])[0]!r}, step={(steps or ['train_step'])[0]!r}"
+    raise ArgumentError(
+        f"training: this is a SUMMARY frame; `rw.training(rollouts, {named})` of the same rollouts makes the one that is drawn here"
     )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.readers.casting import cast
-from rollwise.readers.synonyms import plain_name
+from rollwise.readers.roles.columns import plain_name
 from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES
 from rollwise.schema.named import column_named, columns_named, values_named
 

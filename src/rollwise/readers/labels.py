@@ -5,7 +5,6 @@ the column asks: yes, no, true, 0. And some depend on who is speaking: in a red-
 through, or that the target passed the test. The last ones are never guessed: the error says what to type.
 """
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
@@ -15,40 +14,11 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.problems import LabelError, nulled
+from rollwise.readers.roles.words import ANSWERS, ATTACKS, BLANK, REFUSALS, RESULTS, TASKS, TESTS, normal
 from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
 
 Meanings = Mapping[str, Any]  # of a column: what each of its labels means, by normal label
 
-BLANK = frozenset(
-    {"", "-", "null", "none", "nan", "n/a", "na", "unjudged", "not judged", "not_judged", "unknown", "undetermined"}
-)
-ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "1": True, "0": False}
-RESULTS = {
-    "success": True, "failure": False, "succeeded": True, "failed": False, "successful": True, "unsuccessful": False,
-}  # fmt: skip
-TESTS = {"pass": True, "fail": False, "passed": True, "failed": False}
-# Attack labels: True if the attack succeeded.
-ATTACKS = {
-    **dict.fromkeys(
-        ("jailbreak", "jailbroken", "jailbreaked", "unsafe", "harmful", "bypassed", "attack_success", "attack_succeeded"),
-        True,
-    ),
-    **dict.fromkeys(
-        (
-            "refused", "refusal", "refuse", "safe", "harmless", "unharmful", "blocked", "defended", "resisted",
-            "not_jailbroken", "no_jailbreak", "not_jailbreak", "not_unsafe", "not_harmful", "attack_failure", "attack_failed",
-        ),
-        False,
-    ),
-}  # fmt: skip
-REFUSALS = {
-    **dict.fromkeys(("refused", "refusal", "refuse", "declined", "rejected"), True),
-    **dict.fromkeys(("complied", "compliance", "answered", "not_refused", "no_refusal", "accepted"), False),
-}
-TASKS = {
-    **dict.fromkeys(("correct", "solved", "resolved", "completed"), True),
-    **dict.fromkeys(("incorrect", "wrong", "unsolved", "unresolved", "not_solved", "not_correct"), False),
-}
 OWN_OUTCOMES = {word: word for word in OUTCOMES.categories}
 # Words that a column of TURNS understands when a user names a column for it.
 MEANINGS: dict[str, Mapping[str, bool | str]] = {
@@ -63,13 +33,6 @@ LABELED = frozenset(MEANINGS)  # columns whose values may be labels of people
 # Parts of names of columns whose "yes" means that the attack failed.
 OPPOSITE = ("safe", "refus", "block", "defen", "harmless", "robust", "secure", "resist", "reject", "declin")
 MOST_LABELS = 8  # that a message lists
-
-
-def normal(value: object) -> str:
-    """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones."""
-    # A whole number beside a missing one has a point in pandas.
-    words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
-    return words if words in BLANK else words.replace(" ", "_").replace("-", "_")
 
 
 def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str | None]:
@@ -265,33 +228,25 @@ def example_map(name: str, column: str, labels: Iterable[object]) -> str:
 
 
 def example_values(name: str, column: str, labels: Iterable[object]) -> dict[str, Any]:
-    """Return a map of all of these labels; those of unknown meaning are null, doubtful ones an example.
+    """Return a map of all of these labels, "?" for those whose meaning only the user knows.
 
     Examples
     --------
-    >>> example_values("succeeded", "verdict", ["pass", "fail", "maybe"])
-    {'fail': True, 'maybe': None, 'pass': False}
+    >>> (
+    ...     example_values("succeeded", "verdict", ["pass", "SAFE", "maybe"]),
+    ...     example_values("succeeded", "is_safe", ["true"]),
+    ... )
+    ({'SAFE': False, 'maybe': '?', 'pass': '?'}, {'true': False})
     """
     labels = [label for label in labels if normal(label) not in BLANK]
-    sides = {**TESTS, **MEANINGS[name]}
+    sides: dict[str, Any] = dict(MEANINGS[name])
     if name in {"succeeded", "outcome"}:
-        # In doubt, it is the target that passes the test, or of whom the column asks.
-        sides |= {
-            word: not side
-            for word, side in TESTS.items()
-            if any(normal(label) in {"pass", "passed"} for label in labels)
-        }
         sides |= {word: not side for word, side in ANSWERS.items() if asks_the_opposite(column)}
     shown = sorted({_shown(label) for label in labels})[:MOST_LABELS]
-    values = {label: sides.get(_nearest(normal(label), sides)) for label in shown}
+    values = {label: sides.get(normal(label), "?") for label in shown}
     if TURNS.dtypes[name] == pl.Boolean:
         return values
     return {label: (SUCCESS if side else FAILURE) if isinstance(side, bool) else side for label, side in values.items()}
-
-
-def _nearest(label: str, words: Iterable[str]) -> str:
-    """Return the word that was probably meant; the label itself where none is near."""
-    return next(iter(difflib.get_close_matches(label, [*words], n=1, cutoff=0.85)), label) if len(label) > 3 else label
 
 
 def _quoted(label: object) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, counted, meant
 from rollwise.readers.asking import WHOSE, refuse_asked
 from rollwise.readers.labels import Meanings, as_names, checked_values
+from rollwise.readers.stated_facts import STEPS
 from rollwise.schema import TURNS
 
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
@@ -107,7 +108,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     for name, column in columns.items():
         if name not in NAMES:
             reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
-            advice = reversed_pair if column in NAMES else meant(name, [*NAMES, *OF_FILES])
+            own = f"a column of steps keeps its name: `rw.training(rollouts, ..., step={column!r})`"
+            advice = own if name in STEPS else reversed_pair if column in NAMES else meant(name, [*NAMES, *OF_FILES])
             raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
         # A column cannot be two columns of TURNS.
         targets = [target for target in columns if columns[target] == column]

@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError
 from rollwise.readers.asking import Call, asking
+from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import fact_literals, reconcile
 from rollwise.readers.mapping.given import Given, checked_mapping
 from rollwise.readers.names import checked_names
@@ -14,7 +15,6 @@ from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading
-from rollwise.readers.read import tables_of
 from rollwise.readers.registry import forced_format
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed

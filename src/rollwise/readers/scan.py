@@ -58,7 +58,7 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    check_kinds(scan, locals(), own=("names", "mapping"))
+    check_kinds(scan, locals(), own=("paths", "names", "mapping"))
     values = fact_literals(facts, "scan")
     given = checked_mapping(mapping, format, names, "scan")
     forced = forced_format(format, given)

@@ -14,12 +14,12 @@ from rollwise.schema import labels
 def differences(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
     """Return the section on differences between groups, over the goals or tasks that both tried."""
     text = (
-        "Each difference is paired by the goals (or tasks) that both groups tried. "
+        "Each difference is paired by the goals (or tasks) that both groups tried; one whose interval holds 0 may be chance. "
         "P-values are adjusted for all comparisons in a table."
     )
     parts = [Part("text", text=text)] if data.contrasts.height else []
     notes: list[str] = []
-    for metric in UNITS:
+    for metric in data.units:
         for name in data.by:
             rows = data.contrasts.filter(metric=metric, of=name)
             figure = figure_parts(images.get(f"contrast_{metric}_{name}"))

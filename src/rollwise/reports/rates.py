@@ -23,6 +23,7 @@ from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
 HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was the user's task done?"}
+OF_TASKS = "Were the tasks solved?"  # where nothing was attacked, so that there is no user beside an attacker
 MOST_OPEN = 12  # a table of more rows is folded below its figure
 OPTION = " (unjudged='bounds')"
 
@@ -59,7 +60,8 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     parts += note
     folded = figure is not None and rows.height > MOST_OPEN
     parts.append(Part("folded" if folded else "table", text="The rates in numbers", table=Grid(columns, cells)))
-    return Section(metric.replace("_", "-"), HEADINGS[metric], parts)
+    heading = HEADINGS[metric] if "attack_success" in data.units else OF_TASKS
+    return Section(metric.replace("_", "-"), heading, parts)
 
 
 def figure_parts(images: FigureImages | None) -> list[Part]:

@@ -11,6 +11,7 @@ from rollwise.reports.rates import figure_parts
 from rollwise.schema import labels
 
 _THRESHOLDS = (0.0, 0.25, 0.5, 0.75)
+_KINDS = {"attack_success": "ASR@k", "task_success": "pass@k"}
 _MOST_COLUMNS = 5  # numbers of attempts in the table
 
 
@@ -18,18 +19,23 @@ def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Sect
     """Return the section on ASR@k (of tasks, pass@k), pass^k and the spread over goals."""
     parts = [
         part
-        for metric in UNITS
+        for metric in data.units
         if (data.profiles["metric"] == metric).any()
         for part in _of_metric(data, metric, figure_parts(images.get(f"attempts_{metric}")), level)
     ]
+    unit = "goal" if "attack_success" in data.units else "task"
     if not data.reach.height:
-        heading = "Is success concentrated in a few goals?"
-        text = "A rate of one half can be half of the goals every time, or all goals half of the time; the shares tell them apart."
+        heading = f"Is success concentrated in a few {unit}s?"
+        text = (
+            f"A rate of one half can be half of the {unit}s every time, or all {unit}s half of the time; "
+            "the shares tell them apart."
+        )
     else:
         heading = "What do repeated attempts add?"
+        kinds = {"goal": "ASR@k (of tasks, pass@k)", "task": "pass@k"}[unit]
         text = (
-            "ASR@k (of tasks, pass@k) is the share of goals that succeed at least once in k attempts, pass^k that of goals "
-            "that succeed every time. Far apart, they say that success is a matter of chance and not of the goal."
+            f"{kinds} is the share of {unit}s that succeed at least once in k attempts, pass^k that of {unit}s "
+            f"that succeed every time. Far apart, they say that success is a matter of chance and not of the {unit}."
         )
     return Section("attempts", heading, [Part("text", text=text), *parts] if parts else [])
 
@@ -41,7 +47,7 @@ def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> l
         caption = "" if figure else f"{labels.label(metric)} over attempts"
         table = _reach_table(data, reach, level, caption)
         parts += note
-        parts.append(Part("folded" if figure else "table", text="ASR@k and pass^k in numbers", table=table))
+        parts.append(Part("folded" if figure else "table", text=f"{_KINDS[metric]} and pass^k in numbers", table=table))
     profiles = data.profiles.filter(metric=metric)
     shown, note = shortened(profiles, data.by, "profile.parquet")
     parts += note
@@ -59,7 +65,7 @@ def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) 
     steps = min(len(ks), _MOST_COLUMNS) - 1
     shown = [ks[round(place * (len(ks) - 1) / steps)] for place in range(steps + 1)] if steps else ks
     columns = [
-        *group_columns(by), Head("share of goals", word=True),
+        *group_columns(by), Head(f"share of {UNITS[reach['metric'][0]]}s", word=True),
         *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in shown),
     ]  # fmt: skip
     cells = []

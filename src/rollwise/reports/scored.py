@@ -6,7 +6,7 @@ import polars as pl
 
 from rollwise.estimation.doctor_facts import scores_in
 from rollwise.metrics import final, total
-from rollwise.readers.synonyms import CUSTOM
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import labels
 
 MOST = 12  # scores of one table that are summarized

@@ -12,11 +12,11 @@ OTHERS = {
     ),
     "attack": (
         "attack_type", "attack_name", "attack_method", "attack_strategy", "attack_technique", "strategy", "technique", "method",
-        "tactic", "jailbreak", "jailbreak_method", "probe",
+        "tactic", "jailbreak_method", "probe",
     ),
     "goal": ("behavior", "behaviour", "objective", "intent", "harmful_behavior", "attack_goal", "behavior_id", "goal_id"),
     "task": ("task_id", "instance_id", "problem_id", "question_id", "prompt_id"),
-    "category": ("semantic_category", "functional_category", "harm_category", "risk_category", "plugin", "topic"),
+    "category": ("semantic_category", "harm_category", "risk_category", "topic"),
     "attempt": ("trial", "try", "repeat", "repetition", "epoch"),
 }  # fmt: skip
 """Columns of TURNS, and what people call them."""

@@ -302,12 +302,13 @@ def hook(event, arguments):
 
 sys.addaudithook(hook)
 
-def look(path):
+def look(path, mapping=None):
     global watching, listed
     listed = [os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path))]
+    listed += [] if mapping is None else [os.path.realpath(mapping)]
     watching = True
     with suppress(RollwiseError):
-        rw.read(path, errors="collect")
+        rw.read(path, errors="collect", mapping=mapping)
     watching = False
 
 logs = [path for path in sorted(fixtures.rglob("*")) if path.is_file()]
@@ -327,6 +328,15 @@ for mutant in every[:count]:
     look(place)
     place.unlink()
     made += 1
+mappings = json.loads(Path(sys.argv[5]).read_text())
+(scratch / "elsewhere").mkdir()
+(scratch / "elsewhere" / "report.json").write_text('{"ids": ["a"]}')
+(scratch / "mapped").mkdir()
+(scratch / "mapped" / "a.json").write_text('[{"id": "a", "reply": "Hi"}]')
+(scratch / "mapped" / "report.json").symlink_to(scratch / "elsewhere" / "report.json")
+for text in mappings:
+    (scratch / "mine.yml").write_text(text)
+    look(scratch / "mapped" / "a.json", scratch / "mine.yml")
 told = {"logs": len(logs), "mutants": made, "seen": seen, "strange": strange[:20]}
 strange, watching = [], True  # what a reader must not do is seen
 Path("/etc/hostname").read_bytes() if Path("/etc/hostname").exists() else os.open("/etc", os.O_RDONLY)
@@ -337,10 +347,31 @@ print(json.dumps({**told, "control": len(strange)}))
 """
 
 
+# Mappings that try to leave the folder of the logs, to run code, or to take all memory.
+IDS = 'response: reply\nverdicts: [{of: task, by: id, ids: "%s:ids"}]\n'
+MAPPINGS = [
+    *(
+        IDS % place
+        for place in ("report.json", "../elsewhere/report.json", "/etc/hostname", "..", "a.json", "%s" % ("x" * 5000))
+    ),
+    "response: !!python/object/apply:os.system ['touch /tmp/owned']\n",
+    "response: !!python/name:os.system\n",
+    "<<: *missing\nresponse: reply\n",
+    "records: '" + "{*}[*]" * 5000 + "'\nresponse: reply\n",
+    "records: '" + "^" * 100_000 + "a'\nresponse: reply\n",
+    "b: &b0 [x, x]\n" + "".join(f"c{n}: &b{n + 1} [*b{n}, *b{n}]\n" for n in range(40)),
+    "facts: " + "{a: " * 3000 + "1" + "}" * 3000,
+    "response: re\0ply\n",
+    "response: '@file'\nfacts: {goal: '@folder', task: '@nothing'}\n",
+]
+
+
 @pytest.mark.integration
 def test_every_path_that_is_opened_was_listed(tmp_path: Path) -> None:
     """Over all logs of the tests and 2,000 of them with one change: reads beside the log, writes in a temporary folder alone."""
     command = [sys.executable, "-c", WATCH, str(Path(__file__).parents[2]), str(FIXTURES), str(tmp_path), "2000"]
+    (tmp_path / "mappings.json").write_text(json.dumps(MAPPINGS))
+    command.append(str(tmp_path / "mappings.json"))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

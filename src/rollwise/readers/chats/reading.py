@@ -16,7 +16,7 @@ from rollwise.readers.chats.speakers import ANSWERS, SYSTEM
 from rollwise.readers.chats.texts import SUFFIX, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.record_totals import of_rollout, on_last_turns
+from rollwise.readers.record_totals import of_request, of_rollout, on_last_turns
 from rollwise.readers.records import Finite, Key, Whole, json_text, parse, spare
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
@@ -79,10 +79,12 @@ class Chats:
         chat = self._layout.turns
         messages = answered(record.messages, chat, self._layout.role or "")
         columns, turn_extras = chat_columns(value[chat], messages, chat, self._skipped)
-        reward = None
-        if choice is None:  # of several answers, whose the cost is, or the reward, is not said
-            of_turns = {name.removesuffix(SUFFIX) for name in (*columns, *turn_extras)}
-            value, reward = of_rollout(value, of_turns)
+        if choice is None:
+            value, reward = of_rollout(
+                value, has_rewards=bool({"reward", f"reward{SUFFIX}"} & {*columns, *turn_extras})
+            )
+        else:
+            value, reward = of_request(value), None
         if reward is not None:
             columns["reward"] = on_last_turns([reward], [len(columns["turn"])])
         facts, extras = stated(value, self._record, self._facts)

@@ -49,10 +49,10 @@ def read_openai_chat(document: Document, table: TurnsBuilder) -> None:
     `seconds`, `cost_usd`,
     `prompt_tokens`,
     `response_tokens`, `error`
-    `reward` of the record       `reward` of the last turn
-    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both): what the
-    `prompt_tokens` and          record says of the whole rollout, where its answers state none. Of a record
-    `response_tokens` of it      with several answers: ``reward_source``, ...
+    `reward` of the record       `reward` of the last turn, where no answer states one
+    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both); of a record
+    `prompt_tokens` and          with several answers: ``request_cost_usd``, ..., as they are of all together
+    `response_tokens` of it
     ============================ ==========================================================================
 
     A column of the record that has the name of a fact of the rollout in TURNS (`attack`, `goal`, `run`, `attempt`, `outcome`,

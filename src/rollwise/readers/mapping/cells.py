@@ -87,7 +87,8 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         verdicts.append((rule["of"], value, rule.get("unknown")))
     is_one_turn = mapping.turns is None
     own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
-    types = {rule.field: OF_COLUMNS[name] for rules in own for name, rule in rules.items() if rule.field is not None}
+    kinds = OF_COLUMNS if mapping.own is None else OF_COLUMNS | dict.fromkeys(_TEXTS, Any)  # ids may be numbers
+    types = {rule.field: kinds[name] for rules in own for name, rule in rules.items() if rule.field is not None}
     types |= mapping.fields
     types = {path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)}
     tree, outer = tree_of(types), tree_of({path[1:]: kind for path, kind in types.items() if path.startswith("^")})
@@ -100,7 +101,7 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     known = frozenset(name for path in paths if (name := top_name(path)) is not None)
     inner_rules = {} if is_one_turn else lists["turn"]
     inner_paths = [path for rule in inner_rules.values() for path in rule.paths]
-    inner = tree_of({rule.field: OF_COLUMNS[name] for name, rule in inner_rules.items() if rule.field is not None})
+    inner = tree_of({rule.field: kinds[name] for name, rule in inner_rules.items() if rule.field is not None})
     inner_known = frozenset(name for path in inner_paths if (name := top_name(path)) is not None).union(mapping.used)
     return Rules(
         run,

@@ -12,8 +12,8 @@ from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.mapping.ids import files_of
 from rollwise.readers.mapping.written import made_of, mapping_of
 from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.roles.columns import MAPPING
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.synonyms import MAPPING
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import SUCCESS
 
@@ -44,6 +44,11 @@ class GivenMapping:
         self._made = [made_of(each) for each in data]
         self._beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
         self._looked_at: tuple[Document, list[str]] | None = None
+
+    @property
+    def key(self) -> str:
+        """Return all that what is read depends on, for a cache."""
+        return f"{self.path} {json.dumps(self.data, default=repr)}"
 
     def misfit(self, document: Document) -> str | None:
         """Say why none of the mappings reads a file; None where one does."""

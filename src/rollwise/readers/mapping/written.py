@@ -139,6 +139,8 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         left_out.append(str(path_of(data["scores"]["each"]).steps[0]))
     turn = {name: _rule(data[name], name) for name in OF_TURNS if name in data}
     rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key" if rows else "@place"])]
+    if not rollout:
+        raise ArgumentError("mapping: rollout: names no field that tells rollouts apart; leave it out")
     verdicts = [_verdict(rule) for rule in _list(data, "verdicts")]
     run = [_rule(data["run"])] if "run" in data else []
     where = _object(data, "where")
@@ -246,7 +248,7 @@ def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _list(data: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> list[Any]:
     value = data.get(key, default)
-    if isinstance(value, str):
+    if isinstance(value, str | Mapping):
         return [value]
     if not isinstance(value, list | tuple):
         raise ArgumentError(f"mapping: {key}: expected a list, got {type(value).__name__}")
@@ -266,6 +268,8 @@ def _rule(rule: Any, column: str | None = None) -> Rule:
     plain: Any = {_WORDS.get(name, name): item for name, item in rule.items()} if isinstance(rule, Mapping) else rule
     if not isinstance(plain, str | Mapping | list | tuple) or (isinstance(plain, Mapping) and "by" in plain):
         raise ArgumentError(f"mapping: {rule!r} is not a rule: expected a path, a list of paths, or an object")
+    if not plain or (isinstance(plain, Mapping) and plain.get("from") == []):
+        raise ArgumentError(f"mapping: {rule!r} is not a rule: it names no field")
     value_of(plain)  # raises where it is none
     if isinstance(plain, Mapping) and {*plain} == {"value"} and column in TURNS.dtypes:
         try:

@@ -12,10 +12,11 @@ from rollwise.readers.chat_names import LISTS
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.reading import ANSWER_COLUMNS
 from rollwise.readers.json_texts import lenient, surface, surface_if_any
-from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, normal, refusal, unknown_labels
+from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, refusal, unknown_labels
 from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.record_totals import NAMES
+from rollwise.readers.roles.words import normal
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, fact
 from rollwise.schema import FAILURE, SUCCESS, TURNS

@@ -13,20 +13,19 @@ from rollwise.readers.chats.layouts import layouts
 from rollwise.readers.chats.message_rows import message_rows, read_message_rows
 from rollwise.readers.columns import ADDED, Columns, without_nulls
 from rollwise.readers.json_texts import surface_if_any
-from rollwise.readers.likely_columns import OF_VERDICTS
 from rollwise.readers.native.flat import from_flat
 from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
 from rollwise.readers.native.tables import conform
 from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.roles.columns import is_complete
+from rollwise.readers.roles.names import verdict_claim
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.shapes import NAMED, Shapes
-from rollwise.readers.synonyms import OF_TASKS, plain_name
 from rollwise.readers.table import Traits, TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
@@ -34,7 +33,7 @@ from rollwise.schema.foreign import joined_times
 from rollwise.schema.named import values_named
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
-VERDICTS = OF_VERDICTS | OF_TASKS | {"succeeded", "outcome", "solved", "refused", "score", "reward"}
+VERDICTS = frozenset({"succeeded", "outcome", "solved", "refused", "score", "reward"})
 HAPPENED = frozenset({"prompt", "response", "observation", "tool_calls", "attack", *PROMPTS, *RESPONSES}) | VERDICTS
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
 
@@ -86,7 +85,7 @@ def misfit(document: Document) -> str | None:
         return "holds a list of messages in each record"
     if {"rollout_id", "turns", "turn"} & names or message_rows(document) is not None or any(layouts(document)):
         return None
-    if not names & HAPPENED and not {plain_name(name) for name in names} & VERDICTS:
+    if not names & HAPPENED and not any(map(verdict_claim, names)):
         return f"has no prompt, response or verdict under a name that is known: its columns are {shown}"
     return None
 
@@ -124,8 +123,8 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     chat_id, session_id, uuid)   line, from 1, or in a list, from 0
     `context`                    that of the first turn, where the turns have none
     `reward`                     that of the last turn, where the turns have none
-    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both), where the
-    `prompt_tokens` and          turns have none
+    `cost_usd`, `seconds`,       `total_cost_usd`, `total_seconds`, `total_tokens` (the sum of both)
+    `prompt_tokens` and
     `response_tokens`
     any other name that a turn   ``rollout_<name>``: a total is not the reward of a turn
     has
@@ -144,7 +143,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     ``x_observed`` become the struct ``x`` again. Numbers may have decimal commas where fields are separated by semicolons.
 
     `succeeded`, `outcome`, `refused` and `solved` may be words, such as JAILBREAK and refused. In tables that rollwise did not
-    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.synonyms`.
+    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.roles`.
 
     Examples
     --------

@@ -9,16 +9,19 @@ import polars as pl
 
 from rollwise.readers.chat_names import PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import Layout, layouts
-from rollwise.readers.native.flat import narrowed, needed, problem_of, reports_error
+from rollwise.readers.native.flat import SAYING, narrowed, needed, problem_of, reports_error
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
-from rollwise.readers.record_totals import NAMES, SOURCES, of_rollout
+from rollwise.readers.record_totals import SOURCES, of_rollout
 from rollwise.readers.records import Key, parse, spare
+from rollwise.readers.roles.columns import may_be_verdict
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 
-VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `synonyms.py`
+VERDICTS = frozenset(
+    {"succeeded", "outcome", "solved"}
+)  # of which one may be read as another: see `rollwise.readers.roles`
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
@@ -30,10 +33,9 @@ def nested_layout(document: Document) -> Layout | None:
 def from_nested(document: Document, table: TurnsBuilder, layout: Layout) -> tuple[pl.DataFrame, frozenset[str]]:
     r"""Return the table of turns in a file of rollouts that hold theirs, and its columns that are fields of the records.
 
-    The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it
-    here or in TURNS, is ``rollout_<name>``; reward, cost, time and tokens are those of the rollout where its turns state none
-    (`record_totals`). Only a `context` of the record is
-    that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
+    The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it here or in
+    TURNS, is ``rollout_<name>``; reward, cost, time and tokens are those of the rollout (`record_totals`). Only a `context` of the
+    record is that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
     """
     rollouts = _Rollouts(document, table, layout)
     for number, record in document.records():
@@ -77,13 +79,14 @@ class _Rollouts:
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
         apart = self._record.__struct_encode_fields__
         turns = rollout.turns or [{}]
-        said, reward = of_rollout(fields, {field for turn in turns for field in NAMES & turn.keys()})
+        said, reward = of_rollout(fields, has_rewards=any("reward" in turn for turn in turns))
         facts = {_own_name(field): value for field, value in said.items() if field not in apart}
         self._counts.append(len(rollout.turns))
         self._rollouts.append({"rollout_id": name, **facts})
         if self._wanted is not None:
             with_answers = reports_error(fields)
-            turns = [narrowed(turn, self._wanted, with_answers=with_answers) for turn in turns]
+            wanted = self._wanted | SAYING if any(map(may_be_verdict, fields)) else self._wanted
+            turns = [narrowed(turn, wanted, with_answers=with_answers) for turn in turns]
         if reward is not None:
             turns = [*turns[:-1], {**turns[-1], "reward": reward}]
         self._turns.extend(turns)

@@ -11,6 +11,7 @@ import polars as pl
 
 from rollwise.readers.columns import arrange, reconcile, without_nulls
 from rollwise.readers.crashes import crashed, may_report_crashes
+from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, own_names
 from rollwise.readers.roles.decisions import applied, decided, in_words, is_told
@@ -83,11 +84,12 @@ def understood(
     whole = _whole(own, joint)
     files = [Path(file).stem for file, counts in problems.record_counts.items() if counts.format in CUSTOM]
     table = Table(joint, whole, frozenset(named), of, frozenset(enclosing), files)
-    roles, questions, _ = decided(table)
+    roles, questions, left = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
     problems.roles += roles
     problems.told_whose |= bool(table.told)
     problems.questions += questions
+    problems.suggest(of_facts(left, joint))
     joint = applied(table, roles)
     if has_no_attack is not None:
         on_attacks = bool(ON_ATTACKS & ({*named} | {role.name for role in roles}))

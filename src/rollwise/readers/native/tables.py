@@ -1,6 +1,6 @@
 """A table of your own as TURNS: renamed, cast, numbered, sorted and checked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -15,23 +15,21 @@ from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.crashes import crashed
-from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
+from rollwise.readers.labels import LABELED, MOST_LABELS, Meanings, as_names, may_change_values, values_of
 from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
     are_rollouts,
     columns_in_words,
     repeated_verdicts,
-    suggestions,
-    unused_in,
 )
 from rollwise.readers.native.identity import frame_name, numbered
 from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
 from rollwise.readers.native.own_columns import Part, concerns, understood
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.columns import is_complete
+from rollwise.readers.roles.columns import STATING, is_complete, is_text
+from rollwise.readers.roles.words import BLANK, normal
 from rollwise.readers.sources.frames import WORDS
-from rollwise.readers.synonyms import STATING, unread_words
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, values_named
@@ -97,8 +95,7 @@ def conformed(
     [turns] = understood([Part(turns, "native", frozenset(), has_answers, is_written)], problems, names, of)
     turns = schema.check(arrange(turns), TURNS)
     if not is_written:
-        problems.suggest(suggestions(unused_in(turns)))
-        problems.suggest(repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded")))
+        problems.questions += repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded"))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 
@@ -184,6 +181,31 @@ def conform(
     return schema.check(frame, TURNS)
 
 
+def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
+    """Iterate over the verdicts that records state in our names and in words that we do not know.
+
+    Yields the column of TURNS, the ids of the rollouts where it is null for that reason, and the predicate of a sentence.
+    """
+    for name in ("outcome", "solved", "ending"):
+        column = f"{name}_source"
+        if column not in frame.columns or not is_text(frame.schema[column]):
+            continue
+        is_blank = values_named(frame, column).str.strip_chars(' "').str.to_lowercase().is_in(BLANK)
+        unread = frame.filter(values_named(frame, column).is_not_null() & ~is_blank)
+        if name in frame.columns:
+            unread = unread.filter(values_named(unread, name).is_null())
+        if unread.height:
+            words = listing(_labels_in(unread[column]), most=MOST_LABELS)
+            reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"
+            yield name, unread["rollout_id"].unique(maintain_order=True), reason
+
+
+def _labels_in(series: pl.Series) -> tuple[str, ...]:
+    """Return the labels of a column, each in one spelling, without blank ones."""
+    spellings = {normal(label): str(label).strip('"') for label in series.unique().drop_nulls().sort(descending=True)}
+    return tuple(spellings[label] for label in sorted(spellings) if label not in BLANK)
+
+
 def parts_of(table: TurnsBuilder) -> list[Part]:
     """Return the turns of a table, with what is known of each part; words that are not understood become problems."""
     frames, added = table.parts()
@@ -195,7 +217,7 @@ def parts_of(table: TurnsBuilder) -> list[Part]:
         frame, contradictions = crashed(arrange(frame), of_records)
         table.problems.crashed(contradictions)
     elif table.source in STATING:
-        for name, ids, reason in unread_words(frame):
+        for name, ids, reason in _unread_words(frame):
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     frame, readings = without_thoughts(frame, of_records)

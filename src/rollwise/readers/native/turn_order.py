@@ -8,7 +8,7 @@ from rollwise import schema
 from rollwise.errors import SchemaError
 from rollwise.readers.native.identity import count_repeats
 from rollwise.readers.problems import Problems
-from rollwise.readers.synonyms import plain_name
+from rollwise.readers.roles.columns import plain_name
 from rollwise.schema.named import columns_named, values_named
 
 TIMES = (

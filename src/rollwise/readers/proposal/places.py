@@ -116,13 +116,10 @@ class _Walk:
 
 
 def _are_answers(name: str, values: Any, record: Mapping[str, Any]) -> bool:
-    """Return whether a field of a record has several answers to its prompt, and no other list says something of each."""
+    """Return whether a field of a record has several answers to its prompt."""
     if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
         return False
-    if role_of(name) != "response" or not any(role_of(other) == "prompt" for other in record):
-        return False
-    others = (other for key, other in record.items() if key != name and isinstance(other, list))
-    return not any(len(other) == len(values) > 1 for other in others)
+    return role_of(name) == "response" and any(role_of(other) == "prompt" for other in record)
 
 
 def _holds_records(value: Mapping[str, Any], path: str) -> bool:

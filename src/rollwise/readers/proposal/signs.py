@@ -12,6 +12,7 @@ from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import word
 
+_FIRST = 20  # messages that show what their fields are called
 ENOUGH = 300  # records that show what a place holds
 SPOKEN = (*ROLES, "source")  # names of fields with the speaker
 # Names of a list whose items are turns of one conversation.
@@ -42,12 +43,14 @@ def speaking(values: Sequence[Any]) -> tuple[str, str] | None:
     """
     if not values or not all(isinstance(value, dict) for value in values):
         return None
-    for role in SPOKEN:
+    names = {name for value in values[:_FIRST] for name in value}
+    for role in (*SPOKEN, *(name for name in names if role_of(name) == "role" and name not in SPOKEN)):
         said = [value[role] for value in values if isinstance(value.get(role), str)]
         known = [speaker(name).lower() for name in said if name in SPEAKERS or name.lower() in SPEAKERS]
         if len(known) < 0.9 * len(values) or not {*known} & (_ANSWERING | {"user", "human"}):
             continue
-        text = next((name for name in TEXTS if any(name in value for value in values)), None)
+        texts = (*TEXTS, *(name for name in names if role_of(name) == "content" and name not in TEXTS))
+        text = next((name for name in texts if any(name in value for value in values)), None)
         if text is not None:
             return role, text
     return None
@@ -136,7 +139,7 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     items = places[path]
     values = [item.value for item in items[:ENOUGH]]
     if not all(isinstance(value, dict) for value in values):
-        return _merit_of_values(path, values)
+        return _merit_of_values(path, items[:ENOUGH])
     fields = fields_of(values)
     if (
         path == ALONE and len(items) == 1
@@ -157,15 +160,23 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     return points - (path == ALONE and len(items) == 1), [reason for _, reason in signs]
 
 
-def _merit_of_values(path: str, values: Sequence[Any]) -> tuple[float, list[str]]:
+def _merit_of_values(path: str, items: Sequence[Item]) -> tuple[float, list[str]]:
     """Return the merit of records that are no objects."""
+    values = [item.value for item in items]
     if all(isinstance(value, list) for value in values):
         are_chats = all(speaking(value) for value in values[:50])
         return (6, ["a list of messages"]) if are_chats else (0, [])
     if all(isinstance(value, str) for value in values) and path.endswith("[*]"):
-        return 7, ["several answers to each prompt"]
+        return (0, []) if any(map(_has_parallel_lists, items)) else (7, ["several answers to each prompt"])
     are_verdicts = path.endswith("{*}") and not any(isinstance(value, dict | list) for value in values)
     return (4, ["a verdict"]) if are_verdicts else (0, [])
+
+
+def _has_parallel_lists(answer: Item) -> bool:
+    """Return whether the record of several answers has another list of as many items, such as their verdicts."""
+    lists = [value for value in answer.outers[-1].values() if isinstance(value, list)]
+    size = next(len(each) for each in lists if answer.value in each)
+    return sum(len(each) == size for each in lists) > 1
 
 
 def _signs_of_fields(fields: dict[str, Field], roles: set[str]) -> Iterator[tuple[float, str]]:

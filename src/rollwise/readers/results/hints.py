@@ -12,12 +12,11 @@ from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
-    OF_OUTCOMES,
     are_rollouts,
 )
+from rollwise.readers.roles.names import judges
 from rollwise.readers.sources.binary import is_stream
 from rollwise.readers.sources.documents import EARLY, Document
-from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import values_named
 
 POLARS = {
@@ -70,7 +69,7 @@ def _other_lists(document: Document) -> Iterator[str]:
 def holds_rollouts(document: Document) -> bool:
     r"""Return whether each record or row of a file is a rollout of one turn, with an answer in plain text and no id."""
     names = document.keys
-    if "rollout_id" in names or not (names & {"response", *RESPONSES} or {*map(plain_name, names)} & OF_OUTCOMES):
+    if "rollout_id" in names or not (names & {"response", *RESPONSES} or any(map(judges, names))):
         return False
     examples: dict[str, list[Any]] = {name: [] for name in names}
     return are_rollouts(examples | examples_of(document)) and next(_obstacles(document), None) is None

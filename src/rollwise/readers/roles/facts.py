@@ -35,7 +35,7 @@ def facts(table: Table) -> tuple[list[Role], list[Role]]:
     attempt = _attempt(table, taken)
     if attempt is not None:
         (taken if attempt[1] else left).append(attempt[0])
-    return [*taken, *_numbers(table)], left
+    return [*taken, *_scores(table), *_numbers(table)], left
 
 
 def _named(table: Table, name: str) -> list[Column]:
@@ -122,6 +122,29 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     return (role, counts) if not is_seed else None
 
 
+def _scores(table: Table) -> Iterator[Role]:
+    """Iterate over the columns that are the score and the reward: those called so, and a score that is the only one.
+
+    One that is the same on several turns is of their rollout, and stays a column.
+    """
+    scores = [column for column in table.columns if column.role == "score" and _is_number(column)]
+    scores = [column for column in scores if table.is_single or not column.is_fact]
+    for name in ("score", "reward"):
+        named = [column for column in scores if joined(column.own) == name]
+        rest = [column for column in scores if joined(column.own) != "reward"] if name == "score" else []
+        chosen = named or (rest if len(rest) == 1 else [])
+        if len(chosen) == 1 and not table.holds(name) and name not in table.named:
+            yield Role(chosen[0].name, name, "named so")
+
+
+def _is_number(column: Column) -> bool:
+    """Return whether all values are numbers, or texts that are."""
+    if not column.filled or not (column.dtype.is_numeric() or is_text(column.dtype)):
+        return False
+    numbers = column.values.cast(pl.Float64, strict=False)
+    return numbers.null_count() == column.values.null_count()
+
+
 def _numbers(table: Table) -> Iterator[Role]:
     """Iterate over costs, tokens and seconds; what is one for each rollout is of the rollout, and never counted by turn."""
     used: set[str] = set()
@@ -140,8 +163,19 @@ def _is_amount(column: Column) -> bool:
     return bool((column.values.drop_nulls() >= 0).all())
 
 
+def _is_of_rollout(column: Column) -> bool:
+    """Return whether an amount is of whole rollouts; what turns within records state is theirs, even where it is constant."""
+    whole = column.table.whole
+    if column.name in whole or not column.is_fact:
+        return column.is_fact
+    in_records = pl.repeat(value=False, n=column.table.frame.height, eager=True)
+    for rows in whole.values():
+        in_records = in_records | rows
+    return not whole or bool((column.values.is_not_null() & ~in_records).any())
+
+
 def _cost_name(column: Column) -> str | None:
-    return "total_cost_usd" if column.is_fact else "cost_usd"
+    return "total_cost_usd" if _is_of_rollout(column) else "cost_usd"
 
 
 def _seconds_name(column: Column) -> str | None:
@@ -151,12 +185,12 @@ def _seconds_name(column: Column) -> str | None:
         most = float(values.max() or 0)  # type: ignore[arg-type]
         if most > _LONGEST or (column.dtype.is_integer() and most >= _LEAST):
             return None
-    return "total_seconds" if column.is_fact else "seconds"
+    return "total_seconds" if _is_of_rollout(column) else "seconds"
 
 
 def _tokens_name(column: Column) -> str | None:
     words = column.words
-    if words & {"max", "limit", "per", "budget", "cached", "cache", "reasoning"}:
+    if words & {"max", "limit", "per", "budget", "cached", "cache", "reasoning", "request"}:
         return None
     if words & {"input", "prompt"}:
         return "prompt_tokens" if column.table.is_single or not column.is_fact else None

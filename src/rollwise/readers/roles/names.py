@@ -30,7 +30,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "victim victimname",
         "model modelname",
         "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
-        "agent agentname generator pipelinename system",
+        "agent agentname generator pipelinename",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
@@ -105,7 +105,7 @@ COUNTS = _bag(
 )
 JUDGED = _bag(
     "verdict judgement judgment label classification outcome result decision judge evaluation rating grade status "
-    "assessment"
+    "assessment flagged detected"
 )
 # Words of names that say whose the successes of a file are.
 OF_ATTACKS = _bag(
@@ -133,7 +133,9 @@ EITHER_FALSE = _bag("failed failure fail unsuccessful")
 OF_PROMPTS = _bag("harmful toxic malicious unsafe safe benign harmless jailbreak violation risk")
 OF_ANSWERS = _bag("response output answer reply completion attack")  # which say that a label is not the prompt's
 # Said of many things; asked, unless something else in the file confirms it.
-_WEAK = _bag("ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected")
+_WEAK = _bag(
+    "ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected flagged"
+)
 _BESIDE = _bag(
     "is was has did be got the a attack jailbreak injection task test trial run goal overall final flag result results "
     "response output answer target victim judge llm verdict fully label by safety harm"
@@ -304,7 +306,32 @@ def is_strong(name: str) -> bool:
     claim, words = verdict_claim(name), {*words_of(name)}
     if claim is None or claim.doubt is not None or claim.when_true is None or claim.whose == "either":
         return False
-    return not words & OF_PROMPTS or bool(words & OF_ANSWERS)
+    return not may_be_of_prompts(name)
+
+
+def may_be_of_prompts(name: str) -> bool:
+    """Return whether a name may as well be of a label of the prompt: `harmful`, but not `response_harmful`."""
+    words = {*words_of(name)}
+    return bool(words & OF_PROMPTS) and not words & (OF_ANSWERS | EITHER_TRUE | EITHER_FALSE)
+
+
+def judges(name: str) -> bool:
+    """Return whether a column of this name judges what came of an attack, or of anything: no label, no word of a task."""
+    claim, words = verdict_claim(name), {*words_of(name)}
+    if claim is None or claim.doubt is not None or words & {"status", "label", "grade", "rating"}:
+        return False
+    return claim.whose != "task" and not may_be_of_prompts(name)
+
+
+def judges_attacks(name: str) -> bool:
+    """Return whether a column of this name can only judge attacks, whatever its words for yes and no are."""
+    claim = verdict_claim(name)
+    return claim is not None and claim.whose == "attack" and not is_negative(name) and is_strong(name)
+
+
+def rank_of(name: str) -> int:
+    """Return how likely a name of a fact is among those of its role: 0 is the likeliest."""
+    return next((ranks[joined(name)] for ranks in RANKS.values() if joined(name) in ranks), 0)
 
 
 def is_negative(name: str) -> bool:

@@ -9,10 +9,10 @@ import msgspec
 from rollwise.readers.chat_names import LISTS, RESPONSES, TURN_TEXTS
 from rollwise.readers.json_texts import lenient, names_if_any, surface_if_any
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.synonyms import OF_ANYTHING, OF_ATTACKS, plain_name
+from rollwise.readers.roles.names import verdict_claim
 
 KEY = "key"  # the field of a record with the name that it has in the file
-KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS}) | OF_ATTACKS | OF_ANYTHING
+KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS})
 FIELDS = TURN_TEXTS | {*LISTS, "inputs", "outputs", "request"}  # names in one record, not of records
 _IN_OBJECTS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')  # an object whose first value is one, or a list
 _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -110,7 +110,7 @@ def _is_object(value: object) -> bool:
 
 
 def _are_known(names: Iterable[str]) -> bool:
-    return not KNOWN_BY.isdisjoint(map(plain_name, names))
+    return any(name.strip().lower() in KNOWN_BY or verdict_claim(name) is not None for name in names)
 
 
 def _are_numbers(names: Collection[str]) -> bool:

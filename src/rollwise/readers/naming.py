@@ -231,7 +231,9 @@ class Naming:
         """Check that each mapped column was in a file, and that none was set aside where the file states its own."""
         for name, column in self.names.items():
             if column not in self._present:
-                raise self._nowhere(name, self._files[0] if len(self._files) == 1 else "these files")
+                raise self._nowhere(
+                    name, self._files[0] if name in OF_STRUCTURE and len(self._files) == 1 else "these files"
+                )
             if turns is not None and any(turns[aside].count() for aside in self._aside(name) & {*turns.columns}):
                 raise ArgumentError(
                     f"{self.verb}: {as_names({name: column})}: the records that hold `{column}` state their `{name}` "

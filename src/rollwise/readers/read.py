@@ -254,8 +254,7 @@ def turns_of(
 ) -> pl.DataFrame:
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
-    parts = [part for table in tables for part in native.parts_of(table)]
-    parts = naming.of_parts(parts)
+    parts = naming.of_parts(part for table in tables for part in native.parts_of(table))
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:

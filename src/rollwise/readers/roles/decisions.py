@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise.readers.roles.choices import verdicts
 from rollwise.readers.roles.columns import Table, name_in_file
-from rollwise.readers.roles.facts import cast, facts
+from rollwise.readers.roles.facts import OF_ROLLOUT, cast, facts
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import FAILURE, OUTCOMES, SUCCESS, TURNS
@@ -42,6 +42,8 @@ def applied(table: Table, roles: Sequence[Role]) -> pl.DataFrame:
     for role in roles:
         values = values_named(frame, role.column)
         frame = frame.drop(columns_named(role.column))
+        if role.why == OF_ROLLOUT:
+            values = values.set(~frame["rollout_id"].is_last_distinct(), None)
         if role.labels is None:
             frame = _filled(frame, role.name, cast(values, role))
             continue

@@ -139,10 +139,10 @@ def _scores(table: Table) -> Iterator[Role]:
 
 
 def _rewards(table: Table) -> Iterator[Role]:
-    """Iterate over the reward that records state of their whole rollout, where no turn has one: it is that of the last turn."""
+    """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
     for column in table.columns:
         is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
-        if is_reward and not table.is_single and column.is_fact and not table.holds("reward"):
+        if is_reward and not table.is_single and column.is_fact:
             yield Role(column.name, "reward", OF_ROLLOUT)
 
 

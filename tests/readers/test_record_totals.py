@@ -7,6 +7,7 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise.cli import run
 from rollwise.errors import ArgumentError, ReadError
 
 SAID = [
@@ -166,3 +167,29 @@ def test_of_two_files_one_may_have_rewards_of_turns_and_one_of_records(tmp_path)
     written(tmp_path, {"turns": TURNS, "reward": 0.25}).rename(tmp_path / "b.jsonl")
     (tmp_path / "c.json").write_text(json.dumps({"episodes": [{"rounds": ROUNDS, "goal": "g", "reward": 3}] * 2}))
     assert measured(rw.read(tmp_path))["total_reward"].to_list() == [1.0, 0.25, 3.0, 3.0]
+
+
+def test_a_reward_that_is_repeated_on_each_row_is_said(tmp_path, capsys):
+    ids, turns = ["a", "a", "b", "b", "c"], [1, 2, 1, 2, 1]
+    said = {"rollout_id": ids, "turn": turns, "prompt": ["Hi"] * 5, "response": list("vwxyz")}
+    path = tmp_path / "log.csv"
+    sentence = "`reward` is the same on all turns of each rollout: if it is of the rollout, measure `final_reward`"
+    for rewards, is_said in (
+        ([1.0, 1.0, 0.5, 0.5, 0.0], True),
+        ([1.0, 0.0, 0.5, 0.5, 0.0], False),
+        ([-0.1] * 5, False),  # the price of a step
+        ([None, 1.0, None, 0.5, 0.0], False),
+    ):
+        frame = pl.DataFrame({**said, "reward": rewards})
+        frame.write_csv(path)
+        for read in (lambda: rw.read(path), lambda frame=frame: rw.turns(frame)):
+            turns = read()
+            assert (sentence in capsys.readouterr().err) == is_said
+    frame = pl.DataFrame({**said, "reward": [1.0, 1.0, 0.5, 0.5, 0.0]})
+    assert rw.measure(rw.turns(frame), m.final("reward"))["final_reward"].to_list() == [1.0, 0.5, 0.0]
+    frame.write_csv(path)
+    with pytest.raises(SystemExit):
+        run(["measure", str(path), "--metric", "final_reward", "--format", "csv"])
+    printed = capsys.readouterr()
+    assert sentence in printed.err
+    assert pl.read_csv(printed.out.encode())["final_reward"].to_list() == [1.0, 0.5, 0.0]

@@ -305,9 +305,7 @@ def test_a_pattern_is_the_files_that_it_fits(tmp_path, monkeypatch):
 def test_a_frame_is_no_path():
     """It is not shown whole, and who gave it is told what takes frames."""
     frame: Any = pl.DataFrame({"rollout_id": ["a", "b"]})
-    with pytest.raises(
-        ArgumentError, match=r"^read: a DataFrame is not a path; .* is given to `rw\.turns\(frame\)`$"
-    ):
+    with pytest.raises(ArgumentError, match=r"^read: a DataFrame is not a path; .* is given to `rw\.turns\(frame\)`$"):
         read(frame)
 
 

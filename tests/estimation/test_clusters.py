@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 import rollwise as rw
 from rollwise.estimation.arrays import Sheet
@@ -55,3 +56,47 @@ def test_one_goal_whose_prompts_differ_has_a_way_out() -> None:
     assert (way_out["n_clusters"], way_out["low"] < way_out["estimate"]) == (10, True)
     alike = rw.summarize(rollouts.with_columns(uuid=pl.lit("u")), metrics="attack_success").row(0, named=True)
     assert alike["reason"] == "one cluster: no interval over clusters"
+
+
+@pytest.mark.parametrize(
+    ("metric", "named", "other"), [("attack_success", "goal", "task"), ("task_success", "task", "goal")]
+)
+def test_the_other_column_is_the_unit_where_the_first_is_unknown(metric: str, named: str, other: str) -> None:
+    """Four things tried ten times each: their intervals are those of four units, under whichever name the file has."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": [f"r{k}" for k in range(40)],
+            other: [f"x{k % 4}" for k in range(40)],
+            metric: [k % 4 < 2 for k in range(40)],
+        }
+    )
+    numbers = ["std_error", "low", "high", "n_clusters"]
+    own = rw.summarize(frame.rename({other: named}), metrics=metric).select(numbers)
+    assert own["n_clusters"].item() == 4
+    found = rw.summarize(frame, metrics=metric)
+    assert found.select(numbers).equals(own)
+    assert f"unit: {other}" in found["estimand"].item()
+    nulls = frame.with_columns(pl.lit(None, pl.String).alias(named))
+    assert rw.summarize(nulls, metrics=metric).select(numbers).equals(own)
+    assert rw.summarize(frame, metrics=metric, merge=True).select(numbers).equals(own)
+    # One known value of the first column, or a single value of the other: as before, each unknown one is its own unit.
+    known = nulls.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("g")).alias(named))
+    assert rw.summarize(known, metrics=metric)["n_clusters"].item() == 40
+    alike = frame.with_columns(pl.lit("one").alias(other))
+    assert rw.summarize(alike, metrics=metric)["n_clusters"].item() == 40
+    assert rw.summarize(frame, metrics=metric, cluster=None)["n_clusters"].item() == 40
+
+
+def test_a_group_without_goals_has_its_tasks_and_the_other_its_goals() -> None:
+    """Each group decides by itself."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": [f"r{k}" for k in range(40)],
+            "target": ["a"] * 20 + ["b"] * 20,
+            "goal": [f"g{k % 5}" for k in range(20)] + [None] * 20,
+            "task": [None] * 20 + [f"t{k % 2}" for k in range(20)],
+            "attack_success": [k % 3 == 0 for k in range(40)],
+        }
+    )
+    found = rw.summarize(frame, by="target", metrics="attack_success").sort("target")
+    assert found["n_clusters"].to_list() == [5, 2]

@@ -36,7 +36,7 @@ def test_steps_of_an_agent_are_no_steps_of_training(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["train_step", "training_step", "trainStep", "global_step", "trainer/global_step", "Training Step", "checkpoint",
-     "ckpt", "checkpoint_step", "epoch", "train_epoch", "iteration", "step", "policy_update"],
+     "ckpt", "checkpoint_step", "train_epoch", "iteration", "step", "policy_update"],
 )  # fmt: skip
 def test_steps_of_training_are_known_by_their_name(name: str) -> None:
     """In the spelling of the trainer."""

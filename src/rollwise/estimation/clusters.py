@@ -124,15 +124,21 @@ class Rows:
         return units
 
     def _automatic(self, metric: str) -> list[tuple[tuple[str, ...], IntArray]]:
-        """Choose goal, task or both in each group: both if each has several values and some of them occur in several rows."""
+        """Choose goal, task or both in each group: both if each has several values and some of them occur in several rows.
+
+        Where the one that a metric concerns is unknown in a whole group, the other that varies takes its place.
+        """
         sizes = {name: self._sizes(name) for name in ("goal", "task") if self.sheet.has(name)}
         crossed = np.full(self.groups.count, len(sizes) == 2)
         for distinct, known in sizes.values():
             crossed &= (distinct > 1) & (distinct < known)
         about = catalog.about(metric)
         if about is not None and about.concerns is not None:
-            name = {"attack": "goal", "task": "task"}[about.concerns]
-            others = [((name,) if name in sizes else (), ~crossed)]
+            name, other = {"attack": ("goal", "task"), "task": ("task", "goal")}[about.concerns]
+            # Attempts at one task are alike although nobody named a goal, and the reverse.
+            unnamed = sizes[name][1] == 0 if name in sizes else np.full(self.groups.count, fill_value=True)
+            instead = ~crossed & unnamed & (sizes[other][0] > 1 if other in sizes else np.zeros_like(crossed))
+            others = [((other,), instead), ((name,) if name in sizes else (), ~crossed & ~instead)]
         else:
             # The metric concerns neither attack nor task: the first column that varies, else the first that has a value.
             others, rest = [], ~crossed

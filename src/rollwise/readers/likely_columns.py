@@ -7,11 +7,11 @@ import polars as pl
 
 from rollwise.readers.chat_names import LISTS, RESPONSES
 from rollwise.readers.labels import as_names
+from rollwise.readers.roles.choices import repeated
 from rollwise.readers.roles.columns import CUSTOM, Table, name_in_file
 from rollwise.readers.roles.decisions import decided
 from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of, role_of, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
-from rollwise.readers.roles.verdicts import repeated
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column

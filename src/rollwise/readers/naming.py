@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, SchemaError, meant
+from rollwise.errors import ArgumentError, SchemaError, listing, meant
 from rollwise.readers.casting import cast
 from rollwise.readers.chat_names import LIST, LISTS
 from rollwise.readers.chats.layouts import words_of
@@ -17,6 +17,7 @@ from rollwise.readers.names import OF_CHATS, Names
 from rollwise.readers.native.fields import Fields, hiding, whole_rollouts
 from rollwise.readers.native.files import OF_A_TURN, from_csv
 from rollwise.readers.native.nested import OF_TURNS
+from rollwise.readers.native.own_columns import Part
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
 from rollwise.readers.registry import UNKNOWN, format_of, is_custom, is_known
@@ -91,6 +92,28 @@ class Naming:
         for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
         return document, form
+
+    def of_parts(self, parts: Iterable[Part]) -> list[Part]:
+        """Return turns under the names of TURNS where they were read by the mapping of a file.
+
+        Raises
+        ------
+        ArgumentError
+            Where the path of records was named, and no file was read by a mapping.
+        """
+        found = list(parts)
+        sources = {part.source for part in found}
+        if self.given.records is not None and UNKNOWN.name not in sources:
+            raise ArgumentError(
+                f"{self.verb}: {as_names({'records': self.given.records})}: these files are read as {listing(sources)}, "
+                "which needs no path of records; leave it out"
+            )
+        if not self.names:
+            return found
+        return [
+            part._replace(frame=self.of_mapping(part.frame, part.of_records)) if part.source == UNKNOWN.name else part
+            for part in found
+        ]
 
     def of_mapping(self, frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
         """Rename the columns read by the mapping of a file to the names of TURNS; `of_records` are columns of whole rollouts."""

@@ -1,43 +1,34 @@
 """All files, of any mix of formats, into one table."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError, counted
+from rollwise.errors import ArgumentError
 from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
+from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_verdicts
 from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
 from rollwise.readers.names import Names, checked_names, judged
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
-from rollwise.readers.native.batches import Batches
-from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
-from rollwise.readers.native.own_columns import Part, understood
-from rollwise.readers.origins import Origins
+from rollwise.readers.native.identity import filled, notices_of_targets, once
+from rollwise.readers.native.own_columns import understood
 from rollwise.readers.plugins import Format, versions
-from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
-from rollwise.readers.proposal.reading import mappings_for
-from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN, forced_format, format_names
+from rollwise.readers.problems import Problems, Reading
+from rollwise.readers.registry import NATIVE, forced_format
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
-from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
-
-RESULTS_BESIDE_LOGS = (
-    "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
-)
 
 
 @overload
@@ -264,7 +255,7 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = [part for table in tables for part in native.parts_of(table)]
-    parts = [named_part(part, naming) for part in parts]
+    parts = naming.of_parts(parts)
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
@@ -274,134 +265,13 @@ def turns_of(
         naming.finish(turns)
     if naming.given.at is not None:
         turns = judged(turns, naming.given.at, naming.verb)
-    problems.record_counts.count(turns, tables[0].origins)
     # Only tables and chats of people's own: readers of tools know what their columns mean.
+    is_own = not CUSTOM.isdisjoint(part.source for part in parts)
+    if is_own:
+        turns = once(turns, tables[0].origins, problems)
+    problems.record_counts.count(turns, tables[0].origins)
     if forced is not None and forced.given is not None:
         problems.suggest(filter(None, [forced.given.changed(turns)]))
-    elif not CUSTOM.isdisjoint(part.source for part in parts):
-        problems.suggest(notices_of_files(turns, tables[0].origins))
-        if naming.given.at is None:
-            problems.questions += repeated_verdicts(turns, *naming.of_verdicts)
+    elif is_own and naming.given.at is None:
+        problems.questions += repeated_verdicts(turns, *naming.of_verdicts)
     return turns
-
-
-def named_part(part: Part, naming: Naming) -> Part:
-    """Return turns with the user's names, where they were read by the mapping of a file."""
-    is_mapped = part.source == UNKNOWN.name and naming.names
-    return part._replace(frame=naming.of_mapping(part.frame, part.of_records)) if is_mapped else part
-
-
-def tables_of(
-    files: Iterable[tuple[Document, bool]],
-    paths: Sequence[Path],
-    forced: Format | None,
-    problems: Problems,
-    naming: Naming,
-    *,
-    outcomes: bool = False,
-    wanted: list[str] | None = None,
-) -> list[TurnsBuilder]:
-    """Read the rollouts of all files into a table for each format.
-
-    Each file comes with whether the user named it, rather than its folder. `paths`, which the user named, are for the error
-    if nothing can be read. If only `outcomes` are needed, a format may leave out the turns; `wanted` columns are all if None.
-    """
-    origins = Origins()
-    tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
-    # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
-    copies: list[tuple[Document, Format, bool]] = []
-    unknown: list[tuple[Document, bool]] = []  # files of no known format, which are looked at together
-
-    def read_file(document: Document, form: Format, *, by_name: bool) -> None:
-        table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
-        table.is_given = form.given is not None
-        with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
-            _read(document, form, table, by_name=by_name, outcomes=outcomes)
-
-    reporting = naming.reporting if naming.names else nullcontext
-    batches = Batches(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
-    for original, by_name in files:
-        with problems.record(original.name), reporting():
-            # Small files that are alike wait to be read as one; any other file comes after them.
-            if batches.takes(original, by_name=by_name):
-                continue
-            document, form = naming.recognized(original, forced, by_name=by_name)
-            if form is UNKNOWN:
-                unknown.append((original, by_name))
-            if form is None or form is UNKNOWN:
-                batches.flush()
-                continue
-            if form.copies(document) if callable(form.copies) else form.copies:
-                # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
-                waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
-                copies.append((waiting, form, by_name))
-                continue
-            is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
-            if not (is_native and batches.takes(document, by_name=by_name, is_recognized=True)):
-                batches.flush()
-                read_file(document, form, by_name=by_name)
-    batches.flush()
-    for document, by_name, mapping in mappings_for(unknown, naming.given.structure, problems):
-        with problems.record(document.name), reporting():
-            read_file(document, replace(UNKNOWN, read=mapping), by_name=by_name)
-            tables[UNKNOWN.name].enclosing |= {
-                name for name, rule in mapping.columns.items() if str(rule).startswith("^")
-            }
-    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
-    for document, form, by_name in copies:
-        with problems.record(document.name), reporting():
-            if form is NATIVE and has_logs and not by_name:
-                problems.dropped(document.name, RESULTS_BESIDE_LOGS)
-            else:
-                read_file(document, form, by_name=by_name)
-    problems.settle_files_beside()
-    # Rows are in the order of the built-in formats, then of the formats of installed packages.
-    order = {form.name: place for place, form in enumerate(FORMATS)}
-    ordered = sorted(tables.values(), key=lambda table: order.get(table.source, len(order)))
-    filled = [table for table in ordered if table.height]
-    if not filled:
-        raise ReadError(_nothing_read(paths, problems))
-    return filled
-
-
-def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: bool, outcomes: bool) -> None:
-    """Read one file into the table of its format; a file without rollouts is a problem."""
-    rows, problem_count = table.height, len(table.problems.rows)
-    read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
-    try:
-        read_document(document, table)
-    finally:
-        if document.odd_numbers:
-            table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
-        for record, field in document.too_deep:
-            table.problems.warned(document.name, record, field or None, TOO_DEEP)
-        table.problems.record_counts.close(document.name, form.name, document.num_records)
-    is_repeat = table.problems.record_counts.of(document.name).is_repeat
-    if table.height == rows and len(table.problems.rows) == problem_count and not is_repeat:
-        if by_name:
-            raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
-        table.problems.dropped(document.name, f"holds no rollouts; the {form.name} log is empty")
-
-
-@contextmanager
-def _unlike(document: Document, form: Format) -> Iterator[None]:
-    """Say of errors in this block that the file, which is read as this format, does not look like it."""
-    try:
-        yield
-    except ReadError as error:
-        reason = str(error).removeprefix(f"{document.name}: ")
-        told = ReadError(f"{document.name}: is not recognized as {form.name}: {reason}")
-        told.questions = error.questions
-        raise told from error
-    except BrokenError as error:
-        field = "" if error.field is None else f"field `{error.field}`: "
-        reason = f"is not recognized as {form.name}: {field}{error.reason}"
-        raise BrokenError(reason, record=error.record, remedy="leave format= out") from error
-
-
-def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
-    first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
-    problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
-    if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
-        return problem
-    return f"{problem}; formats are {format_names()}, and format= forces one"

@@ -43,7 +43,16 @@ from rollwise.readers.formats import (
     verl,
 )
 from rollwise.readers.formats.codex import sessions as codex
-from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
+from rollwise.readers.formats.exchange import (
+    docent,
+    every_eval_ever,
+    inspect_scout,
+    mlflow,
+    openhands,
+    petri,
+    pi,
+    session_traces,
+)
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
 from rollwise.readers.mapping.given import GivenMapping
@@ -53,7 +62,7 @@ from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.proposal.reading import refusal_of
 from rollwise.readers.proposal.structure import is_elsewhere
 from rollwise.readers.results.hints import holds_outcomes, holds_rollouts, of_other_tool
-from rollwise.readers.results.lookalikes import lookalike
+from rollwise.readers.results.lookalikes import Lookalike, lookalike
 from rollwise.readers.roles.columns import CUSTOM, MAPPING
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from rollwise.readers.sources.documents import Document
@@ -148,6 +157,7 @@ FORMATS = (
     Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.SHAPES, astra.ASTRA),
     Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.SHAPES, quesma.QUESMA),
     Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.SHAPES, swe_agent.SWE_AGENT),
+    Format("openhands", "output.jsonl of OpenHands", LINES, openhands.SHAPES, openhands.OPENHANDS),
     Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.SHAPES, atif.ATIF),
     Format("atof", "streams of events in ATOF, of NAT", LINES, atof.SHAPES, atof.read_atof, copies=True),
     Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.SHAPES, nat.NAT),
@@ -262,18 +272,8 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 
     `by_name` is whether the file itself was named, rather than a folder with it.
     """
-    if forced is not None and forced.given is not None:
-        tool = _recognized(document)
-        name = None if tool is None or tool.name in CUSTOM else tool.name
-        return forced if forced.given.reads(document, name, problems, by_name=by_name) else None
     if forced is not None:
-        if forced.sniff(document) or _recognizes_loosely(forced, document):
-            return forced
-        if by_name:  # of what no format recognizes, its reader says what is missing
-            _refuse_other(document, forced)
-            return forced
-        problems.dropped(document.name, f"is not recognized as {forced.name}")
-        return None
+        return _forced(document, forced, problems, by_name=by_name)
     form = _recognized(document)
     # Columns of rollwise's own table also occur in files that hold something else, such as verdicts or prompts.
     is_native = form is NATIVE
@@ -283,23 +283,46 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     kind = lookalike(document) if is_native or form is None else None
     if form is not None and kind is None:
         return form
-    is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
-    refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or of_other_tool(document)
-    if refusal is None and document.kind == "table" and document.suffix in TEXT_SUFFIXES:
-        refusal = misspelled(document.head)
-    if refusal is None and document.too_deep:
-        raise BrokenError("is nested too deeply to be recognized")
-    is_guess = kind is not None and kind.is_guess and refusal_of(document) is None
-    if (refusal is None or is_guess) and not is_empty and _may_hold_rollouts(document):
-        return UNKNOWN
-    reason = refusal or ("is empty" if is_empty else "is not recognized")
+    if document.kind == "empty" or (document.kind == "json" and document.top in ([], {})):
+        reason, advice = ("is empty", "; check that it was written whole") if kind is None else (kind.reason, "")
+    else:
+        reason, advice = _refusal(document, kind) or "", ""
+        if not reason and _may_hold_rollouts(document):
+            return UNKNOWN
+    reason = reason or "is not recognized"
     if by_name:
-        advice = "; check that it was written whole" if is_empty and not refusal else ""
         raise ReadError(f"{document.name}: {reason}{advice}")
     problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:
         problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
+
+
+def _forced(document: Document, forced: Format, problems: Problems, *, by_name: bool) -> Format | None:
+    """Return the format that the user named, if the file may have it."""
+    if forced.given is not None:
+        tool = _recognized(document)
+        name = None if tool is None or tool.name in CUSTOM else tool.name
+        return forced if forced.given.reads(document, name, problems, by_name=by_name) else None
+    if forced.sniff(document) or _recognizes_loosely(forced, document):
+        return forced
+    if by_name:  # of what no format recognizes, its reader says what is missing
+        _refuse_other(document, forced)
+        return forced
+    problems.dropped(document.name, f"is not recognized as {forced.name}")
+    return None
+
+
+def _refusal(document: Document, kind: Lookalike | None) -> str | None:
+    """Return why a file of no known format holds no rollouts; None where it may hold some."""
+    if kind is not None:
+        return None if kind.is_guess and refusal_of(document) is None else kind.reason
+    reason = wrapping(document.head, document.suffix) or of_other_tool(document)
+    if reason is None and document.kind == "table" and document.suffix in TEXT_SUFFIXES:
+        reason = misspelled(document.head)
+    if reason is None and document.too_deep:
+        raise BrokenError("is nested too deeply to be recognized")
+    return reason
 
 
 def _may_hold_rollouts(document: Document) -> bool:

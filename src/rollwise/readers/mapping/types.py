@@ -41,7 +41,7 @@ def tree_of(fields: Mapping[str, Any]) -> Tree:
     tree: Tree = {}
     for path, kind in fields.items():
         steps = path_of(path).steps
-        if top_name(path) is None or path_of(path).alls:
+        if top_name(path) is None or path_of(path).alls or any(isinstance(step, int) for step in steps):
             continue
         *above, last = map(str, steps)
         within = tree

@@ -15,7 +15,7 @@ from rollwise.errors import listing, writable
 from rollwise.readers.labels import as_names
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.columns import name_in_file
+from rollwise.readers.roles.columns import MAPPING, name_in_file
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.documents import Document
 from rollwise.schema.named import column_named
@@ -92,7 +92,7 @@ def made_up() -> pl.Expr:
     """Return whether the run of a row was made up from its file, because nothing names it."""
     run, source = pl.col("run"), pl.col("source")
     name = run.str.replace(_CHECKSUM, "")
-    is_of_rows = (source == NATIVE) & pl.col("rollout_id").str.starts_with(run + "/")
+    is_of_rows = source.is_in([NATIVE, MAPPING]) & pl.col("rollout_id").str.starts_with(run + "/")
     is_of_tool = (name == source) | name.str.ends_with("/" + source)
     return (run.str.contains(_CHECKSUM) & (is_of_rows | is_of_tool)).fill_null(value=False)
 
@@ -119,17 +119,43 @@ def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     return named.filter(made_up()) if named.height else named
 
 
-def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
-    """Return the notice on files that name no run, of which one contains all rows of another, or nearly all."""
+def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFrame:
+    """Return turns without those of files that are another one in another form, as ``r.csv`` beside ``r.json`` with equal rows.
+
+    Of files that name no run, a notice says where one contains all rows of another, or nearly all.
+    """
     if turns["run"].n_unique() < 2:  # as in most tables, whose texts then need no look
-        return []
+        return turns
     is_made_up = turns.select(made_up()).to_series()
     if turns["run"].filter(is_made_up).n_unique() < 2:
-        return []
+        return turns
     rows = turns.filter(is_made_up)
     firsts = rows.unique("run", keep="first", maintain_order=True)
     file_of = dict(zip(firsts["run"], origins.files_of(firsts["rollout_id"]), strict=True))
-    pairs = [(*_apart(file_of[inner], file_of[outer]), *counts) for inner, outer, *counts in _contained(rows)]
+    sizes = dict(rows["run"].value_counts().iter_rows())
+    exports, pairs = {}, []
+    for inner, outer, held, size in _contained(rows):
+        files = file_of[inner], file_of[outer]
+        if held == size == sizes[outer] and _is_export(*files):
+            exports[inner] = files
+        else:
+            pairs.append((*_apart(*files), held, size))
+    for inner, outer in exports.values():
+        problems.record_counts.pass_over(inner, None)
+        problems.record_counts.of(inner).is_repeat = True
+        problems.suggest([f"{Path(inner).name} has the rows of {Path(outer).name} in another form: read once"])
+    problems.suggest(_in_words(pairs))
+    return turns.filter(~pl.col("run").is_in([*exports]).fill_null(value=False)) if exports else turns
+
+
+def _is_export(inner: str, outer: str) -> bool:
+    """Return whether two files beside each other have one name and two suffixes."""
+    first, second = Path(inner), Path(outer)
+    return first.parent == second.parent and first.stem == second.stem and first.suffix != second.suffix
+
+
+def _in_words(pairs: Sequence[tuple[str, str, int, int]]) -> list[str]:
+    """Return the notice on files of which one contains another."""
     if not pairs:
         return []
     if len(pairs) == 1:

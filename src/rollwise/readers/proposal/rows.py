@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field
-from rollwise.readers.proposal.signs import roles_of, speaking
+from rollwise.readers.proposal.signs import judges, roles_of, speaking
 from rollwise.readers.roles.names import words_of
 from rollwise.readers.roles.questions import Question
 
@@ -30,6 +30,7 @@ CONVERSATIONS = frozenset(
 )
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
+_JUDGES = frozenset({"metric", "filter", "judge", "evaluator", "scorer", "grader", "rater", "annotator"})
 _MOSTLY = 0.6  # share of ids
 _IDS = {"whole", "binary", "words", "strings", "text", "unit"}
 
@@ -53,8 +54,7 @@ def ids_of(
         if named not in fields or _is_own(fields[named], files):
             return False
         made.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
-        if turn is not None or speaks is not None:
-            made.data |= {"turns": "rows", **speakers(speaks)}
+        made.data |= {"turns": "rows", **speakers(speaks)}
         return True
     owners = [each for each in fields.values() if _is_id(each) and _is_filled(each) and not _is_own(each, files)]
     owners = [each for each in owners if {*words_of(each.name)} & CONVERSATIONS] or owners
@@ -70,6 +70,8 @@ def ids_of(
         made.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         made.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
+    if any(_are_judgements(made, fields, each, files) for each in owners):
+        return False
     if not _ask_alone(made, turn, owners, files):
         _ask_rows(made, fields, owners, files)
     own = next(
@@ -165,6 +167,24 @@ def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Fiel
             continue
         made.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))
         return
+
+
+def _are_judgements(made: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
+    """Put into a mapping, and return, whether rows judge one answer each time: by another judge or metric of a column."""
+    texts = [each for each in fields.values() if each.role in {"prompt", "response"}]
+    verdict = next((each for each in fields.values() if each.role == "score" or judges(each)), None)
+    names = (each for each in fields.values() if {*words_of(each.name)} & _JUDGES and len(each.distinct) > 1)
+    judge = next((each for each in names if _counts_within(each, owner, files)), None)
+    if judge is None or verdict is None or not texts or _same_within(texts, owner, [], files) < 1:
+        return False
+    made.data |= {
+        "rows": {"by": [owner.path]},
+        "rollout": [owner.path],
+        "scores": {"each": "rows", "name": judge.path, "from": verdict.path},
+        "left_out": ["rows"],
+    }
+    made.why.append(f"rows of one `{owner.name}` judge one answer: `{verdict.name}` by `{judge.name}`")
+    return True
 
 
 def _counts(name: str) -> bool:

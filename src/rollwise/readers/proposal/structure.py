@@ -233,3 +233,5 @@ def _describe(
             made.data[_STRUCTURAL[name]] = path_of_column
             made.questions = [question for question in made.questions if name not in question.names]
     stated(made, path, items, fields)
+    if "rows" in made.data and "turns" not in made.data:  # the rows of one answer say the same
+        made.data |= {name: f"rows[0].{made.data[name]}" for name in ("prompt", "response") if name in made.data}

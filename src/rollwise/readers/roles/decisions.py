@@ -1,14 +1,14 @@
 """What the columns of people's own are, and the table with them as columns of TURNS."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
+from rollwise.readers.roles.choices import verdicts
 from rollwise.readers.roles.columns import Table, name_in_file
 from rollwise.readers.roles.facts import cast, facts
 from rollwise.readers.roles.questions import Question, Role
-from rollwise.readers.roles.verdicts import verdicts
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import FAILURE, OUTCOMES, SUCCESS, TURNS
 from rollwise.schema.named import columns_named, values_named
@@ -36,7 +36,7 @@ def decided(table: Table) -> Decisions:
     )
 
 
-def applied(table: Table, roles: Iterable[Role]) -> pl.DataFrame:
+def applied(table: Table, roles: Sequence[Role]) -> pl.DataFrame:
     """Return the turns with columns of the user's as columns of TURNS, where these are null."""
     frame = table.frame
     for role in roles:
@@ -53,12 +53,21 @@ def applied(table: Table, roles: Iterable[Role]) -> pl.DataFrame:
         frame = _filled(frame, "outcome", _outcomes(sides).set(~of_rollouts, None))
         if (of_turns := sides.set(of_rollouts, None)).count():
             frame = _filled(frame, "succeeded", of_turns)
-    return frame
+    return _with_all_tokens(frame, {role.name for role in roles})
+
+
+def _with_all_tokens(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
+    """Return turns whose tokens of prompts and responses were stated of whole rollouts, with the total of both."""
+    if not {"prompt_tokens", "response_tokens"} <= {*names} or "total_tokens" in names:
+        return frame
+    total = (frame["prompt_tokens"] + frame["response_tokens"]).cast(TURNS.dtypes["total_tokens"])
+    return _filled(frame, "total_tokens", total)
 
 
 def _sides(values: pl.Series, role: Role) -> pl.Series:
     """Return what the labels of a column mean."""
     labels = role.labels or {}
+    values = values.cast(pl.String) if isinstance(values.dtype, pl.Categorical | pl.Enum) else values
     old = pl.Series([*labels], dtype=values.dtype)
     return values.replace_strict(
         old, pl.Series([*labels.values()], dtype=pl.Boolean), default=None, return_dtype=pl.Boolean

@@ -35,7 +35,7 @@ def facts(table: Table) -> tuple[list[Role], list[Role]]:
     attempt = _attempt(table, taken)
     if attempt is not None:
         (taken if attempt[1] else left).append(attempt[0])
-    return [*taken, *_numbers(table)], left
+    return [*taken, *_scores(table), *_numbers(table)], left
 
 
 def _named(table: Table, name: str) -> list[Column]:
@@ -120,6 +120,29 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     if not _is_open(table, column, "attempt"):
         return None
     return (role, counts) if not is_seed else None
+
+
+def _scores(table: Table) -> Iterator[Role]:
+    """Iterate over the columns that are the score and the reward: those called so, and a score that is the only one.
+
+    One that is the same on several turns is of their rollout, and stays a column.
+    """
+    scores = [column for column in table.columns if column.role == "score" and _is_number(column)]
+    scores = [column for column in scores if table.is_single or not column.is_fact]
+    for name in ("score", "reward"):
+        named = [column for column in scores if joined(column.own) == name]
+        rest = [column for column in scores if joined(column.own) != "reward"] if name == "score" else []
+        chosen = named or (rest if len(rest) == 1 else [])
+        if len(chosen) == 1 and not table.holds(name) and name not in table.named:
+            yield Role(chosen[0].name, name, "named so")
+
+
+def _is_number(column: Column) -> bool:
+    """Return whether all values are numbers, or texts that are."""
+    if not column.filled or not (column.dtype.is_numeric() or is_text(column.dtype)):
+        return False
+    numbers = column.values.cast(pl.Float64, strict=False)
+    return numbers.null_count() == column.values.null_count()
 
 
 def _numbers(table: Table) -> Iterator[Role]:

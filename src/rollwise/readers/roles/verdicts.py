@@ -7,24 +7,23 @@ says otherwise, or if totals of the file contradict it; totals that it reproduce
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.roles.columns import Column, Table, is_constant
+from rollwise.readers.roles.columns import Column, Table
 from rollwise.readers.roles.names import (
     JUDGED,
-    OF_ANSWERS,
     OF_ATTACKS,
     OF_PROMPTS,
     OF_TASKS,
     Claim,
     is_negative,
     is_strong,
-    verdict_claim,
+    may_be_of_prompts,
     words_of,
 )
-from rollwise.readers.roles.questions import Question, Role
 from rollwise.readers.roles.totals import said_by_totals
 from rollwise.readers.roles.values import MOST_WORDS
 from rollwise.readers.roles.words import Word, word
@@ -44,7 +43,7 @@ _SURELY_ATTACKS = frozenset(
     {"asr", "jailbreak", "jailbroken", "attack", "attacks", "adversarial", "victim", "injection", "redteam"}
 )
 _LOOSELY_TASKS = frozenset({"test", "tests", "task", "tasks", "tool", "tools", "expected"})
-_MOST_LABELS = 8  # of a column that is asked about
+MOST_LABELS = 8  # of a column that is asked about
 
 
 @dataclass
@@ -73,8 +72,9 @@ class Verdict:
         """Whether all rows say the same."""
         return len({side for side in self.labels.values() if side is not None}) == 1
 
+    @cached_property
     def series(self) -> pl.Series:
-        """Return the verdicts, null where a label is asked about."""
+        """The verdicts, null where a label is asked about."""
         sides = [None if side == ASK else side for side in self.labels.values()]
         old = pl.Series([*self.labels], dtype=self.column.values.dtype)
         return self.column.values.replace_strict(
@@ -82,96 +82,7 @@ class Verdict:
         )
 
 
-def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
-    """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
-    found = [verdict for column in table.columns if (verdict := _verdict(column)) is not None]
-    for verdict in found:
-        _settle(table, verdict)
-    found = [verdict for verdict in found if _is_open(table, verdict)]
-    if any(one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own) for one in found):
-        # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
-        found = [
-            one for one in found if one.whose != "attack" or not is_negative(one.column.own) or not _overlap(one, found)
-        ]
-    choice = _Choice(table)
-    for whose in ("attack", "task", "refusal"):
-        choice.read([verdict for verdict in found if verdict.whose == whose])
-    for whose in ("attack", "task", "either"):
-        choice.ask([verdict for verdict in found if verdict.whose == whose], whose)
-    return choice.roles, choice.questions
-
-
-def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
-    """Return whether a column without negation has values in the same rows."""
-    positive = (
-        one for one in others if one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own)
-    )
-    return any((one.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for one in positive)
-
-
-class _Choice:
-    """What is read and what is asked; `decided` are the rows for which that is so, by whose verdict it is."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.roles: list[Role] = []
-        self.questions: list[Question] = []
-        nothing = pl.repeat(value=False, n=table.frame.height, eager=True)
-        self.decided = dict.fromkeys(("attack", "task", "refusal"), nothing)
-
-    def read(self, group: list[Verdict]) -> None:
-        """Read the columns beyond doubt that say the same, and ask about those that differ."""
-        for is_whole in (True, False):
-            level = [one for one in group if one.is_sure and (one.column.name in self.table.whole) == is_whole]
-            own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
-            if not own:
-                continue
-            said = own[0].series()
-            used: list[Verdict] = []
-            rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
-            if rivals or any(_differ(said, one.series()) for one in own[1:]):
-                self._asked(_which([*own, *rivals]), own)
-                continue
-            for verdict in own:
-                if not used or (said.is_null() & verdict.series().is_not_null()).any():
-                    used.append(verdict)
-                    said = said.zip_with(said.is_not_null(), verdict.series())
-            for verdict in used:
-                role = _read(self.table, verdict)
-                if role is None:
-                    self._asked(_of_conversations(verdict), [verdict])
-                else:
-                    self.roles.append(role)
-                    self.decided[verdict.whose] = self.decided[verdict.whose] | verdict.column.values.is_not_null()
-
-    def ask(self, group: list[Verdict], whose: str) -> None:
-        """Ask about the columns in doubt, one for the same rows."""
-        for verdict in sorted(group, key=lambda one: (one.claim.doubt is not None, one.doubt is not None)):
-            decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
-            if not verdict.is_sure and (verdict.column.values.is_not_null() & ~decided).any():
-                self._asked(_question(verdict), [verdict])
-
-    def _asked(self, question: Question, group: list[Verdict]) -> None:
-        self.questions.append(question)
-        for verdict in group:
-            for whose in ("attack", "task") if verdict.whose == "either" else (verdict.whose,):
-                self.decided[whose] = self.decided[whose] | verdict.column.values.is_not_null()
-
-
-def _differ(first: pl.Series, second: pl.Series) -> bool:
-    """Return whether two verdicts say different things of a row."""
-    return bool((first != second).fill_null(value=False).any())
-
-
-def _is_rival(first: Verdict, other: Verdict) -> bool:
-    """Return whether a verdict in doubt has the same word in its name as one beyond doubt, and says otherwise."""
-    words = (first.column.words & other.column.words) - OF_ATTACKS
-    same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
-    is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})
-    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series(), other.series())
-
-
-def _is_open(table: Table, verdict: Verdict) -> bool:
+def is_open(table: Table, verdict: Verdict) -> bool:
     """Return whether TURNS has no verdict of that kind where the column has one, and the user named none."""
     names = {"attack": ON_ATTACKS, "task": {"solved"}, "refusal": {"refused"}}.get(
         verdict.whose, {*ON_ATTACKS, "solved"}
@@ -183,13 +94,14 @@ def _is_open(table: Table, verdict: Verdict) -> bool:
 
 
 # ── what a column says ────────────────────────────────────────────────────────────────────────────────────────────────
-def _verdict(column: Column) -> Verdict | None:
+def verdict_of(column: Column) -> Verdict | None:
     """Return a column as a verdict, if its name and its values may be one."""
     if column.role in _NO_VERDICTS or not column.has_few or column.kind not in {"bool", "binary", "words", "strings"}:
         return None
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
-    claim = column.claim or _claimed(column, meanings, kinds)
+    refusal = Claim("attack", False) if _is_refusal(column) else None
+    claim = column.claim or refusal or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
     if kinds <= {"answer"}:
@@ -198,7 +110,8 @@ def _verdict(column: Column) -> Verdict | None:
         {"task"} if "completed" in column.distinct else set()
     ):
         return None  # of the run
-    is_judged = bool(column.words & _OF_JUDGES) and claim.when_true is None and len(meanings) <= _MOST_LABELS
+    is_judged = bool(column.words & _OF_JUDGES) if claim.when_true is None else claim.doubt is None
+    is_judged &= len(meanings) <= MOST_LABELS and not column.words & OF_PROMPTS
     return _worded(column, claim, meanings, kinds) if is_judged or kinds != {"?"} else None
 
 
@@ -217,7 +130,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
 
 def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Verdict:
     """Return a column of yes and no, 1 and 0, whose meaning is that of its name."""
-    if column.words & {"refused", "refusal", "refuses", "refuse"} and column.words <= _REFUSAL:
+    if _is_refusal(column):
         return Verdict(column, claim, "refusal", {value: one.side for value, one in meanings.items()})
     labels: dict[Any, Any]
     if claim.when_true is None:
@@ -247,6 +160,11 @@ _REFUSAL = frozenset(
 )
 
 
+def _is_refusal(column: Column) -> bool:
+    """Return whether a column says that the target refused, and of nothing else."""
+    return bool(column.words & {"refused", "refusal", "refuses", "refuse"}) and column.words <= _REFUSAL
+
+
 def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: set[str]) -> Verdict:
     """Return a column of words, which say themselves what they mean."""
     named = kinds & {"attack", "task"}
@@ -254,7 +172,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
         labels = {value: _asked(one) for value, one in meanings.items()}
         return Verdict(column, claim, "either", labels, claim.doubt)
     whose = next(iter(named), "")
-    if column.words & {"refusal", "refused"} and column.words <= _REFUSAL and whose == "attack":
+    if _is_refusal(column) and whose == "attack":
         return Verdict(column, claim, "refusal", {value: _turned(one) for value, one in meanings.items()})
     is_test = "test" in kinds
     if not whose:
@@ -278,18 +196,25 @@ def _turned(one: Word) -> bool | str | None:
 
 
 # ── whose it is, and what is in doubt ─────────────────────────────────────────────────────────────────────────────────
-def _settle(table: Table, verdict: Verdict) -> None:
+def settle(table: Table, verdict: Verdict) -> None:
     """Say whose a verdict is, by the other names of its file where its own does not, and what is in doubt about it."""
     if verdict.whose == "refusal":
         return
     attack, task = table.words & OF_ATTACKS, table.words & OF_TASKS
     tests = any(word(value).whose == "test" for value in verdict.labels)
     is_generic = verdict.whose == "either"
-    said = said_by_totals(table, verdict.series()) if verdict.sides and not verdict.is_unknown else None
+    said = said_by_totals(table, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
+        table.told.append(verdict.column.name)
+        if verdict.claim.doubt is None and not tests:
+            return
     elif is_generic and verdict.sides:
         verdict.whose = _told(attack, task, said)
+    if verdict.whose == "task" and attack and verdict.column.words & {"passed", "pass", "ok"}:
+        verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
+        verdict.whose = "attack"  # which got through, or was held off
+        return
     if tests and (attack or not (task or verdict.claim.whose == "task")) and table.of != "task":
         labels = verdict.labels.items()  # the attack passed, or the target
         verdict.labels = {value: ASK if word(value).whose in {"test", "either"} else side for value, side in labels}
@@ -298,7 +223,8 @@ def _settle(table: Table, verdict: Verdict) -> None:
     if said is not None:
         verdict.doubt = None if said.agrees else f"`{said.name}` in the file says another figure"
         return
-    verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
+    if not (is_generic and table.of is not None):  # the user has said what it is
+        verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
 
 
 def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:
@@ -315,8 +241,6 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
     column, words = verdict.column, verdict.column.words
     if _may_be_of_prompts(table, verdict):
         yield "It may be of the prompt"
-    if verdict.whose == "task" and attack and words & {"passed", "pass", "ok"}:
-        yield "It may be the defence that passed"
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
         yield "It is the same on all rows"
     if verdict.is_constant and column.filled > 1 and is_negative(column.own) and verdict.claim.when_true is not None:
@@ -330,14 +254,16 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
 def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     """Return whether a label may be one of the prompt: by its words, where the prompts do not show that it is not."""
     column = verdict.column
-    if verdict.whose == "task" or table.varies_within(column, "prompt"):
+    if verdict.whose == "task":
         return False
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
-        return bool(column.words & OF_PROMPTS) and not column.words & OF_ANSWERS
-    if not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
-        return False
-    said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
-    return said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+        may_be = may_be_of_prompts(column.own)
+    elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
+        may_be = False
+    else:
+        said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
+        may_be = said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+    return may_be and not table.varies_within(column, "prompt")
 
 
 def _goes_with_prompts(table: Table) -> bool:
@@ -357,98 +283,3 @@ def _needs_to_vary(verdict: Verdict, *, is_generic: bool) -> bool:
         return not is_strong(verdict.column.own)
     said = {part for value in verdict.labels for part in words_of(str(value))}
     return bool(said & OF_PROMPTS) or not words & JUDGED
-
-
-# ── what is read, and what is asked ───────────────────────────────────────────────────────────────────────────────────
-def _read(table: Table, verdict: Verdict) -> Role | None:
-    """Return the role of a verdict beyond doubt; None where it may be on conversations and only repeated on each turn."""
-    column, name = verdict.column, verdict.column.name
-    if verdict.whose == "task":
-        return Role(name, "solved", "named so", verdict.labels) if column.is_fact else None
-    if verdict.whose == "refusal":
-        return Role(name, "refused", "named so", verdict.labels)
-    if name in table.whole:
-        return Role(name, "outcome", "named so", verdict.labels)
-    return (
-        None
-        if repeated(table.frame["rollout_id"], verdict.series())
-        else Role(name, "succeeded", "named so", verdict.labels)
-    )
-
-
-def repeated(ids: pl.Series, sides: pl.Series) -> bool:
-    """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
-
-    If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
-    successes, the first included. Turns that are judged one by one rarely look like this.
-    """
-    return is_constant(ids, sides) and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())
-
-
-def _label(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text.removesuffix(".0") if isinstance(value, float) else text
-
-
-def _meanings(verdict: Verdict) -> dict[str, Any]:
-    """Return what each label means, as a user writes it, in order."""
-    shown = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
-    return dict(sorted(shown.items()))
-
-
-def _examples(verdict: Verdict) -> str:
-    labels = sorted({_label(value) for value in verdict.labels if word(value).whose != "blank"})
-    return ", ".join(labels[:_MOST_LABELS])
-
-
-def _question(verdict: Verdict) -> Question:
-    """Return the question about a verdict in doubt."""
-    own, shown = verdict.column.own, f"`{verdict.column.own}` ({_examples(verdict)})"
-    name = "solved" if verdict.whose == "task" else "succeeded"
-    labels = _meanings(verdict)
-    if verdict.whose == "either" and not verdict.is_unknown and verdict.sides and verdict.claim.when_true is not False:
-        return Question(
-            own, f"{shown}: is it the success of the attack or of the task?", {"of": ASK}, ("attack", "task")
-        )
-    if verdict.is_unknown:
-        unknown = [label for label, side in labels.items() if side == ASK]
-        asked = "did the attack succeed" if name == "succeeded" else "was the task solved"
-        where = " or ".join(f"'{label}'" for label in sorted(unknown)[:_MOST_LABELS])
-        return Question(own, f"{shown}: {asked} where it is {where}?", {name: (own, labels)}, ("true", "false", "null"))
-    is_task = name == "solved"
-    meant = sorted(label for label, side in labels.items() if side is True)
-    failed = sorted(label for label, side in labels.items() if side is False)
-    outcome = (
-        ("was the task solved" if meant else "was the task not solved")
-        if is_task
-        else "did the attack succeed"
-        if meant
-        else "did the attack fail"
-    )
-    sentence = (
-        f"{shown}: {outcome} where it is {' or '.join(meant or failed)}? {verdict.doubt or 'Its name says little'}"
-    )
-    is_plain = verdict.claim.when_true is True and verdict.column.kind in {"bool", "binary"}
-    return Question(own, sentence, {name: own if is_plain else (own, labels)})
-
-
-def _which(group: list[Verdict]) -> Question:
-    """Return the question which of several verdicts that differ counts."""
-    names = [verdict.column.own for verdict in group]
-    shown = " and ".join(f"`{name}`" for name in names)
-    name = {"task": "solved", "refusal": "refused"}.get(group[0].whose, "succeeded")
-    return Question(names[0], f"{shown} both say whether, and differ: which counts?", {name: ASK}, tuple(names))
-
-
-def _of_conversations(verdict: Verdict) -> Question:
-    """Return the question about verdicts that are the same on all turns of each rollout."""
-    own = verdict.column.own
-    if verdict.whose == "task":
-        sentence = (
-            f"`{own}` ({_examples(verdict)}) differs between the turns of a rollout: is it the verdict on its task?"
-        )
-        return Question(own, sentence, {"solved": own})
-    sentence = f"`{own}` ({_examples(verdict)}) is the same on all turns of each rollout: does it judge the whole conversation?"
-    labels = _meanings(verdict)
-    is_plain = verdict.claim.when_true is True and verdict.column.kind in {"bool", "binary"}
-    return Question(own, sentence, {"outcome": own if is_plain else (own, labels)})

@@ -13,7 +13,7 @@ from rollwise.readers.mapping.shapes import shapes_of
 from rollwise.readers.mapping.types import OF_COLUMNS
 from rollwise.readers.mapping.values import Rule, value_of
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import parse
+from rollwise.readers.records import parse, spare
 from rollwise.schema import TURNS
 
 NUMBERS = {  # words for numbers of a whole rollout, and the columns that they fill
@@ -132,7 +132,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         if name not in NUMBERS:
             raise ArgumentError(f"mapping: numbers: unknown name {name!r}; {meant(str(name), NUMBERS)}")
         facts[NUMBERS[name]] = _rule(rule, NUMBERS[name])
-    columns = {name: _rule(rule) for name, rule in _object(data, "columns").items()}
+    columns = {spare(str(name)): _rule(rule) for name, rule in _object(data, "columns").items()}
     columns |= {name: facts.pop(name) for name in list(facts) if name not in TURNS.dtypes}
     left_out = [_text(name, "left_out") for name in _list(data, "left_out")]
     if "scores" in data:

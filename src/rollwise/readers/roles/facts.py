@@ -13,6 +13,7 @@ from rollwise.readers.roles.names import EITHER_IDS, RANKS, joined
 from rollwise.readers.roles.questions import Role
 from rollwise.schema import TURNS
 
+OF_ROLLOUT = "of the whole rollout"  # what a reward rests on that only the last turn has
 _LEAST = 100  # from which whole numbers without a unit may be milliseconds
 _LONGEST = 10_000_000  # seconds: more is a moment
 
@@ -35,7 +36,7 @@ def facts(table: Table) -> tuple[list[Role], list[Role]]:
     attempt = _attempt(table, taken)
     if attempt is not None:
         (taken if attempt[1] else left).append(attempt[0])
-    return [*taken, *_scores(table), *_numbers(table)], left
+    return [*taken, *_scores(table), *_rewards(table), *_numbers(table)], left
 
 
 def _named(table: Table, name: str) -> list[Column]:
@@ -111,8 +112,8 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     role = Role(column.name, "attempt", "counts the attempts")
     beside = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
     beside += [table.frame[one.column] for one in taken if one.name != "category"]
-    rows = pl.DataFrame([series.alias(str(place)) for place, series in enumerate(beside)])
-    rows = rows.with_columns(table.frame["rollout_id"].alias("id"), column.values.alias("attempt"))
+    named = [table.frame["rollout_id"].alias("id"), column.values.alias("attempt")]
+    rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(beside))])
     rollouts = rows.unique("id") if column.is_fact else rows
     is_number = bool((column.values.drop_nulls() >= 0).all())
     counts = column.is_fact and is_number and rollouts.drop("id").n_unique() == rollouts.height
@@ -135,6 +136,14 @@ def _scores(table: Table) -> Iterator[Role]:
         chosen = named or (rest if len(rest) == 1 else [])
         if len(chosen) == 1 and not table.holds(name) and name not in table.named:
             yield Role(chosen[0].name, name, "named so")
+
+
+def _rewards(table: Table) -> Iterator[Role]:
+    """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
+    for column in table.columns:
+        is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
+        if is_reward and not table.is_single and column.is_fact:
+            yield Role(column.name, "reward", OF_ROLLOUT)
 
 
 def _is_number(column: Column) -> bool:

@@ -324,6 +324,26 @@ def test_facts_costs_and_times_are_read(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err.count("`model` as `target`, `strategy` as `attack`, `behavior` as `goal`") == 1
 
 
+ANSWERS = [
+    "victim_response", "target_response", "model_response", "model_output", "generation", "generated_text", "llm_response",
+    "final_answer", "final_text", "prediction", "raw_response", "Response", "bot_msg", "agent_output", "completion", "reply",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_usual_names_of_the_answer(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In frames and files, with and without a verdict beside; of two that may be it, neither is."""
+    records = [{"rollout_id": f"r{n}", "prompt": "p", name: f"answer {n}", "goal": "g"} for n in range(2)]
+    assert rw.turns(records)["response"].to_list() == ["answer 0", "answer 1"]
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, records)))
+    assert rw.read(tmp_path / "runs.jsonl")["response"].to_list() == ["answer 0", "answer 1"]
+    usual = name in {"completion", "reply"}
+    assert usual or f"`{name}` as `response`" in capsys.readouterr().err
+    if not usual:
+        two = [row | {"assistant_response" if name != "assistant_response" else "x": "other"} for row in records]
+        assert rw.turns(two)["response"].null_count() == 2
+
+
 def test_costs_of_turns_are_not_those_of_the_rollout() -> None:
     """What differs between turns is of the turn; what is the same on all is counted once."""
     chat = [{"rollout_id": "a", "response": "x", "cost": cost, "latency_ms": 500, "model": "m"} for cost in (0.5, 0.25)]

@@ -30,7 +30,7 @@ from rollwise.readers.native.turn_order import in_order, numbered_turns, with_ti
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is_text
 from rollwise.readers.roles.names import role_of
-from rollwise.readers.roles.words import BLANK, normal
+from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
@@ -199,6 +199,10 @@ def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
         unread = frame.filter(values_named(frame, column).is_not_null() & ~is_blank)
         if name in frame.columns:
             unread = unread.filter(values_named(unread, name).is_null())
+        if name != "ending":  # words of verdicts that are known are read, or asked about, once all files are
+            said = unread[column].unique().drop_nulls()
+            known = [label for label in said if word(str(label).strip('"')).side is not None]
+            unread = unread.filter(~values_named(unread, column).is_in(known))
         if unread.height:
             words = listing(_labels_in(unread[column]), most=MOST_LABELS)
             reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"

@@ -114,7 +114,8 @@ def _half(field: Field) -> str:
 
 
 def _answers(field: Field) -> bool:
-    is_word = field.kind in _NO_TEXTS or (field.kind == "whole" and len(field.distinct) < 3)
+    is_said = field.kind == "bool" and all(isinstance(value, str) for value in field.held)  # such as "No"
+    is_word = (field.kind in _NO_TEXTS and not is_said) or (field.kind == "whole" and len(field.distinct) < 3)
     is_named = field.role == "response" or (_half(field) != "" and role_of(_half(field)) == "response")
     return is_named and bool(field.held) and not is_word
 

@@ -249,13 +249,14 @@ def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     column = verdict.column
     if verdict.whose == "task":
         return False
+    said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
+    are_labels = said <= OF_PROMPTS | {"not", "non", "no"}
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
         may_be = may_be_of_prompts(column.own)
     elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
-        may_be = False
+        may_be = are_labels and table.holds("prompt") and not table.holds("response")  # there is no answer to judge
     else:
-        said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
-        may_be = said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+        may_be = are_labels or _goes_with_prompts(table)
     return may_be and not table.varies_within(column, "prompt")
 
 

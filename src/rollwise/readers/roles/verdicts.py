@@ -106,6 +106,8 @@ def verdict_of(column: Column) -> Verdict | None:
         or column.kind not in {"bool", "binary", "words", "strings", "whole"}
     ):
         return None
+    if column.name in column.table.enclosing and column.dtype.is_numeric():
+        return None  # a total
     if column.kind == "whole" and (column.role == "score" or len(column.distinct) > _FEW):
         return None
     meanings = {value: word(value) for value in column.distinct}
@@ -230,6 +232,8 @@ def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any)
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
     """Iterate over what is in doubt about a verdict."""
     column, words = verdict.column, verdict.column.words
+    if column.name in table.enclosing:
+        yield "It is of the object around the records"
     if column.own in {*ON_ATTACKS, "solved"}:  # our own names
         return
     if _may_be_of_prompts(table, verdict):

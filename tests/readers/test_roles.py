@@ -143,11 +143,17 @@ def test_a_refusal_is_one_and_no_verdict(name: str) -> None:
     "name", ["harmful", "toxic", "unsafe", "is_safe", "benign", "ok", "won", "broken", "build_ok", "over_refusal"]
 )
 def test_names_that_are_said_of_other_things_are_asked(name: str) -> None:
-    """Of the prompt, of the call, of code; asked with the line that makes it the verdict, and never used."""
+    """Of the prompt, of the call, of code; asked with the line that makes it the verdict, and never used.
+
+    Of what may be of the prompt nothing is filled in: the line as it is printed makes no verdict of it.
+    """
     records = rows(name, [True, False, True], attack="dan")
     assert read(records) == {}
     names = asked(records)[name]
     side = name in {"harmful", "toxic", "unsafe", "ok", "won", "broken", "build_ok"}
+    if name in {"harmful", "toxic", "unsafe", "is_safe", "benign"}:
+        assert names == {"succeeded": (name, {"false": "?", "true": "?"})}
+        names = {"succeeded": (name, {"false": not side, "true": side})}
     assert rw.turns(records, names=names)["succeeded"].to_list() == [side, not side, side]
 
 
@@ -241,7 +247,7 @@ def test_a_label_of_the_prompt_is_no_verdict() -> None:
     """Where a prompt has answers with both labels, the label is of the answer."""
     labels = ["jailbreak", "benign", "jailbreak", "benign"]
     assert read(rows("label", labels)) == {}
-    assert asked(rows("label", labels)) == {"label": {"succeeded": "label"}}
+    assert asked(rows("label", labels)) == {"label": {"succeeded": ("label", {"benign": "?", "jailbreak": "?"})}}
     of_answers = [row | {"prompt": "the same"} for row in rows("label", labels)]
     assert read(of_answers) == {"succeeded": [True, False, True, False]}
     assert read([row | {"prompt": "the same"} for row in rows("harmful", [True, False])]) == {

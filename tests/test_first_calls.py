@@ -11,6 +11,7 @@ import pytest
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import plots
+from rollwise.cli import run
 from rollwise.errors import ArgumentError, MetricError, ReadError
 
 ROWS = [
@@ -105,7 +106,7 @@ def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, verb: Any) ->
 # ── two files with the same ids ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_two_files_with_the_same_ids_are_read_apart_as_the_error_says(tmp_path: Any) -> None:
+def test_two_files_with_the_same_ids_are_read_apart_as_the_error_says(tmp_path: Any, capsys: Any) -> None:
     first, second = tmp_path / "gpt.csv", tmp_path / "llama.csv"
     pl.DataFrame(ROWS).write_csv(first)
     pl.DataFrame([row | {"response": "Else"} for row in ROWS]).write_csv(second)
@@ -115,6 +116,11 @@ def test_two_files_with_the_same_ids_are_read_apart_as_the_error_says(tmp_path: 
     apart = eval(code, {"rw": rw, "pl": pl})  # the sentence's own code
     both = pl.concat([rw.read(first), apart])
     assert rw.measure(both).height == 2 * len(ROWS)
+    with pytest.raises(SystemExit):
+        run(["measure", str(first), str(second)])
+    printed = capsys.readouterr().err
+    assert "id of its own; else read only one of them, or keep the first: --errors collect reads the rest\n" in printed
+    assert "rw." not in printed, "a command gives no answer in Python"
 
 
 # ── metrics, judges ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,8 +278,6 @@ def test_a_score_on_either_side_may_be_the_success(tmp_path: Any, cut: Any, succ
 
 
 def test_a_low_score_is_the_success_on_the_command_line_too(tmp_path: Any, capsys: Any) -> None:
-    from rollwise.cli import run
-
     path = tmp_path / "log.csv"
     pl.DataFrame(ROWS).rename({"score": "safety"}).drop("jailbroken").write_csv(path)
     for value, says in (("succeeded:<=2", "3/16"), ("succeeded:>2", "13/16"), ("succeeded:2", "14/16")):

@@ -17,21 +17,18 @@ from rollwise.readers import Document, Problems, Proposal, TurnsBuilder
 from rollwise.readers.mapping.written import mapping_of
 
 FIXTURES = Path(__file__).parents[1] / "readers" / "fixtures"
-ATTACKS = {
-    "model": "parrot-7b",
-    "asr": 0.25,
-    "attacks": [
-        {
-            "attack_id": f"A{number}",
-            "attack_type": ("override", "roleplay")[number % 2],
-            "prompt": f"Please do task number {number} and tell nobody of it.",
-            "response": f"Here is a rather long answer to task number {number}.",
-            "jailbroken": number == 3,
-            "note": "n",
-        }
-        for number in range(4)
-    ],
-}
+ROWS: list[dict[str, Any]] = [
+    {
+        "attack_id": f"A{number}",
+        "attack_type": ("override", "roleplay")[number % 2],
+        "prompt": f"Please do task number {number} and tell nobody of it.",
+        "response": f"Here is a rather long answer to task number {number}.",
+        "jailbroken": number == 3,
+        "note": "n",
+    }
+    for number in range(4)
+]
+ATTACKS = {"model": "parrot-7b", "asr": 0.25, "attacks": ROWS}
 LABELS = [
     {"case_id": f"c{number % 3}", "model": "m", "final_text": f"I have done {number}.", "label": label}
     for number, label in enumerate(["misled", "not_misled", "misled", "partial", "not_misled", "misled"])
@@ -137,7 +134,7 @@ def test_a_kept_mapping_is_parsed_back_and_reads_the_same(typed: Typed) -> None:
     turns = read_by(mapping, Path("run.json"))
     assert turns.select("target", "attack", "response", "outcome").rows() == [
         ("parrot-7b", row["attack_type"], row["response"], "success" if row["jailbroken"] else "failure")
-        for row in ATTACKS["attacks"]  # type: ignore[attr-defined]
+        for row in ROWS
     ]
     code, _, err = typed("map", "run.json", "--write", "my runs.yml")
     assert (code, "--overwrite" in err) == (2, True)
@@ -175,7 +172,7 @@ def test_a_folder_is_shown_kind_by_kind(typed: Typed) -> None:
     """Several mappings are a list, and figures are of all files together."""
     _, out, _ = typed("map", ".")
     assert [line.partition(":")[0] for line in out.splitlines() if line[:1].isalpha() and not line.startswith("try")] == [
-        "labels.jsonl", "run.json", "counts.csv"
+        "counts.csv", "labels.jsonl", "run.json"
     ]  # fmt: skip
     proposal = rw.propose(".")
     assert isinstance(proposal.mapping, list)
@@ -204,9 +201,7 @@ def test_python_shows_the_same_with_a_call(typed: Typed) -> None:
     assert last.startswith('try: rw.read("labels.jsonl", names={"succeeded": ("label", {')
     turns = eval(last.removeprefix("try: ").replace('"?"', "None"), {"rw": rw})
     assert turns["succeeded"].to_list() == [True, False, True, None, False, True]
-    Path("evil.json").write_text(
-        json.dumps({"results": [{**row, "note": "<script>\x1b[31m"} for row in ATTACKS["attacks"]]})
-    )  # type: ignore[dict-item]
+    Path("evil.json").write_text(json.dumps({"results": [{**row, "note": "<script>\x1b[31m"} for row in ROWS]}))
     shown = rw.propose("evil.json")
     assert "<script>" not in shown._repr_html_()
     assert "<code>" in shown._repr_html_()
@@ -215,25 +210,19 @@ def test_python_shows_the_same_with_a_call(typed: Typed) -> None:
 
 def test_a_refusal_that_a_line_cures_shows_the_columns(typed: Typed) -> None:
     """After its sentence, and before the question and the line."""
-    rows = [
-        {
-            "sample_id": f"s{number // 2}",
-            "metric": ("a", "b")[number % 2],
-            "prompt": "p",
-            "response": "r",
-            "correct": True,
-        }
-        for number in range(6)
+    goals = [
+        {"goal": f"g{number}", "success": number == 1, "attempts": [{**row, "jailbroken": False} for row in ROWS]}
+        for number in range(3)
     ]
-    Path("rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    code, _, err = typed("report", "rows.jsonl")
+    Path("rows.json").write_text(json.dumps(goals))
+    code, _, err = typed("report", "rows.json")
     lines = err.splitlines()
     assert code == 2
-    assert lines[0].startswith("rollwise: rows.jsonl: ")
+    assert lines[0].startswith("rollwise: rows.json: ")
     assert "  column" in err
-    assert "  sample_id" in err
+    assert "  attack_id" in err
     assert lines[-2].startswith("? ")
-    assert lines[-1].startswith("try: rollwise report rows.jsonl ")
+    assert lines[-1].startswith("try: rollwise report rows.json ")
 
 
 def test_what_cannot_be_proposed_is_one_sentence(typed: Typed) -> None:

@@ -20,9 +20,9 @@ from rollwise.readers.problems import Problems
 from rollwise.readers.roles.questions import Question
 
 PARTIAL = Question(
-    "label",
-    "`label`: what does 'partial' count as?",
-    {"succeeded": ("label", {"refusal": False, "full": True, "partial": "?"})},
+    "kind",
+    "`kind`: what does 'partial' count as?",
+    {"succeeded": ("kind", {"refusal": False, "full": True, "partial": "?"})},
     ("true", "false", "null"),
 )
 WHOSE = Question("success", "`success` (true, false): whose success is it?", {"of": "?"}, ("attack", "task"))
@@ -31,8 +31,8 @@ RECORDS = Question("", "which list holds the records?", {"records": "?"}, ("atte
 CONFIRM = Question("jailbroken", "`jailbroken` (true, false): is it the verdict?", {"succeeded": "jailbroken"})
 SCORE = Question("harm", "from which `harm` on (seen: 1 to 10)?", {"score": "harm", "succeeded": "?"})
 ROWS = [
-    {"rollout_id": "a", "prompt": "p", "response": "r", "label": "full"},
-    {"rollout_id": "b", "prompt": "q", "response": "s", "label": "partial"},
+    {"rollout_id": "a", "prompt": "p", "response": "r", "kind": "full"},
+    {"rollout_id": "b", "prompt": "q", "response": "s", "kind": "partial"},
 ]
 
 Result = tuple[int, list[str]]
@@ -84,8 +84,8 @@ def test_the_line_comes_last_and_is_the_users_own_command(typed: Typed, monkeypa
     code, said = typed("report", "my runs.jsonl", "--out", "out put")
     assert code == 0
     assert said[-2:] == [
-        "? `label`: what does 'partial' count as? (true, false or null)",
-        "try: rollwise report 'my runs.jsonl' --out 'out put' --column succeeded=label --value succeeded:refusal=false "  # noqa: ISC004
+        "? `kind`: what does 'partial' count as? (true, false or null)",
+        "try: rollwise report 'my runs.jsonl' --out 'out put' --column succeeded=kind --value succeeded:refusal=false "  # noqa: ISC004
         "--value succeeded:full=true --value 'succeeded:partial=?' --overwrite",
     ]
     words = answered(said[-1], {"succeeded:partial=?": "succeeded:partial=null"})
@@ -128,9 +128,9 @@ def test_each_kind_of_question_has_its_option(
 
 def test_what_the_user_gave_is_kept_and_not_doubled() -> None:
     """In either spelling of an option; and nothing is printed where nothing would be added."""
-    words = ["report", "r.json", "--column=succeeded=label", "--value", "succeeded:partial=true"]
+    words = ["report", "r.json", "--column=succeeded=kind", "--value", "succeeded:partial=true"]
     assert [*lines(words, [PARTIAL])][-1] == (
-        "try: rollwise report r.json --column=succeeded=label --value succeeded:partial=true "
+        "try: rollwise report r.json --column=succeeded=kind --value succeeded:partial=true "
         "--value succeeded:refusal=false --value succeeded:full=true"
     )
     assert [*lines(["report", "r.json", "--of", "task"], [WHOSE])] == [
@@ -192,8 +192,8 @@ def test_python_says_the_call(
     rw.read("runs.jsonl", target="parrot", names={"prompt": "prompt"})
     said = capsys.readouterr().err.splitlines()
     assert said[-2:] == [
-        "? `label`: what does 'partial' count as? (true, false or null)",
-        'try: rw.read("runs.jsonl", target="parrot", names={"prompt": "prompt", "succeeded": ("label", '  # noqa: ISC004
+        "? `kind`: what does 'partial' count as? (true, false or null)",
+        'try: rw.read("runs.jsonl", target="parrot", names={"prompt": "prompt", "succeeded": ("kind", '  # noqa: ISC004
         '{"refusal": False, "full": True, "partial": "?"})})',
     ]
     call = said[-1].removeprefix("try: ")

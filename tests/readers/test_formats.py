@@ -48,6 +48,8 @@ FILLED = {
     "quesma": "run target attack goal category attempt ending outcome context prompt response score seconds",
     "swe_agent": "run attack task attempt ending queries total_tokens total_cost_usd context prompt response observation "
     "tool_calls",
+    "openhands": "run target attack task attempt ending solved total_tokens total_cost_usd context prompt response observation "
+    "tool_calls prompt_tokens response_tokens error",
     "atif": "run target attack attempt total_tokens total_cost_usd context prompt response observation tool_calls "
     "prompt_tokens response_tokens cost_usd",
     "atof": "run target attack attempt prompt response observation tool_calls",
@@ -305,9 +307,7 @@ def test_a_pattern_is_the_files_that_it_fits(tmp_path, monkeypatch):
 def test_a_frame_is_no_path():
     """It is not shown whole, and who gave it is told what takes frames."""
     frame: Any = pl.DataFrame({"rollout_id": ["a", "b"]})
-    with pytest.raises(
-        ArgumentError, match=r"^read: a DataFrame is not a path; .* is given to `rw\.turns\(frame\)`$"
-    ):
+    with pytest.raises(ArgumentError, match=r"^read: a DataFrame is not a path; .* is given to `rw\.turns\(frame\)`$"):
         read(frame)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,9 @@ def test_doubtful_words_are_asked_for(tmp_path: Path, suffix: str) -> None:
     path = table(tmp_path, suffix, "verdict", ["pass", "fail"])
     with pytest.raises(ReadError, match="which do not say whether the attack succeeded") as refused:
         rw.read(path, names={"succeeded": "verdict"})
-    names = eval(str(refused.value).partition("as in names=")[2])
+    names = eval(str(refused.value).partition("as in names=")[2].partition("; try")[0])
+    assert names == {"succeeded": ("verdict", {"fail": "?", "pass": "?"})}
+    names = {"succeeded": ("verdict", {"fail": True, "pass": False})}
     assert rw.read(path, names=names)["succeeded"].to_list() == [False, True]
 
 
@@ -182,10 +185,10 @@ def test_a_verdict_on_anything_is_read_by_its_words_or_asked_for(
     assert f"read `{key}` (JAILBREAK, refused) as `outcome`" in capsys.readouterr().err
     path = chats(tmp_path, key, [True, False, None])
     assert rw.read(path)["outcome"].null_count() == 3
-    line = capsys.readouterr().err
-    assert (
-        f'column `{key}` holds False, True: if it judges the attack, map it with names={{"succeeded": "{key}"}}' in line
-    )
+    capsys.readouterr()
+    of_words = f'names={{"succeeded": ("{key}", {{"false": "?", "true": "?"}})}}'
+    asked = rw.readers.unused_columns(rw.read(path)).select("column", "examples", "meaning", "names").row(0)
+    assert asked == (key, "False, True", "succeeded", 'names={"of": "?"}' if key == "success" else of_words)
     assert rw.read(path, names={"succeeded": key})["outcome"].to_list() == ["success", "failure", None]
     names = {"succeeded": (key, {True: False, False: True})}
     assert rw.read(path, names=names)["outcome"].to_list() == ["failure", "success", None]
@@ -248,15 +251,10 @@ def test_labels_are_mapped_on_the_command_line(tmp_path: Path, capsys: pytest.Ca
     path, out = table(tmp_path, ".csv", "urteil", ["pass", "fail", None]), tmp_path / "turns.parquet"
     code, err = command(capsys, "read", path, "--column", "succeeded=urteil", "--out", out)
     assert code == 2
-    options = err.strip().partition(", as in ")[2].split()
-    assert options == [
-        "--column",
-        "succeeded=urteil",
-        "--value",
-        "succeeded:fail=true",
-        "--value",
-        "succeeded:pass=false",
-    ]
+    options = shlex.split(err.strip().partition(", as in ")[2])[:6]
+    assert options == ["--column", "succeeded=urteil", "--value", "succeeded:fail=?", "--value", "succeeded:pass=?"]
+    answers = {"succeeded:fail=?": "succeeded:fail=true", "succeeded:pass=?": "succeeded:pass=false"}
+    options = [answers.get(option, option) for option in options]
     code, _ = command(capsys, "read", path, *options, "--out", out)
     assert code == 0
     assert pl.read_parquet(out)["succeeded"].to_list() == [False, True, None]
@@ -272,7 +270,8 @@ def test_notices_are_in_options_on_the_command_line(tmp_path: Path, capsys: pyte
     path = chats(tmp_path, "label", [True, False])
     code, err = command(capsys, "read", path, "--out", tmp_path / "a.parquet")
     assert code == 0
-    assert "map it with --column succeeded=label" in err
+    assert err.splitlines()[-1].startswith("try: rollwise read ")
+    assert "--column succeeded=label --value 'succeeded:false=?'" in err
     assert "names=" not in err
 
 

@@ -13,12 +13,13 @@ import rollwise as rw
 from rollwise.errors import RollwiseError
 from rollwise.readers.names import NAMES
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.synonyms import CUSTOM
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PLAIN = [name for name in TURNS.names if name != "tool_calls"]
 TOOL = FIXTURES / "verl"
+TOTALS = {"cost_usd": "total_cost_usd", "seconds": "total_seconds"}  # what a record states is of the rollout
 
 
 def values_of(name: str) -> list[Any]:
@@ -101,17 +102,37 @@ def in_turns(name: str, folder: Path) -> Path:
     return lines(folder / "turns.jsonl", rows)
 
 
+def wrapped(name: str, folder: Path) -> Path:
+    """A list of records in an object, which a mapping reads."""
+    rows = [{column: cell for column, cell in row.items() if column != "rollout_id"} for row in records(name)]
+    (folder / "wrapped.json").write_text(json.dumps({"model": "parrot", "results": rows}))
+    return folder / "wrapped.json"
+
+
+def rounds(name: str, folder: Path) -> Path:
+    """Records with several turns each, and the value in the record."""
+    asked = [{"ask": f"please do it, {number}", "reply": f"no, not that one, {number}"} for number in range(2)]
+    rows = [{"rounds": asked, "mine": row["mine"]} for row in records(name)]
+    (folder / "rounds.json").write_text(json.dumps({"model": "parrot", "runs": rows}))
+    return folder / "rounds.json"
+
+
 Written = Callable[[str, Path], Path]
-SHAPES: tuple[Written, ...] = (with_id, plain, parquet, json_lines, chat, nested, in_turns)
+SHAPES: tuple[Written, ...] = (with_id, plain, parquet, json_lines, chat, nested, in_turns, wrapped, rounds)
 VERBS = (rw.read, lambda *paths, **options: rw.scan(*paths, **options).collect())
 
 
 def is_obeyed(turns: pl.DataFrame, name: str) -> bool:
     """Whether the values of the user are where they were named for; a verdict of a record is its outcome."""
     wanted = [*map(str, values_of(name))]
+    turns = turns.unique("rollout_id", maintain_order=True)
     found = [*map(str, turns[name].to_list())]
     if name == "succeeded" and turns[name].null_count() == turns.height:
         wanted, found = ["success", "failure"], turns["outcome"].to_list()
+    if name in TOTALS and turns[name].null_count() == turns.height:
+        found = [*map(str, turns[TOTALS[name]].to_list())]
+    if name in {"rollout_id", "run"}:  # within its file
+        found = [value.rpartition("/")[2] for value in found]
     return sorted(wanted) == sorted(found)
 
 

@@ -97,12 +97,16 @@ def test_one_line_says_what_was_understood_and_another_what_is_unused(
 ) -> None:
     """Once for all files; what a name says already is not repeated."""
     rw.read(files["chats.jsonl"])
-    understood, line = capsys.readouterr().err.splitlines()
-    assert "`verdict` (JAILBREAK, REFUSED) as `succeeded`" in understood
-    assert 'column `behavior` (goal 0, goal 1) may be the goal: map it with names={"goal": "behavior"}' in line
-    assert 'map it with names={"attempt": "trial"}' in line
+    understood = capsys.readouterr().err.strip()
+    for words in ("`verdict` (JAILBREAK, REFUSED) as `succeeded`", "`behavior` as `goal`", "`trial` as `attempt`"):
+        assert words in understood
+    assert "\n" not in understood
     rw.read(files["chats.jsonl"], names={"goal": "behavior", "attempt": "trial"})
     assert "behavior" not in capsys.readouterr().err
+    rows = [{"rollout_id": name, "response": "x", "technique": "tap", "attack_method": name} for name in "ab"]
+    rw.turns(rows)  # two names for one, which differ
+    line = 'column `technique` (tap) may be the attack: map it with names={"attack": "technique"}'
+    assert line in capsys.readouterr().err
 
 
 def test_the_line_is_said_by_every_reading(
@@ -239,7 +243,7 @@ def test_a_verdict_repeated_on_every_turn_is_asked_for(capsys: pytest.CaptureFix
     """Each turn would be a success, the first included; it may be joined from rollouts."""
     rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a"} for name in "aabb"]
     assert rw.turns(rows)["succeeded"].null_count() == 4
-    assert 'map it with names={"outcome": "jailbroken"}' in capsys.readouterr().err
+    assert 'names={"outcome": "jailbroken"}' in capsys.readouterr().err
     rows[0]["jailbroken"] = False
     assert rw.turns(rows)["succeeded"].to_list() == [False, True, False, False]
     # The pieces of a rollout need not be neighbors.
@@ -310,8 +314,8 @@ def test_unused_columns_are_a_frame() -> None:
         {
             "rollout_id": name,
             "response": "x",
-            "llm": f"m{name}",
-            "objective": "g",
+            "technique": f"m{name}",
+            "attack_method": "g",
             "safe": safe,
             "note": name,
             "is_correct": "?",
@@ -320,24 +324,22 @@ def test_unused_columns_are_a_frame() -> None:
     ]
     unused = rw.readers.unused_columns(rw.turns(rows))
     assert schema.check(unused, schema.UNUSED).rows() == [
-        ("llm", "ma, mb", "target", 'names={"target": "llm"}'),
-        ("objective", "g", "goal", 'names={"goal": "objective"}'),
+        ("technique", "ma, mb", "attack", 'names={"attack": "technique"}'),
         ("safe", "False, True", "succeeded", 'names={"succeeded": ("safe", {"false": True, "true": False})}'),
-        ("is_correct", "?", "solved", 'names={"solved": ("is_correct", {"?": None})}'),
+        ("is_correct", "?", "solved", 'names={"solved": ("is_correct", {"?": "?"})}'),
     ]
-    for row in unused.rows(named=True):
+    for row in unused.rows(named=True)[:2]:
         names = eval(row["names"].removeprefix("names="))
-        assert rw.turns(rows, names=names)[row["meaning"]].count() == (
-            0 if row["meaning"] == "solved" else 3 - (row["column"] == "safe")
-        )
+        assert rw.turns(rows, names=names)[row["meaning"]].count() == 3 - (row["column"] == "safe")
 
 
 def test_nothing_is_unused_where_all_is_said() -> None:
     """Nor in an empty table, nor beside logs of a tool, whose reader knows its columns."""
-    turns = rw.turns([{"rollout_id": "a", "response": "x", "model": "m", "verdict": "fail"}])
-    assert rw.readers.unused_columns(turns)["column"].to_list() == ["model", "verdict"]
+    row = {"rollout_id": "a", "response": "x", "technique": "tap", "attack_method": "pair", "verdict": "fail"}
+    turns = rw.turns([row])
+    assert rw.readers.unused_columns(turns)["column"].to_list() == ["technique", "verdict"]
     assert rw.readers.unused_columns(turns.with_columns(source=pl.lit("garak"))).is_empty()
-    assert rw.readers.unused_columns(turns.with_columns(target=pl.lit("t"), succeeded=pl.lit(value=True))).is_empty()
+    assert rw.readers.unused_columns(turns.with_columns(attack=pl.lit("t"), succeeded=pl.lit(value=True))).is_empty()
     assert schema.check(rw.readers.unused_columns(turns.clear()), schema.UNUSED).is_empty()
 
 

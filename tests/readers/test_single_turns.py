@@ -118,7 +118,7 @@ def test_outcomes_without_texts(suffix, values, tmp_path, capsys):
     ]
     path = written(pl.DataFrame(rows), tmp_path, suffix)
     assert rw.read(path)["rollout_id"].n_unique() == 3
-    assert "column `success` holds" in capsys.readouterr().err
+    assert ") as `succeeded`" in capsys.readouterr().err  # beside attacks it is theirs
     names = {"target": "model", "goal": "behavior", "succeeded": "success"}
     for turns in (rw.read(path, names=names), rw.turns(pl.DataFrame(rows), names=names)):
         assert turns.select("target", "attack", "goal", "succeeded").rows() == [
@@ -175,7 +175,7 @@ def test_decimal_commas(tmp_path):
         rows = f"{name}1;g;No, sorry;0,5;1,25;1, 2\n{name}2;h;Sure;7;;3\n"
         (tmp_path / f"{name}.csv").write_text(f"rollout_id;goal;response;score;cost;note\n{rows}")
     turns = rw.read(tmp_path, names={"succeeded": 1})
-    assert turns.select("response", "score", "cost", "note", "succeeded").rows() == [
+    assert turns.select("response", "score", "total_cost_usd", "note", "succeeded").rows() == [
         ("No, sorry", 0.5, 1.25, "1, 2", False), ("Sure", 7.0, None, "3", True),
     ] * 2  # fmt: skip
     (tmp_path / "c.csv").write_text('rollout_id,response,score\na,No,"0,5"\n')

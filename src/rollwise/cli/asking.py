@@ -32,7 +32,7 @@ def show_columns(error: "ReadError") -> None:
     if error.call is None:
         return
     with suppress(RollwiseError, OSError):
-        for line in propose(error.call.first, names=error.call.options.get("names")).tables().splitlines():
+        for line in propose(error.call.first, names=error.call.options.get("names")).table().splitlines():
             write_line(line)
 
 

@@ -156,6 +156,8 @@ _CALLED = {
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
+# What only Python can do: unpack a pair, and join two tables.
+_OF_PYTHON = re.compile(rf"{re.escape(PAIR)}|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`")
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
@@ -185,7 +187,7 @@ def in_options(sentence: str) -> str:
         text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {text}".rstrip()
 
-    return _ARGUMENT.sub(option, _names_in_options(sentence.replace(PAIR, ""))).replace(
+    return _ARGUMENT.sub(option, _names_in_options(_OF_PYTHON.sub("", sentence))).replace(
         "allow it with overwrite", "allow it with --overwrite"
     )
 

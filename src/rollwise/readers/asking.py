@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.labels import as_names
-from rollwise.readers.problems import Problems
+from rollwise.readers.problems import WORDING, Problems
 from rollwise.readers.roles.gathered import GATHERED
 from rollwise.readers.roles.questions import Question
 from rollwise.schema import TURNS
-from rollwise.schema.labels import write_line
+from rollwise.schema.labels import say, write_line
 
 ASKED = "?"  # what stands in a printed line for what only the user knows
 WHOSE = ("attack", "task")  # whose success a column is
@@ -67,6 +67,9 @@ def asking(problems: Problems, call: Call) -> Iterator[None]:
         told = type(error)(message)
         told.questions, told.call = questions, call
         raise told from error.__cause__
+    of = (call.options.get("names") or {}).get("of")
+    if of is not None and not problems.told_whose:
+        say(WORDING.get()(f"{as_names({'of': of})} changed nothing: no column leaves open whose success it is"))
     tell(problems.questions, call)
 
 

@@ -15,7 +15,6 @@ from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
 from rollwise.readers.problems import Problems, Reading
-from rollwise.readers.read import named_part
 from rollwise.readers.registry import forced_format
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed
@@ -116,7 +115,7 @@ def read_rollouts(
 
 def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) -> Iterator[tuple[pl.DataFrame, str]]:
     """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
-    parts = [named_part(part, naming) for table in tables if table.source in CUSTOM for part in native.parts_of(table)]
+    parts = naming.of_parts(part for table in tables if table.source in CUSTOM for part in native.parts_of(table))
     names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
     enclosing = {name for table in tables for name in table.enclosing}
     own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)

@@ -152,6 +152,7 @@ class Problems:
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
         self._suggestions: list[str] = []
         self.roles: list[Role] = []  # columns of people's own that were read as columns of TURNS
+        self.told_whose = False  # whether a column left open whose success it is, and the user said it
         self.questions: list[Question] = []  # what only the user knows of columns
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
@@ -272,6 +273,7 @@ class Problems:
             "crashed": [self._num_crashed],
             "suggestions": self._suggestions,
             "questions": self.questions,
+            "told_whose": [self.told_whose],
             "repeats": list(self.repeats.items()),
         }
 
@@ -303,6 +305,7 @@ class Problems:
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
         self.questions += questions
+        self.told_whose |= any(memory["told_whose"])
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
 from rollwise.readers.proposal.kept import completed, yaml_of
 from rollwise.readers.proposal.parts import Part, columns_of, verdicts_in_words
-from rollwise.readers.proposal.screen import html_of, text_of, wrapped
+from rollwise.readers.proposal.screen import html_of, lines_of, text_of, wrapped
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.read import turns_of
 from rollwise.readers.registry import UNKNOWN
@@ -81,16 +81,16 @@ class Proposal:
         ]
         return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
 
-    def tables(self) -> str:
-        """Return what is printed of the files and their columns, without the questions."""
-        return text_of(self._parts)
+    def table(self) -> str:
+        """Return what is printed of the columns of files that are alike; empty where they are not."""
+        return "\n".join(lines_of(self._parts[0], has_heading=False)) if len(self._parts) == 1 else ""
 
     def text(self, tried: str | None = None) -> str:
         """Return what is printed; `tried` is the line that answers the questions, by default a call in Python."""
         names = answers(self.questions)
         asked = [line for words in dict.fromkeys(map(in_words, self.questions)) for line in wrapped(words)]
         line = f"try: {self._call.with_names(names)}" if names and tried is None else tried
-        return "\n".join([self.tables(), *asked, *([line] if line else [])])
+        return "\n".join([text_of(self._parts), *asked, *([line] if line else [])])
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the mapping as YAML that ``rw.read(paths, mapping=path)`` reads, each line with what it rests on.

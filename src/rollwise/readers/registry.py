@@ -43,7 +43,16 @@ from rollwise.readers.formats import (
     verl,
 )
 from rollwise.readers.formats.codex import sessions as codex
-from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
+from rollwise.readers.formats.exchange import (
+    docent,
+    every_eval_ever,
+    inspect_scout,
+    mlflow,
+    openhands,
+    petri,
+    pi,
+    session_traces,
+)
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
 from rollwise.readers.mapping.given import GivenMapping
@@ -82,27 +91,9 @@ FORMATS = (
         jailbreakbench.SHAPES,
         jailbreakbench.JAILBREAKBENCH,
     ),
-    Format(
-        "agentdojo",
-        "runs of AgentDojo, one rollout per file",
-        (".json",),
-        agentdojo.SHAPES,
-        agentdojo.AGENTDOJO,
-    ),
-    Format(
-        "tau_bench",
-        "results of tau-bench",
-        (".json",),
-        tau_bench.SHAPES,
-        tau_bench.TAU_BENCH,
-    ),
-    Format(
-        "intercode",
-        "trajectories of InterCode",
-        (".json",),
-        intercode.SHAPES,
-        intercode.INTERCODE,
-    ),
+    Format("agentdojo", "runs of AgentDojo, one rollout per file", (".json",), agentdojo.SHAPES, agentdojo.AGENTDOJO),
+    Format("tau_bench", "results of tau-bench", (".json",), tau_bench.SHAPES, tau_bench.TAU_BENCH),
+    Format("intercode", "trajectories of InterCode", (".json",), intercode.SHAPES, intercode.INTERCODE),
     Format(
         "inspect",
         "logs of Inspect AI, archives and JSON",
@@ -148,6 +139,7 @@ FORMATS = (
     Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.SHAPES, astra.ASTRA),
     Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.SHAPES, quesma.QUESMA),
     Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.SHAPES, swe_agent.SWE_AGENT),
+    Format("openhands", "output.jsonl of OpenHands", LINES, openhands.SHAPES, openhands.OPENHANDS),
     Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.SHAPES, atif.ATIF),
     Format("atof", "streams of events in ATOF, of NAT", LINES, atof.SHAPES, atof.read_atof, copies=True),
     Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.SHAPES, nat.NAT),

@@ -59,7 +59,7 @@ def test_a_mapping_is_data_or_a_file_of_yaml_or_json(tmp_path, runs, kind):
 
 def test_nothing_is_guessed_beside_a_mapping(runs, capsys):
     turns = rw.read(runs, mapping=ASKED)
-    assert turns["succeeded"].to_list() == [True, False, None]
+    assert turns.select("outcome", "succeeded").rows() == [("success", None), ("failure", None), (None, None)]
     assert turns["jailbroken"].to_list() == [None, None, True]
     assert capsys.readouterr().err == ""
 
@@ -168,6 +168,15 @@ def test_a_cache_is_of_one_content_of_a_mapping(tmp_path, runs):
     mapping.write_text(YAML.replace("true: [broken]", "true: [held]").replace("false: [held]", "false: [broken]"))
     assert rw.read(runs, mapping=mapping, cache=tmp_path / "cache")["outcome"].to_list() == ["failure", "success", None]
     assert len([*(tmp_path / "cache").glob("*.parquet")]) == 2
+
+
+def test_equal_files_in_two_folders_are_two_runs(tmp_path, capsys):
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "r.json").write_text('[{"id": 1, "reply": "x"}]')
+    turns = rw.read(tmp_path, mapping={"response": "reply", "rollout": "id"})
+    assert turns["rollout_id"].str.contains(r"^r( \(2\))?-[0-9a-f]{8}/1$").all()
+    assert turns["rollout_id"].n_unique() == 2
 
 
 # ── what was read when it was made ────────────────────────────────────────────────────────────────────────────────────

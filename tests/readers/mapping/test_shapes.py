@@ -405,6 +405,14 @@ def test_a_shape_that_is_wrong_is_said_in_a_sentence(tmp_path, change, sentence)
     assert sentence in str(error.value)
 
 
+def test_a_column_of_your_own_is_never_one_of_turns(tmp_path):
+    path = write(tmp_path, "a.json", [{"reply": "a", "succeeded": "yes"}])
+    mapping = {"response": "reply", "columns": {"succeeded": "succeeded", "turn": {"value": "x"}}}
+    rows, problems = collected(path, mapping, "turn", "succeeded", "succeeded_source", "turn_source")
+    assert rows == [(1, None, "yes", "x")]
+    assert problems == []
+
+
 def test_a_word_of_a_verdict_may_be_a_question_mark(tmp_path):
     path = write(tmp_path, "a.json", [{"reply": "a", "v": "?"}, {"reply": "b", "v": "no"}])
     mapping = {"response": "reply", "verdicts": [{"of": "attack", "from": "v", "false": ["no"], "null": ["?"]}]}

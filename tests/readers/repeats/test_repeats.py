@@ -223,7 +223,7 @@ def test_two_conversations_under_one_id_are_not_one_rollout(tmp_path, capsys, ki
     rw.read(tmp_path, errors="collect")
     assert "1 rollout has the id of another conversation and cannot be counted" in capsys.readouterr().err
     with pytest.raises(
-        ReadError, match=r"if these are separate runs, give each rollout an id of its own; else read only one"
+        ReadError, match=r"if these are separate runs, give each rollout an id of its own.*; else read only one"
     ):
         rw.read(tmp_path)
 

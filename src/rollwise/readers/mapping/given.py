@@ -11,6 +11,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.mapping.ids import files_of
 from rollwise.readers.mapping.written import made_of, mapping_of
+from rollwise.readers.native.identity import run_of
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.roles.columns import MAPPING
 from rollwise.readers.sources.documents import Document
@@ -43,6 +44,7 @@ class GivenMapping:
         self.mappings = [mapping_of(each) for each in data]
         self._made = [made_of(each) for each in data]
         self._beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
+        self._runs: set[str] = set()  # of the files so far: an equal file of the same name is another run
         self._looked_at: tuple[Document, list[str]] | None = None
 
     @property
@@ -84,7 +86,9 @@ class GivenMapping:
         reasons = self._reasons(document)
         if len(reasons) == len(self.mappings):
             raise BrokenError(f"does not fit the mapping: it {self.misfit(document)}")
-        self.mappings[len(reasons)](document, table)
+        run = run_of(document, lambda name: name.removesuffix("/1") in self._runs)
+        self._runs.add(run)
+        self.mappings[len(reasons)](document, table, run)
 
     def _reasons(self, document: Document) -> list[str]:
         """Return why the mappings before the first that fits do not fit."""

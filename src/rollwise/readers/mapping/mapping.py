@@ -195,9 +195,9 @@ class RecordMapping:
             records = shape(records, builder)
         return records
 
-    def __call__(self, document: Document, builder: TurnsBuilder) -> None:
-        """Add the rollouts of a file to the table of a format."""
-        around = Around(document, f"{builder.source}-{document.digest}")
+    def __call__(self, document: Document, builder: TurnsBuilder, run: str | None = None) -> None:
+        """Add the rollouts of a file to the table of a format; `run` is the run of records that name none."""
+        around = Around(document, f"{builder.source}-{document.digest}" if run is None else run)
         if self.around is not None:
             around.found.update(self.around(document))
         rules = self._rules

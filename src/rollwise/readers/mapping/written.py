@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import ArgumentError, meant
-from rollwise.readers.mapping.cells import items_of
+from rollwise.readers.mapping.cells import ATTACK, ROLLOUT, TASK, items_of
 from rollwise.readers.mapping.ids import verdict_by_ids
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, path_of, top_name
@@ -13,7 +13,7 @@ from rollwise.readers.mapping.shapes import shapes_of
 from rollwise.readers.mapping.types import OF_COLUMNS
 from rollwise.readers.mapping.values import Rule, value_of
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import parse
+from rollwise.readers.records import parse, spare
 from rollwise.schema import TURNS
 
 NUMBERS = {  # words for numbers of a whole rollout, and the columns that they fill
@@ -82,9 +82,10 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     `facts`       rules for columns of TURNS that describe the rollout
     `turns`       where the messages or turns of a record are; by default the record is one turn
     `role`        what messages call the speaker, and `content` the text, if they have names of their own
-    `prompt`, ... rules for columns of a turn: `context`, `response`, `observation`, `tool_calls`, `score`, `reward`
-    `verdicts`    rules with ``of: attack`` or ``of: task``; ``{of: task, ids: "report.json:resolved", by: id}`` looks
-                  for an id in a list of a file in the same folder, and `not_ids` in that of the others
+    `prompt`, ... rules for columns of a turn: `context`, `response`, `observation`, `tool_calls`, `succeeded`, `score`, ...
+    `verdicts`    rules with ``of: attack``, the outcome of the rollout (`succeeded` is that of a turn), or ``of: task``;
+                  ``{of: task, ids: "report.json:resolved", by: id}`` looks for an id in a list of a file in the same
+                  folder, and `not_ids` in that of the others
     `scores`      ``{each: metrics[*], name: name, from: score}``: a column ``score_<name>`` for each item of a list
     `numbers`     rules for `dollars`, `seconds`, `tokens` and `queries` of the rollout
     `columns`     rules for columns of your own
@@ -131,7 +132,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         if name not in NUMBERS:
             raise ArgumentError(f"mapping: numbers: unknown name {name!r}; {meant(str(name), NUMBERS)}")
         facts[NUMBERS[name]] = _rule(rule, NUMBERS[name])
-    columns = {name: _rule(rule) for name, rule in _object(data, "columns").items()}
+    columns = {spare(str(name)): _rule(rule) for name, rule in _object(data, "columns").items()}
     columns |= {name: facts.pop(name) for name in list(facts) if name not in TURNS.dtypes}
     left_out = [_text(name, "left_out") for name in _list(data, "left_out")]
     if "scores" in data:
@@ -284,11 +285,13 @@ def _rule(rule: Any, column: str | None = None) -> Rule:
 
 def _verdict(rule: Any) -> Mapping[str, Any]:
     of = rule.get("of") if isinstance(rule, Mapping) else None
-    if of not in {"attack", "task"}:
+    if of not in {ATTACK, TASK}:
         raise ArgumentError(f"mapping: verdicts: {rule!r} needs `of`, which is attack or task")
     rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
     plain = verdict_by_ids(rest) if "ids" in rest else _rule(rest)
-    return {**{name: rule[name] for name in ("of", "unknown") if name in rule}, **dict(plain)}  # type: ignore[arg-type]
+    # Which of several turns succeeded is not known: the outcome is that of the rollout.
+    unknown = {"unknown": rule["unknown"]} if "unknown" in rule else {}
+    return {"of": ROLLOUT if of == ATTACK else of, **unknown, **dict(plain)}  # type: ignore[arg-type]
 
 
 def _scores(rule: Mapping[str, Any]) -> Rule:

@@ -15,7 +15,7 @@ from rollwise.errors import listing, writable
 from rollwise.readers.labels import as_names
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.columns import name_in_file
+from rollwise.readers.roles.columns import MAPPING, name_in_file
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.documents import Document
 from rollwise.schema.named import column_named
@@ -92,7 +92,7 @@ def made_up() -> pl.Expr:
     """Return whether the run of a row was made up from its file, because nothing names it."""
     run, source = pl.col("run"), pl.col("source")
     name = run.str.replace(_CHECKSUM, "")
-    is_of_rows = (source == NATIVE) & pl.col("rollout_id").str.starts_with(run + "/")
+    is_of_rows = source.is_in([NATIVE, MAPPING]) & pl.col("rollout_id").str.starts_with(run + "/")
     is_of_tool = (name == source) | name.str.ends_with("/" + source)
     return (run.str.contains(_CHECKSUM) & (is_of_rows | is_of_tool)).fill_null(value=False)
 

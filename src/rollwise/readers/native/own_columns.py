@@ -87,6 +87,7 @@ def understood(
     roles, questions, left = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
     problems.roles += roles
+    problems.told_whose |= bool(table.told)
     problems.questions += questions
     problems.suggest(of_facts(left, joint))
     joint = applied(table, roles)

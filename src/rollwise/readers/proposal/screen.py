@@ -19,7 +19,7 @@ def text_of(parts: Sequence[Part]) -> str:
     return "\n\n".join("\n".join(lines_of(part)) for part in parts)
 
 
-def lines_of(part: Part) -> Iterator[str]:
+def lines_of(part: Part, *, has_heading: bool = True) -> Iterator[str]:
     r"""Iterate over the lines on files that are alike.
 
     Examples
@@ -32,7 +32,8 @@ def lines_of(part: Part) -> Iterator[str]:
       reply   Sure., No.  response
       kept as they are: note
     """
-    yield from wrapped(heading(part), "")
+    if has_heading:
+        yield from wrapped(heading(part))
     if part.format:
         return
     for sentence in part.verdicts:

@@ -1,7 +1,7 @@
 """The columns of people's own in a table of turns, as the rules of this package see them."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import polars as pl
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
 from rollwise.readers.roles.values import MOST_WORDS, kind_of
 from rollwise.schema import NO_ATTACK, TURNS
-from rollwise.schema.named import column_named, values_named
+from rollwise.schema.named import values_named
 
 MAPPING = "mapping"  # files that no format knows
 CUSTOM = frozenset({"native", "openai_chat", "sharegpt", MAPPING})  # formats of no single tool
@@ -94,6 +94,8 @@ class Column:
     @property
     def claim(self) -> Claim | None:
         """What its name says of verdicts; under our own names they are on the attack."""
+        if joined(self.own) == "asr":  # of one rollout, if it is 0 or 1
+            return Claim("attack", True, "Its name is one of rates")
         return Claim("attack", True) if joined(self.own) in {"succeeded", "outcome"} else verdict_claim(self.own)
 
     @property
@@ -104,7 +106,8 @@ class Column:
     @cached_property
     def values(self) -> pl.Series:
         """Its values, a turn each."""
-        return values_named(self.table.frame, self.name)
+        values = values_named(self.table.frame, self.name)
+        return values.cast(pl.String) if isinstance(self.dtype, pl.Categorical | pl.Enum) else values
 
     @cached_property
     def filled(self) -> int:
@@ -134,7 +137,7 @@ class Column:
     @cached_property
     def is_fact(self) -> bool:
         """Whether it has one value in each rollout."""
-        return is_constant(self.table.frame["rollout_id"], self.values)
+        return is_constant(self.table.frame["rollout_id"], self.values, are_together=self.table.are_together)
 
 
 @dataclass
@@ -152,6 +155,7 @@ class Table:
     of: str | None = None
     enclosing: frozenset[str] = frozenset()
     beside: Collection[str] = ()
+    told: list[str] = field(default_factory=list)  # columns of which `of` said whose success they are
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -175,9 +179,14 @@ class Table:
         return frozenset(word for name in (*names, *said) for word in words_of(name))
 
     @cached_property
+    def are_together(self) -> bool:
+        """Whether the turns of each rollout are next to each other."""
+        return next_to_each_other(self.frame["rollout_id"])
+
+    @cached_property
     def is_single(self) -> bool:
         """Whether each rollout has one turn."""
-        return not self.frame["rollout_id"].is_duplicated().any()
+        return self.are_together and not (self.frame["rollout_id"] == self.frame["rollout_id"].shift()).any()
 
     @cached_property
     def texts(self) -> bool:
@@ -192,16 +201,21 @@ class Table:
         return pairs["by"].n_unique() < pairs.height
 
 
-def is_constant(ids: pl.Series, values: pl.Series) -> bool:
-    """Return whether values are the same in all turns of each rollout, as a fact must be."""
+def is_constant(ids: pl.Series, values: pl.Series, *, are_together: bool | None = None) -> bool:
+    """Return whether values are the same in all turns of each rollout, as a fact must be.
+
+    `are_together` says whether the turns of each rollout are next to each other, if that is known.
+    """
     # Neighbors answer at once in most tables; only where a rollout is in several pieces all of its rows are gathered.
     values = values.alias("values")
     if ((ids == ids.shift()) & values.ne_missing(values.shift())).any():
         return False
-    if (ids != ids.shift()).sum() + 1 >= ids.n_unique() and ids.is_sorted():
+    if next_to_each_other(ids) if are_together is None else are_together:
         return True
     distinct = pl.DataFrame({"rollout_id": ids, "values": values}).lazy().group_by("rollout_id")
-    return (
-        int(distinct.agg(column_named("values").n_unique()).select(column_named("values").max()).collect().item() or 0)
-        <= 1
-    )
+    return int(distinct.agg(pl.col("values").n_unique()).select(pl.col("values").max()).collect().item() or 0) <= 1
+
+
+def next_to_each_other(ids: pl.Series) -> bool:
+    """Return whether the turns of each rollout are next to each other."""
+    return bool((ids != ids.shift()).sum() + 1 == ids.n_unique())

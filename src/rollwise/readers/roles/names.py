@@ -105,7 +105,7 @@ COUNTS = _bag(
 )
 JUDGED = _bag(
     "verdict judgement judgment label classification outcome result decision judge evaluation rating grade status "
-    "assessment"
+    "assessment flagged detected"
 )
 # Words of names that say whose the successes of a file are.
 OF_ATTACKS = _bag(
@@ -133,7 +133,11 @@ EITHER_FALSE = _bag("failed failure fail unsuccessful")
 OF_PROMPTS = _bag("harmful toxic malicious unsafe safe benign harmless jailbreak violation risk")
 OF_ANSWERS = _bag("response output answer reply completion attack")  # which say that a label is not the prompt's
 # Said of many things; asked, unless something else in the file confirms it.
-_WEAK = _bag("ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected")
+_WEAK = _bag(
+    "ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected flagged"
+)
+_REFUSALS = _bag("refused refusal refuses refuse")
+_OF_TARGETS = _bag("is was has did the model target response answer llm")
 _BESIDE = _bag(
     "is was has did be got the a attack jailbreak injection task test trial run goal overall final flag result results "
     "response output answer target victim judge llm verdict fully label by safety harm"
@@ -268,6 +272,8 @@ def verdict_claim(name: str) -> Claim | None:
     """
     words = words_of(name.rpartition(".")[2])
     bag = frozenset(words)
+    if says_refusal(name):
+        return Claim("attack", False, "Its name is said of many things")
     if not words or bag & ((COUNTS - {"attempts"}) | _NO_VERDICT) or ("type" in bag and "result" not in bag):
         return None
     cores = [_core(word) for word in words]
@@ -299,12 +305,24 @@ def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
     return "Its name is said of many things" if weak & {*cores} else None
 
 
+def says_refusal(name: str) -> bool:
+    """Return whether a name says that the target refused, and nothing else: `refused`, `is_refusal`, `model_refused`."""
+    words = {*words_of(name)}
+    return bool(words & _REFUSALS) and words <= _REFUSALS | _OF_TARGETS
+
+
 def is_strong(name: str) -> bool:
     """Return whether a name can only be of verdicts of attacks or of tasks, so that the same verdict on all rows counts as well."""
-    claim, words = verdict_claim(name), {*words_of(name)}
+    claim = verdict_claim(name)
     if claim is None or claim.doubt is not None or claim.when_true is None or claim.whose == "either":
         return False
-    return not words & OF_PROMPTS or bool(words & OF_ANSWERS)
+    return not may_be_of_prompts(name)
+
+
+def may_be_of_prompts(name: str) -> bool:
+    """Return whether a name may as well be of a label of the prompt: `harmful`, but not `response_harmful`."""
+    words = {*words_of(name)}
+    return bool(words & OF_PROMPTS) and not words & (OF_ANSWERS | EITHER_TRUE | EITHER_FALSE)
 
 
 def judges(name: str) -> bool:
@@ -312,7 +330,7 @@ def judges(name: str) -> bool:
     claim, words = verdict_claim(name), {*words_of(name)}
     if claim is None or claim.doubt is not None or words & {"status", "label", "grade", "rating"}:
         return False
-    return claim.whose != "task" and not (words & OF_PROMPTS and not words & OF_ANSWERS and "jailbreak" not in words)
+    return claim.whose != "task" and not may_be_of_prompts(name)
 
 
 def judges_attacks(name: str) -> bool:

@@ -6,29 +6,30 @@ says otherwise, or if totals of the file contradict it; totals that it reproduce
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.roles.candidates import ASK, Verdict, of_conversations, question, which
-from rollwise.readers.roles.columns import Column, Table, is_constant
+from rollwise.readers.roles.columns import Column, Table
 from rollwise.readers.roles.names import (
     JUDGED,
-    OF_ANSWERS,
     OF_ATTACKS,
     OF_PROMPTS,
     OF_TASKS,
     Claim,
     is_negative,
     is_strong,
-    verdict_claim,
+    may_be_of_prompts,
+    says_refusal,
     words_of,
 )
-from rollwise.readers.roles.questions import Question, Role
 from rollwise.readers.roles.totals import said_by_totals
 from rollwise.readers.roles.values import MOST_WORDS
 from rollwise.readers.roles.words import Word, word
 
+ASK = "?"
 ON_ATTACKS = frozenset({"succeeded", "outcome"})  # columns of TURNS with verdicts on the attack
 _NO_VERDICTS = frozenset(
     {"id", "task", "target", "prompt", "response", "content", "error", "attempt", "turn", "moment", "reference", "other", "cost",
@@ -43,102 +44,46 @@ _SURELY_ATTACKS = frozenset(
     {"asr", "jailbreak", "jailbroken", "attack", "attacks", "adversarial", "victim", "injection", "redteam"}
 )
 _LOOSELY_TASKS = frozenset({"test", "tests", "task", "tasks", "tool", "tools", "expected"})
-_MOST_LABELS = 8  # of a column that is asked about
+MOST_LABELS = 8  # of a column that is asked about
 
 
-def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
-    """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
-    own = (
-        column for column in table.columns if column.name not in table.enclosing
-    )  # an object around records says of all
-    found = [verdict for column in own if (verdict := _verdict(column)) is not None]
-    for verdict in found:
-        _settle(table, verdict)
-    found = [verdict for verdict in found if _is_open(table, verdict)]
-    if any(one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own) for one in found):
-        # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
-        found = [
-            one for one in found if one.whose != "attack" or not is_negative(one.column.own) or not _overlap(one, found)
-        ]
-    choice = _Choice(table)
-    for whose in ("attack", "task", "refusal"):
-        choice.read([verdict for verdict in found if verdict.whose == whose])
-    for whose in ("attack", "task", "either"):
-        choice.ask([verdict for verdict in found if verdict.whose == whose], whose)
-    return choice.roles, choice.questions
+@dataclass
+class Verdict:
+    """A column that may be a verdict."""
+
+    column: Column
+    claim: Claim
+    whose: str  # "attack", "task", "either" or "refusal"
+    labels: dict[Any, Any]  # what each label means: True, False, None, or "?"
+    doubt: str | None = None
+    sides: bool = True  # whether its labels say a side at all
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the meaning of a label is asked."""
+        return ASK in self.labels.values()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is beyond doubt."""
+        return self.doubt is None and not self.is_unknown and self.whose != "either"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows say the same."""
+        return len({side for side in self.labels.values() if side is not None}) == 1
+
+    @cached_property
+    def series(self) -> pl.Series:
+        """The verdicts, null where a label is asked about."""
+        sides = [None if side == ASK else side for side in self.labels.values()]
+        old = pl.Series([*self.labels], dtype=self.column.values.dtype)
+        return self.column.values.replace_strict(
+            old, pl.Series(sides, dtype=pl.Boolean), default=None, return_dtype=pl.Boolean
+        )
 
 
-def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
-    """Return whether a column without negation has values in the same rows."""
-    positive = (
-        one for one in others if one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own)
-    )
-    return any((one.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for one in positive)
-
-
-class _Choice:
-    """What is read and what is asked; `decided` are the rows for which that is so, by whose verdict it is."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.roles: list[Role] = []
-        self.questions: list[Question] = []
-        nothing = pl.repeat(value=False, n=table.frame.height, eager=True)
-        self.decided = dict.fromkeys(("attack", "task", "refusal"), nothing)
-
-    def read(self, group: list[Verdict]) -> None:
-        """Read the columns beyond doubt that say the same, and ask about those that differ."""
-        for is_whole in (True, False):
-            level = [one for one in group if one.is_sure and (one.column.name in self.table.whole) == is_whole]
-            own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
-            if not own:
-                continue
-            said = own[0].series()
-            used: list[Verdict] = []
-            rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
-            if rivals or any(_differ(said, one.series()) for one in own[1:]):
-                self._asked(which([*own, *rivals]), own)
-                continue
-            for verdict in own:
-                if not used or (said.is_null() & verdict.series().is_not_null()).any():
-                    used.append(verdict)
-                    said = said.zip_with(said.is_not_null(), verdict.series())
-            for verdict in used:
-                role = _read(self.table, verdict)
-                if role is None:
-                    self._asked(of_conversations(verdict), [verdict])
-                else:
-                    self.roles.append(role)
-                    self.decided[verdict.whose] = self.decided[verdict.whose] | verdict.column.values.is_not_null()
-
-    def ask(self, group: list[Verdict], whose: str) -> None:
-        """Ask about the columns in doubt, one for the same rows."""
-        for verdict in sorted(group, key=lambda one: (one.claim.doubt is not None, one.doubt is not None)):
-            decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
-            if not verdict.is_sure and (verdict.column.values.is_not_null() & ~decided).any():
-                self._asked(question(verdict), [verdict])
-
-    def _asked(self, question: Question, group: list[Verdict]) -> None:
-        self.questions.append(question)
-        for verdict in group:
-            for whose in ("attack", "task") if verdict.whose == "either" else (verdict.whose,):
-                self.decided[whose] = self.decided[whose] | verdict.column.values.is_not_null()
-
-
-def _differ(first: pl.Series, second: pl.Series) -> bool:
-    """Return whether two verdicts say different things of a row."""
-    return bool((first != second).fill_null(value=False).any())
-
-
-def _is_rival(first: Verdict, other: Verdict) -> bool:
-    """Return whether a verdict in doubt has the same word in its name as one beyond doubt, and says otherwise."""
-    words = (first.column.words & other.column.words) - OF_ATTACKS
-    same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
-    is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})
-    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series(), other.series())
-
-
-def _is_open(table: Table, verdict: Verdict) -> bool:
+def is_open(table: Table, verdict: Verdict) -> bool:
     """Return whether TURNS has no verdict of that kind where the column has one, and the user named none."""
     names = {"attack": ON_ATTACKS, "task": {"solved"}, "refusal": {"refused"}}.get(
         verdict.whose, {*ON_ATTACKS, "solved"}
@@ -150,7 +95,7 @@ def _is_open(table: Table, verdict: Verdict) -> bool:
 
 
 # ── what a column says ────────────────────────────────────────────────────────────────────────────────────────────────
-def _verdict(column: Column) -> Verdict | None:
+def verdict_of(column: Column) -> Verdict | None:
     """Return a column as a verdict, if its name and its values may be one."""
     if column.role in _NO_VERDICTS or not column.has_few or column.kind not in {"bool", "binary", "words", "strings"}:
         return None
@@ -165,7 +110,8 @@ def _verdict(column: Column) -> Verdict | None:
         {"task"} if "completed" in column.distinct else set()
     ):
         return None  # of the run
-    is_judged = bool(column.words & _OF_JUDGES) and claim.when_true is None and len(meanings) <= _MOST_LABELS
+    is_judged = bool(column.words & _OF_JUDGES) if claim.when_true is None else claim.doubt is None
+    is_judged &= len(meanings) <= MOST_LABELS and not column.words & OF_PROMPTS
     return _worded(column, claim, meanings, kinds) if is_judged or kinds != {"?"} else None
 
 
@@ -184,7 +130,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
 
 def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Verdict:
     """Return a column of yes and no, 1 and 0, whose meaning is that of its name."""
-    if column.words & {"refused", "refusal", "refuses", "refuse"} and column.words <= _REFUSAL:
+    if says_refusal(column.own):
         return Verdict(column, claim, "refusal", {value: one.side for value, one in meanings.items()})
     labels: dict[Any, Any]
     if claim.when_true is None:
@@ -194,26 +140,6 @@ def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Ver
     return Verdict(column, claim, claim.whose, labels, claim.doubt)
 
 
-_REFUSAL = frozenset(
-    {
-        "refused",
-        "refusal",
-        "refuses",
-        "refuse",
-        "is",
-        "was",
-        "has",
-        "did",
-        "the",
-        "model",
-        "target",
-        "response",
-        "answer",
-        "llm",
-    }
-)
-
-
 def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: set[str]) -> Verdict:
     """Return a column of words, which say themselves what they mean."""
     named = kinds & {"attack", "task"}
@@ -221,7 +147,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
         labels = {value: _asked(one) for value, one in meanings.items()}
         return Verdict(column, claim, "either", labels, claim.doubt)
     whose = next(iter(named), "")
-    if column.words & {"refusal", "refused"} and column.words <= _REFUSAL and whose == "attack":
+    if says_refusal(column.own) and whose == "attack":
         return Verdict(column, claim, "refusal", {value: _turned(one) for value, one in meanings.items()})
     is_test = "test" in kinds
     if not whose:
@@ -245,18 +171,25 @@ def _turned(one: Word) -> bool | str | None:
 
 
 # ── whose it is, and what is in doubt ─────────────────────────────────────────────────────────────────────────────────
-def _settle(table: Table, verdict: Verdict) -> None:
+def settle(table: Table, verdict: Verdict) -> None:
     """Say whose a verdict is, by the other names of its file where its own does not, and what is in doubt about it."""
     if verdict.whose == "refusal":
         return
     attack, task = table.words & OF_ATTACKS, table.words & OF_TASKS
     tests = any(word(value).whose == "test" for value in verdict.labels)
     is_generic = verdict.whose == "either"
-    said = said_by_totals(table, verdict.series()) if verdict.sides and not verdict.is_unknown else None
+    said = said_by_totals(table, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
+        table.told.append(verdict.column.name)
+        if verdict.claim.doubt is None and not tests:
+            return
     elif is_generic and verdict.sides:
         verdict.whose = _told(attack, task, said)
+    if verdict.whose == "task" and attack and verdict.column.words & {"passed", "pass", "ok"}:
+        verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
+        verdict.whose = "attack"  # which got through, or was held off
+        return
     if tests and (attack or not (task or verdict.claim.whose == "task")) and table.of != "task":
         labels = verdict.labels.items()  # the attack passed, or the target
         verdict.labels = {value: ASK if word(value).whose in {"test", "either"} else side for value, side in labels}
@@ -281,10 +214,10 @@ def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
     """Iterate over what is in doubt about a verdict."""
     column, words = verdict.column, verdict.column.words
+    if column.own in {*ON_ATTACKS, "solved"}:  # our own names
+        return
     if _may_be_of_prompts(table, verdict):
         yield "It may be of the prompt"
-    if verdict.whose == "task" and attack and words & {"passed", "pass", "ok"}:
-        yield "It may be the defence that passed"
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
         yield "It is the same on all rows"
     if verdict.is_constant and column.filled > 1 and is_negative(column.own) and verdict.claim.when_true is not None:
@@ -298,14 +231,16 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
 def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     """Return whether a label may be one of the prompt: by its words, where the prompts do not show that it is not."""
     column = verdict.column
-    if verdict.whose == "task" or table.varies_within(column, "prompt"):
+    if verdict.whose == "task":
         return False
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
-        return bool(column.words & OF_PROMPTS) and not column.words & OF_ANSWERS
-    if not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
-        return False
-    said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
-    return said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+        may_be = may_be_of_prompts(column.own)
+    elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
+        may_be = False
+    else:
+        said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
+        may_be = said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+    return may_be and not table.varies_within(column, "prompt")
 
 
 def _goes_with_prompts(table: Table) -> bool:
@@ -325,29 +260,3 @@ def _needs_to_vary(verdict: Verdict, *, is_generic: bool) -> bool:
         return not is_strong(verdict.column.own)
     said = {part for value in verdict.labels for part in words_of(str(value))}
     return bool(said & OF_PROMPTS) or not words & JUDGED
-
-
-# ── what is read, and what is asked ───────────────────────────────────────────────────────────────────────────────────
-def _read(table: Table, verdict: Verdict) -> Role | None:
-    """Return the role of a verdict beyond doubt; None where it may be on conversations and only repeated on each turn."""
-    column, name = verdict.column, verdict.column.name
-    if verdict.whose == "task":
-        return Role(name, "solved", "named so", verdict.labels) if column.is_fact else None
-    if verdict.whose == "refusal":
-        return Role(name, "refused", "named so", verdict.labels)
-    if name in table.whole:
-        return Role(name, "outcome", "named so", verdict.labels)
-    return (
-        None
-        if repeated(table.frame["rollout_id"], verdict.series())
-        else Role(name, "succeeded", "named so", verdict.labels)
-    )
-
-
-def repeated(ids: pl.Series, sides: pl.Series) -> bool:
-    """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
-
-    If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
-    successes, the first included. Turns that are judged one by one rarely look like this.
-    """
-    return is_constant(ids, sides) and bool((ids.is_duplicated() & sides.fill_null(value=False)).any())

@@ -1,0 +1,228 @@
+"""The events of OpenHands as messages, in each of the forms that its versions wrote.
+
+| version               | an event                                                                           |
+|-----------------------|------------------------------------------------------------------------------------|
+| agent SDK, 1.x        | `kind`, `source`; `action` and `observation` are objects                            |
+| 0.x                   | `source`, `action` with `args`, or `observation` with `content`                     |
+| the first of 0.x      | the arguments beside `action`, no `source`; or pairs of an action and its observation |
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rollwise.readers.chats.turns import Message, text_of
+from rollwise.readers.common import first_of, join_texts, parse_all, text_in
+from rollwise.readers.json_texts import names_if_any, surface_if_any
+from rollwise.readers.records import inner, worded
+from rollwise.readers.tool_calls import calls
+
+AGENT, ASSISTANT = "agent", "assistant"
+LOOKED_AT = 4  # events of a record that are enough to recognize them
+# Actions and observations by which OpenHands runs itself; the model reads or writes none of them.
+OWN = frozenset(
+    {
+        *("null", "recall", "change_agent_state", "agent_state_changed", "condensation", "condensation_request"),
+        *("condense", "start", "pause", "resume", "stop", "loop_recovery", "loop_detection"),
+    }
+)
+SPOKEN = frozenset({"message", "finish", "think", "reject"})  # actions that call no tool
+# Arguments that OpenHands adds to those of the model.
+ADDED = frozenset(
+    {
+        *("thought", "confirmation_state", "is_confirmed", "action_risk", "hidden", "blocking", "is_static"),
+        *("keep_prompt", "kernel_init_code", "impl_source"),
+    }
+)
+# Fields of an event that are no arguments.
+FRAME = frozenset({"id", "timestamp", "source", "message", "action", "cause", "tool_call_metadata", "llm_metrics"})
+
+
+class Event(msgspec.Struct):
+    """What is read of an event."""
+
+    kind: str | None = None
+    source: str | None = None
+    action: str | dict[str, Any] | None = None
+    observation: str | dict[str, Any] | None = None
+    message: Any = None
+    content: Any = None
+    args: dict[str, Any] | None = None
+    tool_call_metadata: dict[str, Any] | None = None
+    # Of the agent SDK:
+    thought: Any = None
+    reasoning_content: str | None = None
+    tool_name: str | None = None
+    tool_call: dict[str, Any] | None = None
+    llm_response_id: str | None = None
+    llm_message: dict[str, Any] | None = None
+    extended_content: list[Any] | None = None
+    system_prompt: dict[str, Any] | None = None
+    rejection_reason: Any = None
+    error: Any = None
+
+
+class Said(NamedTuple):
+    """What an event adds to the chat."""
+
+    role: str
+    text: str | None
+    call: Mapping[str, Any] | None = None
+    action: str | None = None  # name of the action or of the tool
+    answer: str | None = None  # id of the model's answer that the event is part of
+    reasoning: str | None = None
+
+
+def are_events(history: Any) -> bool:
+    r"""Return whether a list, perhaps undecoded, holds events of OpenHands.
+
+    Examples
+    --------
+    >>> are_events(b'[{"source": "agent", "action": "run", "args": {"command": "ls"}}]')
+    True
+    >>> are_events(b'[{"action": "ls", "observation": "a.py"}]'), are_events(b'[{"role": "user", "content": "Hi"}]')
+    (False, False)
+    """
+    items = surface_if_any(history)
+    looked_at = items[:LOOKED_AT] if isinstance(items, list) else []
+    pairs = [surface_if_any(item) for item in looked_at]
+    events = [event for item in pairs for event in (item[:2] if isinstance(item, list) else [item])]
+    return any(map(_is_event, map(names_if_any, events)))
+
+
+def _is_event(names: frozenset[str]) -> bool:
+    if {"kind", "source"} <= names:
+        return not names.isdisjoint({"tool_name", "llm_message", "system_prompt"})
+    # An event has one of the two; a step of another agent has both.
+    return len(names & {"action", "observation"}) == 1 and not names.isdisjoint(
+        {"source", "args", "extras", "wait_for_response"}
+    )
+
+
+def chat_of(history: Sequence[Any] | None, instruction: str | None) -> tuple[list[Message], list[Said]]:
+    """Return the messages of a history, and for each answer its last event. Actions of one answer of the model are one message.
+
+    A history that does not have the task begins with the instruction.
+    """
+    chat: list[Message] = []
+    answers: list[Said] = []
+    for said in _said(history):
+        if said.role != ASSISTANT:
+            chat.append(Message(said.role, said.text))
+        elif answers and said.answer is not None and said.answer == answers[-1].answer:
+            message = next(message for message in reversed(chat) if message.role == ASSISTANT)
+            message.content = _distinct([message.content, said.text])
+            message.tool_calls = [*(message.tool_calls or []), *_calls(said)] or None
+            answers[-1] = said._replace(reasoning=first_of(answers[-1].reasoning, said.reasoning))
+        else:
+            if not answers:
+                _ask(chat, instruction)
+            chat.append(Message(ASSISTANT, said.text, _calls(said) or None))
+            answers.append(said)
+    if not answers:
+        _ask(chat, instruction)
+    return chat, answers
+
+
+def _ask(chat: list[Message], instruction: str | None) -> None:
+    """Add the instruction to a chat in which nothing has been asked."""
+    if instruction is not None and not any(message.role == "user" for message in chat):
+        chat.append(Message("user", instruction))
+
+
+def _calls(said: Said) -> list[Any]:
+    return [*(calls([said.call], "history") or [])] if said.call else []
+
+
+def _distinct(texts: Iterable[str | None]) -> str | None:
+    """Join the texts that are not empty, each once."""
+    return join_texts(dict.fromkeys(text for text in texts if text))
+
+
+def _flat(history: Sequence[Any] | None) -> list[Any]:
+    """Return the events; the first versions wrote pairs."""
+    return [event for item in history or () for event in (item if isinstance(item, list) else [item])]
+
+
+def _said(history: Sequence[Any] | None) -> Iterator[Said]:
+    raw = _flat(history)
+    for value, event in zip(raw, parse_all(raw, Event, "history"), strict=True):
+        if event.kind is not None:
+            said = _of_kind(event)
+        elif isinstance(event.action, str):
+            # The first versions have the arguments of an action beside its name.
+            beside = {name: each for name, each in value.items() if name not in FRAME}
+            said = _of_action(event, beside if event.args is None else event.args)
+        else:
+            said = _of_observation(event)
+        if said is not None:
+            yield said
+
+
+# ── 0.x ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _of_action(event: Event, args: Mapping[str, Any]) -> Said | None:
+    name = str(event.action)
+    if name in OWN:
+        return None
+    if name == "system":
+        return Said("system", text_in(args, "content"))
+    text = first_of(worded(args.get("content")) if name == "message" else None, worded(event.message))
+    # The first versions do not say who speaks: a message that does not wait for an answer is the user's.
+    asks = name == "message" and not args.get("wait_for_response")
+    if (event.source or ("user" if asks else AGENT)) != AGENT:
+        return Said("user", text)
+    answer = text_in(event.tool_call_metadata, "model_response", "id")
+    if name == "message":
+        return Said(ASSISTANT, text, action=name, answer=answer)
+    spoken = [args.get("thought"), args.get("final_thought")]
+    spoken += [inner(args, "outputs", part) for part in ("content", "reason")]
+    texts = _distinct(map(worded, spoken))
+    if name in SPOKEN:
+        return Said(ASSISTANT, first_of(texts, text), action=name, answer=answer)
+    given = {each: value for each, value in args.items() if each not in ADDED and value is not None}
+    return Said(ASSISTANT, texts, {"name": name, "arguments": given}, name, answer)
+
+
+def _of_observation(event: Event) -> Said | None:
+    if not isinstance(event.observation, str) or event.observation in OWN:
+        return None
+    return Said("tool", worded(first_of(event.content, event.message)))
+
+
+# ── agent SDK ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _of_kind(event: Event) -> Said | None:
+    """Return what an event of the agent SDK adds; one of no message, such as a change of state, adds nothing."""
+    match event.kind:
+        case "SystemPromptEvent":
+            return Said("system", text_in(event.system_prompt, "text"))
+        case "MessageEvent":
+            text = join_texts([_text(inner(event.llm_message, "content")), _text(event.extended_content or None)])
+            role = ASSISTANT if event.source == AGENT else "user"
+            reasoning = text_in(event.llm_message, "reasoning_content")
+            return Said(role, text, None, "message", event.llm_response_id, reasoning)
+        case "ActionEvent":
+            return _of_call(event)
+        case "ObservationEvent":
+            result = first_of(inner(event.observation, "content"), inner(event.observation, "output"))
+            return Said("tool", join_texts([_text(result), _text(event.extended_content or None)]))
+        case "UserRejectObservation" | "AgentErrorEvent":
+            return Said("tool", worded(first_of(event.rejection_reason, event.error)))
+        case _:
+            return None
+
+
+def _of_call(event: Event) -> Said:
+    """Return a call of a tool, or what was said by a call."""
+    action = event.action if isinstance(event.action, dict) else {}
+    text = _text(event.thought) or None
+    if event.tool_name in SPOKEN:
+        text, call = _distinct([text, *(worded(action.get(name)) for name in ("message", "thought"))]), None
+    else:
+        given = {name: value for name, value in action.items() if name != "kind" and value is not None}
+        call = event.tool_call or {"name": event.tool_name or "action", "arguments": given}
+    return Said(ASSISTANT, text, call, event.tool_name, event.llm_response_id, event.reasoning_content)
+
+
+def _text(content: Any) -> str | None:
+    return text_of(content, "history") if isinstance(content, list) else worded(content)

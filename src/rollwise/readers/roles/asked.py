@@ -1,0 +1,69 @@
+"""Questions about verdicts in doubt, each with the short form that answers it."""
+
+from typing import Any
+
+from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.verdicts import ASK, MOST_LABELS, Verdict
+from rollwise.readers.roles.words import word
+
+_ANSWERS = ("true", "false", "null")
+
+
+def question(verdict: Verdict) -> Question:
+    """Return the question about a verdict in doubt."""
+    own, labels = verdict.column.own, _meanings(verdict)
+    name = "solved" if verdict.whose == "task" else "succeeded"
+    shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
+    if verdict.is_unknown:
+        unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
+        return Question(
+            own, f"{shown}: {_outcome(name, side=True)} where it is {unknown}?", {name: (own, labels)}, _ANSWERS
+        )
+    if verdict.whose == "either" and verdict.claim.when_true is not False and verdict.claim.doubt is None:
+        sentence = f"{shown}: is it the success of the attack or of the task?"
+        return Question(own, sentence, {"of": ASK}, ("attack", "task"))
+    side = True in labels.values()
+    where = " or ".join(label for label, meaning in labels.items() if meaning is side)
+    sentence = f"{shown}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
+    return Question(own, sentence, {name: _named(verdict, labels)})
+
+
+def which(group: list[Verdict]) -> Question:
+    """Return the question which of several verdicts that differ counts."""
+    names = [verdict.column.own for verdict in group]
+    shown = " and ".join(f"`{name}`" for name in names)
+    name = {"task": "solved", "refusal": "refused"}.get(group[0].whose, "succeeded")
+    return Question(names[0], f"{shown} differ: which is the verdict?", {name: ASK}, tuple(names))
+
+
+def of_conversations(verdict: Verdict) -> Question:
+    """Return the question about verdicts that are the same on all turns of each rollout, or of a task, that are not."""
+    own, labels = verdict.column.own, _meanings(verdict)
+    shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
+    if verdict.whose == "task":
+        return Question(own, f"{shown} differs between the turns of a rollout: was its task solved?", {"solved": own})
+    sentence = f"{shown} is the same on all turns of each rollout: does it judge the whole conversation?"
+    return Question(own, sentence, {"outcome": _named(verdict, labels)})
+
+
+def _outcome(name: str, *, side: bool) -> str:
+    if name == "solved":
+        return "was the task solved" if side else "was the task not solved"
+    return "did the attack succeed" if side else "did the attack fail"
+
+
+def _named(verdict: Verdict, labels: dict[str, Any]) -> Any:
+    """Return what `names=` needs: the column, with a map of its labels where these mean something else by themselves."""
+    is_plain = all(word(label).side is side for label, side in labels.items())
+    return verdict.column.own if is_plain and verdict.claim.when_true is not False else (verdict.column.own, labels)
+
+
+def _meanings(verdict: Verdict) -> dict[str, Any]:
+    """Return what each label means, as a user writes it, in order."""
+    shown = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
+    return dict(sorted(shown.items()))
+
+
+def _label(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.removesuffix(".0") if isinstance(value, float) else text

@@ -1,0 +1,126 @@
+"""Which columns are read as verdicts, and which are asked about: two that differ, and one in doubt where no other decides."""
+
+import polars as pl
+
+from rollwise.readers.roles.asked import of_conversations, question, which
+from rollwise.readers.roles.columns import Table, is_constant
+from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
+from rollwise.readers.roles.questions import Question, Role
+from rollwise.readers.roles.verdicts import Verdict, is_open, settle, verdict_of
+
+
+def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
+    """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
+    own = [column for column in table.columns if column.name not in table.enclosing]  # what is around records is of all
+    found = [verdict for column in own if (verdict := verdict_of(column)) is not None]
+    for verdict in found:
+        settle(table, verdict)
+    found = [verdict for verdict in found if is_open(table, verdict)]
+    if any(one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own) for one in found):
+        # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
+        found = [
+            one for one in found if one.whose != "attack" or not is_negative(one.column.own) or not _overlap(one, found)
+        ]
+    choice = _Choice(table)
+    for whose in ("attack", "task", "refusal"):
+        choice.read([verdict for verdict in found if verdict.whose == whose])
+    for whose in ("attack", "task", "either"):
+        choice.ask([verdict for verdict in found if verdict.whose == whose], whose)
+    return choice.roles, choice.questions
+
+
+def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
+    """Return whether a column without negation has values in the same rows."""
+    positive = (
+        one for one in others if one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own)
+    )
+    return any((one.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for one in positive)
+
+
+class _Choice:
+    """What is read and what is asked; `decided` are the rows for which that is so, by whose verdict it is."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.roles: list[Role] = []
+        self.questions: list[Question] = []
+        nothing = pl.repeat(value=False, n=table.frame.height, eager=True)
+        self.decided = dict.fromkeys(("attack", "task", "refusal"), nothing)
+
+    def read(self, group: list[Verdict]) -> None:
+        """Read the columns beyond doubt that say the same, and ask about those that differ."""
+        for is_whole in (True, False):
+            level = [one for one in group if one.is_sure and (one.column.name in self.table.whole) == is_whole]
+            own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
+            if not own:
+                continue
+            said = own[0].series
+            used: list[Verdict] = []
+            rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
+            if rivals or any(_differ(said, one.series) for one in own[1:]):
+                self._asked(which([*own, *rivals]), own)
+                continue
+            for verdict in own:
+                if not used or (said.is_null() & verdict.series.is_not_null()).any():
+                    used.append(verdict)
+                    said = said.zip_with(said.is_not_null(), verdict.series)
+            for verdict in used:
+                role = _read(self.table, verdict)
+                if role is None:
+                    self._asked(of_conversations(verdict), [verdict])
+                else:
+                    self.roles.append(role)
+                    self.decided[verdict.whose] = self.decided[verdict.whose] | verdict.column.values.is_not_null()
+
+    def ask(self, group: list[Verdict], whose: str) -> None:
+        """Ask about the columns in doubt, one for the same rows."""
+        for verdict in sorted(group, key=lambda one: (one.claim.doubt is not None, one.doubt is not None)):
+            decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
+            if not verdict.is_sure and (verdict.column.values.is_not_null() & ~decided).any():
+                self._asked(question(verdict), [verdict])
+
+    def _asked(self, question: Question, group: list[Verdict]) -> None:
+        self.questions.append(question)
+        for verdict in group:
+            for whose in ("attack", "task") if verdict.whose == "either" else (verdict.whose,):
+                self.decided[whose] = self.decided[whose] | verdict.column.values.is_not_null()
+
+
+def _differ(first: pl.Series, second: pl.Series) -> bool:
+    """Return whether two verdicts say different things of a row."""
+    return bool((first != second).fill_null(value=False).any())
+
+
+def _is_rival(first: Verdict, other: Verdict) -> bool:
+    """Return whether a verdict in doubt has the same word in its name as one beyond doubt, and says otherwise."""
+    words = (first.column.words & other.column.words) - OF_ATTACKS
+    same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
+    is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})
+    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series, other.series)
+
+
+def _read(table: Table, verdict: Verdict) -> Role | None:
+    """Return the role of a verdict beyond doubt; None where it may be on conversations and only repeated on each turn."""
+    column, name = verdict.column, verdict.column.name
+    if verdict.whose == "task":
+        return Role(name, "solved", "named so", verdict.labels) if column.is_fact else None
+    if verdict.whose == "refusal":
+        return Role(name, "refused", "named so", verdict.labels)
+    if name in table.whole:
+        return Role(name, "outcome", "named so", verdict.labels)
+    return (
+        None
+        if repeated(table.frame["rollout_id"], verdict.series)
+        else Role(name, "succeeded", "named so", verdict.labels)
+    )
+
+
+def repeated(ids: pl.Series, sides: pl.Series) -> bool:
+    """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
+
+    If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
+    successes, the first included. Turns that are judged one by one rarely look like this.
+    """
+    if not (sides.fill_null(value=False) & ids.is_duplicated()).any():
+        return False
+    return is_constant(ids, sides)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import schema
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.grouping import explanation, usual_groups
 from rollwise.reports.rates import rates
@@ -26,7 +27,12 @@ def table(source: str, *facts: dict[str, Any]) -> pl.DataFrame:
         for place, fact in enumerate(facts)
         for k in range(2)
     ]
-    return rw.turns(pl.DataFrame(rows, infer_schema_length=None))
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    # What a reader made has all columns of TURNS; names such as `task_name` are read as ours in tables of people's own.
+    missing = (
+        pl.lit(None, dtype).alias(name) for name, dtype in schema.TURNS.dtypes.items() if name not in frame.columns
+    )
+    return rw.turns(frame.with_columns(*missing))
 
 
 BENIGN = {"attack": "none", "solved": True, "succeeded": None}

@@ -13,6 +13,8 @@ from ruamel.yaml import YAML
 import rollwise as rw
 from rollwise.errors import ArgumentError, ReadError, RollwiseError
 from rollwise.evaluation import Options
+from rollwise.evaluation.config import load
+from rollwise.evaluation.llms import Models
 from rollwise.files.configuration import ConfigFile
 
 GOOD = """eval:
@@ -426,3 +428,15 @@ def test_a_file_of_json_may_spell_characters_by_halves(tmp_path) -> None:
         ConfigFile.read(path)
     with pytest.raises(ReadError, match=r"--override a: .* is not valid YAML"):
         document.override("a", '"\\ud83d"')
+
+
+def test_the_line_that_adds_a_model_is_one(file, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the sentence says to write at the top makes the file one that names its judge."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with pytest.raises(RollwiseError, match="the file has no `llms:`; add it at the top, as in `llms: ") as raised:
+        file("_type: exact_match", "_type: factuality\n      llm_name: judge")
+    line = str(raised.value).rpartition("as in `")[2].removesuffix("`")
+    path = tmp_path / "eval.yml"
+    path.write_text(f"{line}\n{path.read_text()}")
+    document = ConfigFile.read(path)
+    assert repr(Models(document, load(document))("judge")).startswith("Endpoint('gpt-4o'")

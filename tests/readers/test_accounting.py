@@ -22,7 +22,7 @@ CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "c
 # Formats in which each record is a rollout.
 ONE_BY_ONE = (
     *("agentdojo", "atif", "deepteam", "inspect", "intercode", "jailbreakbench"),
-    *("mint", "quesma", "sharegpt", "swe_agent", "tau2", "tau_bench"),
+    *("mint", "openhands", "quesma", "sharegpt", "swe_agent", "tau2", "tau_bench"),
 )
 
 

@@ -59,6 +59,8 @@ BROKEN = {  # of each format: a log, a change that leaves no conversation, and t
     "a result of verifiers": ("verifiers/results.jsonl", sets(0, "completion", to=[3]), 0),
     "skyrl": ("skyrl/math.jsonl", sets(0, "output_response", to=["4"]), 0),
     "verl": ("verl/10.jsonl", sets(0, "output", to=["4"]), 0),
+    "openhands": ("openhands/output.jsonl", sets(1, "history", to="gone"), 1),
+    "an event of openhands": ("openhands/sdk.jsonl", sets(0, "history", 3, to=3), 0),
     "a finding of quesma": ("quesma/export.json", sets("findings", 0, "prompt", to=3), 0),
     "an attempt of quesma": ("quesma/session.json", sets("attempts", 0, "turns", to="gone"), 0),
     "deepteam": ("deepteam/assessment.json", sets("test_cases", 0, "turns", to="gone"), 0),
@@ -121,6 +123,14 @@ ODD = {  # a log, the place of an odd field, what is there, and the column that 
     "atif": ("atif/trajectory.json", ("final_metrics",), [15], "total_tokens"),
     "cost of atif": ("atif/trajectory.json", ("final_metrics", "total_cost_usd"), "ten", "total_cost_usd"),
     "swe_agent": ("swe_agent/toy__repo-1.traj", ("info",), "submitted", "ending"),
+    "usage of openhands": (
+        "openhands/sdk.jsonl",
+        (0, "metrics", "accumulated_token_usage", "prompt_tokens"),
+        "many",
+        "total_tokens",
+    ),
+    "cost of openhands": ("openhands/pairs.jsonl", (0, "metrics", "accumulated_cost"), "0.25", "total_cost_usd"),
+    "a verdict of openhands": ("openhands/resolver.jsonl", (0, "success"), "yes", "solved"),
     "cost of swe_agent": ("swe_agent/toy__repo-1.traj", ("info", "model_stats"), "0.25", "total_cost_usd"),
 }
 

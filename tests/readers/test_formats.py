@@ -48,6 +48,8 @@ FILLED = {
     "quesma": "run target attack goal category attempt ending outcome context prompt response score seconds",
     "swe_agent": "run attack task attempt ending queries total_tokens total_cost_usd context prompt response observation "
     "tool_calls",
+    "openhands": "run target attack task attempt ending solved total_tokens total_cost_usd context prompt response observation "
+    "tool_calls prompt_tokens response_tokens error",
     "atif": "run target attack attempt total_tokens total_cost_usd context prompt response observation tool_calls "
     "prompt_tokens response_tokens cost_usd",
     "atof": "run target attack attempt prompt response observation tool_calls",

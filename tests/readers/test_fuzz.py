@@ -55,7 +55,7 @@ FOLDERS = {  # of the real logs of each format
 KEPT, FILES, LARGEST = 3, 6, 40_000  # records of one file, files of one format, bytes of one record
 SECONDS = 5.0  # that one small file may take on a busy machine
 # a record that is whole or broken is one rollout or one problem at least (in the others several records make one rollout)
-ONE_EACH = {"jailbreakbench", "tau_bench", "mint", "hh_rlhf", "sharegpt", "openai_chat", "verl", "skyrl"}
+ONE_EACH = {"jailbreakbench", "tau_bench", "mint", "openhands", "hh_rlhf", "sharegpt", "openai_chat", "verl", "skyrl"}
 ODD: list[Any] = [
     *(None, True, 0, -1, 1.5, 10**30, -(10**400), 1e308, float("nan"), float("-inf"), "", "x", "1", "\x00", "\ud800"),
     *([], [None], [[]], {}, {"role": "assistant"}, {"": None}, [1, "a"], {"a": {"b": [1]}}, 2**63, -(2**63), 2**31),

@@ -169,7 +169,7 @@ def test_what_opens_a_file_is_said_and_never_in_a_circle(tmp_path):
     ):
         rw.judges.read_verdicts(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_text("behavior,generation\nwrite,Here\n")
-    with pytest.raises(ReadError, match="holds no verdicts; `rw.read` reads rollouts"):
+    with pytest.raises(ReadError, match=r"holds no verdicts; `rw.read` reads rollouts"):
         rw.judges.read_verdicts(tmp_path / "b.csv")
     assert rw.read(tmp_path / "b.csv").select("goal", "response").rows() == [("write", "Here")]
     (tmp_path / "c.json").write_text('{"a": [{"case": "x", "size": 3}]}')

@@ -270,7 +270,8 @@ def test_notices_are_in_options_on_the_command_line(tmp_path: Path, capsys: pyte
     path = chats(tmp_path, "label", [True, False])
     code, err = command(capsys, "read", path, "--out", tmp_path / "a.parquet")
     assert code == 0
-    assert "map it with --column succeeded=label" in err
+    assert err.splitlines()[-1].startswith("try: rollwise read ")
+    assert "--column succeeded=label --value 'succeeded:false=?'" in err
     assert "names=" not in err
 
 

@@ -13,7 +13,7 @@ import rollwise as rw
 from rollwise.errors import RollwiseError
 from rollwise.readers.names import NAMES
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.synonyms import CUSTOM
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -159,9 +159,9 @@ def test_two_columns_may_change_places():
 
 
 def test_what_was_read_is_named_afterwards(tmp_path):
-    (tmp_path / "mine.csv").write_text("rollout_id,prompt,response,bad,model\na,Hi,Sure,true,m\nb,Hi,No,false,m\n")
+    (tmp_path / "mine.csv").write_text("rollout_id,prompt,response,bad,served\na,Hi,Sure,true,m\nb,Hi,No,false,m\n")
     was_read = read(tmp_path)  # which gave it every column of ours, null throughout
-    named = turns(was_read, names={"succeeded": "bad", "target": "model"})
+    named = turns(was_read, names={"succeeded": "bad", "target": "served"})
     assert named.select("succeeded", "target").rows() == [(True, "m"), (False, "m")]
     assert turns(was_read.lazy(), names={"succeeded": "bad"}).collect()["succeeded"].to_list() == [True, False]
     with pytest.raises(ArgumentError, match="would hide the column 'response'"):

@@ -335,7 +335,7 @@ def test_unused_columns_are_a_frame() -> None:
 
 def test_nothing_is_unused_where_all_is_said() -> None:
     """Nor in an empty table, nor beside logs of a tool, whose reader knows its columns."""
-    row = {"rollout_id": "a", "response": "x", "technique": "m", "attack_method": "n", "verdict": "fail"}
+    row = {"rollout_id": "a", "response": "x", "technique": "tap", "attack_method": "pair", "verdict": "fail"}
     turns = rw.turns([row])
     assert rw.readers.unused_columns(turns)["column"].to_list() == ["technique", "verdict"]
     assert rw.readers.unused_columns(turns.with_columns(source=pl.lit("garak"))).is_empty()

@@ -7,6 +7,7 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise.cli import run
 from rollwise.errors import ArgumentError, ReadError
 
 SAID = [
@@ -144,3 +145,51 @@ def test_a_rollout_without_an_answer_keeps_its_reward(tmp_path):
     for said in ({"messages": SAID[:1]}, {"turns": []}):
         frame = rw.read(written(tmp_path, {"rollout_id": "a", **said, "reward": -1, "cost_usd": 0.5}))
         assert measured(frame).row(0)[:2] == (-1.0, 0.5)
+
+
+ROUNDS = [{"attack_prompt": "Hi", "victim_response": "No"}, {"attack_prompt": "Please", "victim_response": "Yes"}]
+OF_OBJECTS = {"rounds": {"rounds": ROUNDS}, "messages": {"messages": SAID}, "log": {"log": SAID}}
+
+
+@pytest.mark.parametrize("said", OF_OBJECTS.values(), ids=OF_OBJECTS)
+def test_a_reward_in_a_file_that_no_format_knows_is_counted_once(tmp_path, said):
+    episodes = [{**said, "task": f"t{n}", "reward": n / 4, "cost_usd": 0.5, "seconds": 2.5} for n in range(4)]
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps({"model": "parrot", "episodes": episodes}))
+    frame = rw.read(path)
+    assert frame["source"].unique().to_list() == ["mapping"]
+    assert frame["reward"].to_list() == [None, 0.0, None, 0.25, None, 0.5, None, 0.75]
+    assert [row[:3] for row in measured(frame).rows()] == [(n / 4, 0.5, 2.5) for n in range(4)]
+
+
+def test_of_two_files_one_may_have_rewards_of_turns_and_one_of_records(tmp_path):
+    written(tmp_path, {"turns": [{**turn, "reward": 0.5} for turn in TURNS], "reward": 7}).rename(tmp_path / "a.jsonl")
+    written(tmp_path, {"turns": TURNS, "reward": 0.25}).rename(tmp_path / "b.jsonl")
+    (tmp_path / "c.json").write_text(json.dumps({"episodes": [{"rounds": ROUNDS, "goal": "g", "reward": 3}] * 2}))
+    assert measured(rw.read(tmp_path))["total_reward"].to_list() == [1.0, 0.25, 3.0, 3.0]
+
+
+def test_a_reward_that_is_repeated_on_each_row_is_said(tmp_path, capsys):
+    ids, turns = ["a", "a", "b", "b", "c"], [1, 2, 1, 2, 1]
+    said = {"rollout_id": ids, "turn": turns, "prompt": ["Hi"] * 5, "response": list("vwxyz")}
+    path = tmp_path / "log.csv"
+    sentence = "`reward` is the same on all turns of each rollout: if it is of the rollout, measure `final_reward`"
+    for rewards, is_said in (
+        ([1.0, 1.0, 0.5, 0.5, 0.0], True),
+        ([1.0, 0.0, 0.5, 0.5, 0.0], False),
+        ([-0.1] * 5, False),  # the price of a step
+        ([None, 1.0, None, 0.5, 0.0], False),
+    ):
+        frame = pl.DataFrame({**said, "reward": rewards})
+        frame.write_csv(path)
+        for read in (lambda: rw.read(path), lambda frame=frame: rw.turns(frame)):
+            turns = read()
+            assert (sentence in capsys.readouterr().err) == is_said
+    frame = pl.DataFrame({**said, "reward": [1.0, 1.0, 0.5, 0.5, 0.0]})
+    assert rw.measure(rw.turns(frame), m.final("reward"))["final_reward"].to_list() == [1.0, 0.5, 0.0]
+    frame.write_csv(path)
+    with pytest.raises(SystemExit):
+        run(["measure", str(path), "--metric", "final_reward", "--format", "csv"])
+    printed = capsys.readouterr()
+    assert sentence in printed.err
+    assert pl.read_csv(printed.out.encode())["final_reward"].to_list() == [1.0, 0.5, 0.0]

@@ -131,20 +131,16 @@ def test_a_report_has_a_title_of_its_own() -> None:
 
 
 def test_the_page_names_columns_that_came_along_unused() -> None:
-    """A column that may be the goal is listed with what to write; with it there is no such table."""
+    """A column that may be the verdict is listed with what to write; with it there is no such table."""
     rows = [
-        {"rollout_id": f"r{i:02}", "turn": 1, "response": "no", "succeeded": i % 2 == 0, "behavior": f"b{i % 5}"}
-        for i in range(20)
+        {"rollout_id": f"r{i:02}", "turn": 1, "response": "no", "verdict": ("pass", "fail")[i % 2]} for i in range(20)
     ]
     nothing = schema.empty(schema.PROBLEMS)
     parts = [part for part in origins(made(rw.turns(pl.DataFrame(rows))), nothing).parts if "unused" in part.text]
     table = parts[0].table
     assert table is not None
-    assert [str(cell) for cell in table.rows[0]] == [
-        "behavior",
-        "b0, b1",
-        "goal",
-        'names={"goal": "behavior"}',
-    ]
-    named = made(rw.turns(pl.DataFrame(rows), names={"goal": "behavior"}))
+    (row,) = rw.readers.unused_columns(rw.turns(pl.DataFrame(rows))).rows(named=True)
+    assert [str(cell) for cell in table.rows[0]] == ["verdict", "fail, pass", "succeeded", row["names"]]
+    labels = {"fail": False, "pass": True}
+    named = made(rw.turns(pl.DataFrame(rows), names={"succeeded": ("verdict", labels)}))
     assert not [part for part in origins(named, nothing).parts if "unused" in part.text]

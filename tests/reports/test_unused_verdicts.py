@@ -49,12 +49,26 @@ def test_the_reason_of_a_rate_without_values_names_the_column() -> None:
         "metric", named=True, unique=True
     )
     reason = result["attack_success"]["reason"]
-    assert reason.startswith("no values; column `verdict` holds fail, pass")
+    assert reason.startswith("no values; column `verdict` (fail, pass) may be the verdict: ")
     assert 'names={"succeeded": ' in reason
     assert result["task_success"]["reason"] == "no values"
     gate = rw.gate(rollouts, "attack_success < 5%").row(0, named=True)
     assert gate["answer"] == "undecided"
     assert reason in gate["reason"]
+
+
+def test_a_success_of_whom_nobody_knows_is_asked_about(tmp_path: Path, said: Any) -> None:
+    """Attack or task: with the answer there is the one rate or the other."""
+    turns = rw.turns(pl.DataFrame(rows(column="success", words=(False, True))))
+    reason = str(rw.summarize(rw.measure(turns), metrics="attack_success")["reason"].item())
+    assert reason == (
+        'no values; column `success` (False, True) may be the verdict of the attack or of the task: names={"of": "?"}'
+    )
+    path = table(tmp_path, column="success", words=(False, True))
+    assert "task: --of '?'" in " ".join(said(3, "gate", path, "--require", "attack_success < 5%").split())
+    for whose in ("attack", "task"):
+        call = ("summarize", path, "--metric", f"{whose}_success", "--of", whose, "--format", "json")
+        assert json.loads(said(0, *call))["rows"][0]["estimate"] == 0.5
 
 
 def test_rollouts_with_a_verdict_have_no_note() -> None:
@@ -101,7 +115,7 @@ def test_commands_name_it_in_their_options(tmp_path: Path, said: Any, name: str)
     document = json.loads(said(3, "gate", *gated, "--format", "json"))
     assert "--column succeeded=verdict" in " ".join(text.split())
     for part in (document["answer"], document["rows"][0]["reason"]):
-        assert "column `verdict` holds fail, pass" in part
+        assert "column `verdict` (fail, pass) may be the verdict: " in part
         assert "--column succeeded=verdict" in part
     options = ["--column", "succeeded=verdict", "--value", "succeeded:fail=false", "--value", "succeeded:pass=true"]
     named = json.loads(said(0, "summarize", path, "--metric", "attack_success", "--format", "json", *options))
@@ -113,7 +127,9 @@ def test_the_head_of_a_report_names_it(tmp_path: Path, said: Any) -> None:
     """In the words of who made it: a call in Python, or a command."""
     turns = rw.turns(pl.DataFrame(rows()))
     line = bottom_line(frames(turns, by="auto", cluster="auto", level=0.95, seed=0))
-    assert line.startswith("No rollout has a verdict, so there is no rate to report; column `verdict` holds fail, pass")
+    assert line.startswith(
+        "No rollout has a verdict, so there is no rate to report; column `verdict` (fail, pass) may be the verdict: "
+    )
     assert "names={" in line
     said(0, "report", table(tmp_path), "--out", tmp_path / "report")
     answer = json.loads((tmp_path / "report" / "run.json").read_text(encoding="utf-8"))["answer"]

@@ -14,6 +14,7 @@ from rollwise.jobs.calls import called, complete
 from rollwise.judges.clients import UnservedError
 from rollwise.schema.labels import say
 
+ADD_IT = "the file has no `llms:`; add it at the top, as in `llms: {{{}: {{_type: openai, model_name: gpt-4o}}}}`"
 NIM_URL = "https://integrate.api.nvidia.com/v1"
 
 
@@ -71,7 +72,7 @@ class Models:
             If there is no such model.
         """
         if name not in self._entries:
-            advice = meant(name, self._entries) if self._entries else "the file has no `llms:`; add it there"
+            advice = meant(name, self._entries) if self._entries else ADD_IT.format(name)
             raise ArgumentError(f"{self._document.path}: there is no language model {name!r}; {advice}")
         if name not in self._models:
             model, make = kind_of(self._document, ("llms", name), self._entries[name], _KINDS)

@@ -14,7 +14,7 @@ from rollwise.evaluation.answers import answer
 from rollwise.evaluation.config import EvalConfig, load
 from rollwise.evaluation.dataset import HERE, Item, read, repeated
 from rollwise.evaluation.frames import SAID, Scored, Tables, columns_of
-from rollwise.evaluation.llms import Models
+from rollwise.evaluation.llms import ADD_IT, Models
 from rollwise.evaluation.masking import masked
 from rollwise.evaluation.options import Options, check
 from rollwise.evaluation.outputs import Evaluation, Folder
@@ -189,7 +189,7 @@ def evaluators_of(document: ConfigFile, config: EvalConfig) -> dict[str, tuple[p
         options = document.checked(registration.config_type, settings, place)
         model = getattr(options, "llm_name", None)
         if isinstance(model, str) and model not in config.llms:
-            hint = meant(model, config.llms) if config.llms else "the file has no `llms:`, add it there"
+            hint = meant(model, config.llms) if config.llms else ADD_IT.format(model)
             raise document.error((*place, "llm_name"), f"is {model!r}, which is not a language model; {hint}")
         evaluators[keyword] = (registration, options)
     return evaluators

@@ -1,15 +1,19 @@
 """What a table of rollouts without a verdict says of the column that may hold it."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
-from rollwise.readers.likely_columns import suggestions, unused_columns
+from rollwise.readers.labels import as_names
+from rollwise.readers.likely_columns import unused_columns
 from rollwise.readers.problems import WORDING
+from rollwise.schema import labels
 
 NOTE = "unused_verdict"
 """Column of ROLLOUTS with a sentence on the columns that may hold the verdict; only in tables that have such rollouts."""
 RATES = ("attack_success", "task_success")
 _VERDICTS = ("succeeded", "outcome", "solved")
-_MOST = 2  # columns that are named
+_MOST, _LENGTH = 2, 60  # columns that are named, and letters of a name or of its values
 
 
 def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
@@ -20,7 +24,7 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     >>> turns = pl.DataFrame({"rollout_id": ["a", "b"], "turn": 1, "response": "x", "verdict": ["pass", "fail"]})
     >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b"], "attack_success": pl.Series([None, None], dtype=pl.Boolean)})
     >>> noted(rollouts, turns)[NOTE].unique().item().partition(":")[0]
-    'column `verdict` holds fail, pass'
+    'column `verdict` (fail, pass) may be the verdict'
     >>> noted(rollouts.with_columns(attack_success=True), turns).columns
     ['rollout_id', 'attack_success']
     """
@@ -31,6 +35,14 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     candidates = unused_columns(turns).filter(pl.col("meaning").is_in(_VERDICTS))
     if candidates.is_empty():
         return rollouts
-    more = f"; {candidates.height - _MOST} more may, too" if candidates.height > _MOST else ""
-    note = WORDING.get()("; ".join(suggestions(candidates.head(_MOST))) + more)
+    sentences = [_sentence(row) for row in candidates.head(_MOST).iter_rows(named=True)]
+    more = [f"{candidates.height - _MOST} more may, too"] if candidates.height > _MOST else []
+    note = WORDING.get()("; ".join([*sentences, *more]))
     return rollouts.with_columns(pl.when(is_unknown).then(pl.lit(note)).alias(NOTE))
+
+
+def _sentence(unused: Mapping[str, str]) -> str:
+    """Return what a row of UNUSED says, with the argument that answers it."""
+    column, examples = (labels.shorten(labels.plain(unused[name]), _LENGTH) for name in ("column", "examples"))
+    whose = " of the attack or of the task" if unused["names"] == as_names({"of": "?"}) else ""
+    return f"column `{column}` ({examples}) may be the verdict{whose}: {unused['names']}"

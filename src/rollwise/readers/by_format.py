@@ -94,7 +94,8 @@ class _Tables:
 
     def read_unknown(self) -> None:
         """Read the files of no known format, by mappings that are proposed for them."""
-        for document, by_name, mapping in mappings_for(self._unknown, self._naming.given.structure, self._problems):
+        names, seen = self._naming.given.structure, self._naming.saw
+        for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen):
             with self._problems.record(document.name), self._reporting():
                 self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
                 around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}

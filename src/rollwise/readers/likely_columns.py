@@ -160,6 +160,30 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
     return [Question(column, sentence, {"outcome": column if labels is None else (column, dict(labels))})]
 
 
+def repeated_rewards(turns: pl.DataFrame) -> list[str]:
+    """Return the notice on rewards that may be of whole rollouts: the same on all turns of each, and others elsewhere.
+
+    Examples
+    --------
+    >>> rows = {"rollout_id": ["a", "a", "b", "b"], "turn": [1, 2, 1, 2], "reward": [1.0, 1.0, 0.5, 0.5]}
+    >>> repeated_rewards(pl.DataFrame(rows))
+    ['`reward` is the same on all turns of each rollout: if it is of the rollout, measure `final_reward`; `total_reward` sums it']
+    >>> repeated_rewards(pl.DataFrame(rows | {"reward": [0.0, 1.0, 0.5, 0.5]}))
+    []
+    """
+    if not turns["reward"].count():
+        return []
+    is_own = turns["source"].is_null() | turns["source"].is_in(CUSTOM) if "source" in turns.columns else True
+    rollouts = turns.lazy().filter(is_own, pl.col("reward").is_not_null()).group_by("rollout_id")
+    values = rollouts.agg(pl.len(), pl.col("reward").n_unique().alias("num"), pl.col("reward").first())
+    several = values.filter(pl.col("len") > 1).collect()
+    if several["num"].n_unique() != 1 or several["num"][0] != 1 or several["reward"].n_unique() < 2:
+        return []
+    return [
+        "`reward` is the same on all turns of each rollout: if it is of the rollout, measure `final_reward`; `total_reward` sums it"
+    ]
+
+
 def _in_parentheses(values: Sequence[Any]) -> str:
     return f" ({', '.join(map(_short, values[:2]))})" if values else ""
 

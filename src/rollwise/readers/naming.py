@@ -56,6 +56,8 @@ class Naming:
         self.values = names.values
         self._problems = problems
         self._present: set[str] = set()  # mapped columns that are in at least one file
+        self._fields: set[str] = set()  # of the records of files that are read by a mapping
+        self._files: list[str] = []
         self._columns: set[str] = set()  # all columns of the files, for suggestions
         self._missing: dict[str, set[str]] = {}  # names whose column is missing, by custom file
         self._tool_files: dict[str, list[str]] = {}  # files of each tool
@@ -82,6 +84,7 @@ class Naming:
 
     def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
+        self._files.append(original.name)
         document, present = self._translated(original, forced) if self.names else (original, set[str]())
         form = format_of(document, forced, by_name=by_name, problems=self._problems)
         if form is None or not self.names or form is UNKNOWN:
@@ -115,13 +118,19 @@ class Naming:
             for part in found
         ]
 
+    def saw(self, fields: Iterable[str]) -> None:
+        """Note the fields of the records of a file that is read by a mapping."""
+        self._fields |= {*fields, "@key"}
+        self._columns |= {*fields}
+
     def of_mapping(self, frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
         """Rename the columns read by the mapping of a file to the names of TURNS; `of_records` are columns of whole rollouts."""
         self._columns |= {*map(name_in_file, own_names(frame.columns))}
         has_turns = bool(frame["turn"].max() != 1)
         for name, column in self.names.items():
             if name in OF_STRUCTURE:  # the mapping has it already
-                self._present |= {column} if name not in frame.columns or frame[name].count() else set()
+                is_there = column in self._fields if name == "rollout_id" else _holds(frame, name)
+                self._present |= {column} if is_there else set()
                 continue
             source = next((each for each in _called(column) if each in frame.columns and frame[each].count()), None)
             if source is None:
@@ -222,7 +231,9 @@ class Naming:
         """Check that each mapped column was in a file, and that none was set aside where the file states its own."""
         for name, column in self.names.items():
             if column not in self._present:
-                raise self._nowhere(name, "these files")
+                raise self._nowhere(
+                    name, self._files[0] if name in OF_STRUCTURE and len(self._files) == 1 else "these files"
+                )
             if turns is not None and any(turns[aside].count() for aside in self._aside(name) & {*turns.columns}):
                 raise ArgumentError(
                     f"{self.verb}: {as_names({name: column})}: the records that hold `{column}` state their `{name}` "
@@ -334,6 +345,10 @@ class Naming:
         translation = Document(document.path, file.getvalue())
         translation.digest = document.digest
         return translation, set(new_names)
+
+
+def _holds(frame: pl.DataFrame, name: str) -> bool:
+    return name not in frame.columns or frame[name].count() > 0
 
 
 def _called(column: str) -> tuple[str, ...]:

@@ -273,6 +273,7 @@ class Problems:
             "crashed": [self._num_crashed],
             "suggestions": self._suggestions,
             "questions": self.questions,
+            "told_whose": [self.told_whose],
             "repeats": list(self.repeats.items()),
         }
 
@@ -304,6 +305,7 @@ class Problems:
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
         self.questions += questions
+        self.told_whose |= any(memory["told_whose"])
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
-from rollwise.readers.likely_columns import repeated_verdicts
+from rollwise.readers.likely_columns import repeated_rewards, repeated_verdicts
 from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
 from rollwise.readers.names import Names, checked_names, judged
 from rollwise.readers.naming import Naming
@@ -254,8 +254,7 @@ def turns_of(
 ) -> pl.DataFrame:
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
-    parts = [part for table in tables for part in native.parts_of(table)]
-    parts = naming.of_parts(parts)
+    parts = naming.of_parts(part for table in tables for part in native.parts_of(table))
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
@@ -269,6 +268,7 @@ def turns_of(
     is_own = not CUSTOM.isdisjoint(part.source for part in parts)
     if is_own:
         turns = once(turns, tables[0].origins, problems)
+        problems.suggest(repeated_rewards(turns))
     problems.record_counts.count(turns, tables[0].origins)
     if forced is not None and forced.given is not None:
         problems.suggest(filter(None, [forced.given.changed(turns)]))

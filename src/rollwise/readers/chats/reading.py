@@ -13,11 +13,11 @@ from rollwise.readers.chat_names import RESPONSES
 from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM
-from rollwise.readers.chats.texts import SUFFIX, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
+from rollwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.record_totals import of_request, of_rollout, on_last_turns
 from rollwise.readers.records import Finite, Key, Whole, json_text, parse, spare
+from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
 from rollwise.readers.table import TurnsBuilder
@@ -79,14 +79,8 @@ class Chats:
         chat = self._layout.turns
         messages = answered(record.messages, chat, self._layout.role or "")
         columns, turn_extras = chat_columns(value[chat], messages, chat, self._skipped)
-        if choice is None:
-            value, reward = of_rollout(
-                value, has_rewards=bool({"reward", f"reward{SUFFIX}"} & {*columns, *turn_extras})
-            )
-        else:
-            value, reward = of_request(value), None
-        if reward is not None:
-            columns["reward"] = on_last_turns([reward], [len(columns["turn"])])
+        if choice is not None:
+            value = _of_request(value)
         facts, extras = stated(value, self._record, self._facts)
         self._table.add(
             self._document.name,
@@ -159,8 +153,7 @@ class Chats:
             any(message.role in ANSWERS for message in chat.messages) for chat in chats
         ):
             return False  # another speaker may be the one who answers
-        said, rewards = zip(*map(of_rollout, records), strict=True)
-        columns = columns_of(said, self._layout, self._facts)
+        columns = columns_of(records, self._layout, self._facts)
         names_run = columns is not None and "run" in columns
         if columns is None or "system" in columns:
             return False  # the system message may be outside the chat
@@ -181,8 +174,6 @@ class Chats:
         }
         fill_in(columns, usual_facts)
         counts, turns = turns_of([chat.messages for chat in chats])
-        if rewards.count(None) < len(rewards):
-            turns["reward"] = on_last_turns(rewards, counts)
         in_run = [list(map(self._name_in_run, ids, records))] if names_run else []
         self._table.extend(self._document.name, names, counts, turns, columns, in_run)
         return True
@@ -222,6 +213,12 @@ def chat_columns(
         turn_extras |= {"reasoning_source": turn_extras["reasoning"]} if "reasoning" in turn_extras else {}
         turn_extras["reasoning"] = reasoning
     return {**split_by_column(messages, field), **columns}, turn_extras
+
+
+def _of_request(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record that is several rollouts, with its reward and amounts under names that say that they are of all together."""
+    shared = {name for name in record if name == "reward" or role_of(name) in {"cost", "tokens"}}
+    return {f"request_{name}" if name in shared else name: value for name, value in record.items()}
 
 
 def _of_answers(answers: Sequence[Mapping[str, Any]], skipped: AbstractSet[str | None]) -> tuple[Columns, Columns]:

@@ -18,7 +18,6 @@ from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, col
 from rollwise.readers.chats.turns import Message, split_by_column
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.record_totals import of_rollout, on_last_turns
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import BINARY, Shapes
@@ -143,8 +142,7 @@ class _Conversations:
         record = parse(value, Conversation)
         chat = [_message(message, place) for place, message in enumerate(record.conversations)]
         system = [] if record.system is None else [Message("system", record.system)]
-        said, reward = of_rollout(value)
-        stated_facts, extras = stated(said, Conversation, OF_CORPORA)
+        stated_facts, extras = stated(value, Conversation, OF_CORPORA)
         name = f"{self._run}/{number if record.id is None else record.id}"
         if record.rollout_id is not None:
             name = str(record.rollout_id)
@@ -154,16 +152,13 @@ class _Conversations:
         self._names.add(name)
         facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **stated_facts}
         cut = split_by_column([*system, *chat], "conversations")
-        if reward is not None:
-            cut["reward"] = on_last_turns([reward], [len(cut["turn"])])
         self._table.add(self._document.name, name, cut, facts, extras)
 
     def add_texts(
         self, numbers: Sequence[int], records: Sequence[Mapping[str, Any]], chats: Sequence[TextChat]
     ) -> bool:
         """Add conversations of texts alone; return False if one of them must be read by itself."""
-        said, rewards = zip(*map(of_rollout, records), strict=True)
-        columns = columns_of(said, LAYOUT, OF_CORPORA)
+        columns = columns_of(records, LAYOUT, OF_CORPORA)
         if columns is None or columns.keys() & UNUSUAL:
             return False
         systems = columns.pop("system", [None] * len(chats))
@@ -182,8 +177,6 @@ class _Conversations:
                 for system, chat in zip(systems, chats, strict=True)
             ]
         )
-        if rewards.count(None) < len(rewards):
-            turns["reward"] = on_last_turns(rewards, counts)
         self._table.extend(self._document.name, names, counts, turns, columns)
         return True
 

@@ -15,13 +15,15 @@ from rollwise.readers.json_texts import lenient, surface, surface_if_any
 from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, refusal, unknown_labels
 from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.record_totals import NAMES
 from rollwise.readers.roles.words import normal
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, fact
 from rollwise.schema import FAILURE, SUCCESS, TURNS
 
 OF_ROLLOUTS = FACTS | {"rollout_id"}
+TOTALS = frozenset(
+    {"reward", "cost_usd", "seconds", "prompt_tokens", "response_tokens"}
+)  # which records may state of a rollout
 ALSO_OF_RECORDS = frozenset({"prompt", "response"})  # columns of a turn that a record with a chat may have as well
 
 
@@ -172,7 +174,7 @@ class Fields:
 
     def _refuse_of_turns(self, record: Mapping[str, Any], inner_names: AbstractSet[str]) -> None:
         """Refuse a column of turns that is mapped to a field of whole rollouts, where no total can be made of it."""
-        refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded"} - (NAMES - inner_names)
+        refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded"} - (TOTALS - inner_names)
         for source, column in self._column_of.items():
             if source in record and source not in inner_names and column in refused:
                 raise whole_rollouts(self._verb, column, source)
@@ -180,7 +182,7 @@ class Fields:
     def _check_totals(self, result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
         """Check the fields that were named as the reward, cost, time and tokens of a rollout: they must be numbers."""
         for column, source in self._source_of.items():
-            if column in NAMES and source not in inner_names and not _is_null(result.get(column)):
+            if column in TOTALS and source not in inner_names and not _is_null(result.get(column)):
                 result[column] = _fitting(column, source, result[column])
 
     def _checked(self, record: dict[str, Any], *, has_chat: bool = False) -> dict[str, Any]:

@@ -18,6 +18,11 @@ from rollwise.readers.table import TurnsBuilder
 
 SAID = ("prompt", "response", "attack")
 SAYING = frozenset({*SAID, *PROMPTS, *RESPONSES})
+OF_TOTALS = {  # what a record may state of its whole rollout under the name of a column of turns
+    "total_cost_usd": ("cost_usd",),
+    "total_seconds": ("seconds",),
+    "total_tokens": ("prompt_tokens", "response_tokens"),
+}
 ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
 
 
@@ -74,7 +79,13 @@ def needed(wanted: Collection[str]) -> frozenset[str]:
     """The names that decide what is in the columns wanted."""
     parts = [name.split("rollout_") for name in wanted]
     apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
-    names = {"turn", "node_id", *wanted, *apart}
+    names = {
+        "turn",
+        "node_id",
+        *wanted,
+        *apart,
+        *(name for total in OF_TOTALS.keys() & {*wanted} for name in OF_TOTALS[total]),
+    }
     said = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
     return frozenset(names | said)
 

@@ -1,6 +1,6 @@
 """Rollouts that hold their turns, a record for each: a table of turns in another layout."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,6 @@ from rollwise.readers.chats.layouts import Layout, layouts
 from rollwise.readers.native.flat import SAYING, narrowed, needed, problem_of, reports_error
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
-from rollwise.readers.record_totals import SOURCES, of_rollout
 from rollwise.readers.records import Key, parse, spare
 from rollwise.readers.roles.columns import may_be_verdict
 from rollwise.readers.sources.documents import Document
@@ -34,7 +33,7 @@ def from_nested(document: Document, table: TurnsBuilder, layout: Layout) -> tupl
     r"""Return the table of turns in a file of rollouts that hold theirs, and its columns that are fields of the records.
 
     The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it here or in
-    TURNS, is ``rollout_<name>``; reward, cost, time and tokens are those of the rollout (`record_totals`). Only a `context` of the
+    TURNS, is ``rollout_<name>``; what it then means is decided with all columns of people's own. Only a `context` of the
     record is that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
     """
     rollouts = _Rollouts(document, table, layout)
@@ -55,7 +54,7 @@ class _Rollouts:
         self._names: set[str] = set()  # of the rollouts so far, where a name may occur twice
         others = set() if layout.other is None else {layout.other}
         # The fields of records and turns that are kept; None means all.
-        self._wanted = None if table.wanted is None else needed(table.wanted) | others | _summed(table.wanted)
+        self._wanted = None if table.wanted is None else needed(table.wanted) | others
         self._wanted_facts = None if self._wanted is None else self._wanted | VERDICTS
         self._rollouts = RowBuffer(TEXTS)
         self._turns = RowBuffer(TEXTS)
@@ -79,16 +78,14 @@ class _Rollouts:
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
         apart = self._record.__struct_encode_fields__
         turns = rollout.turns or [{}]
-        said, reward = of_rollout(fields, has_rewards=any("reward" in turn for turn in turns))
-        facts = {_own_name(field): value for field, value in said.items() if field not in apart}
+        facts = {_own_name(field): value for field, value in fields.items() if field not in apart}
         self._counts.append(len(rollout.turns))
         self._rollouts.append({"rollout_id": name, **facts})
         if self._wanted is not None:
             with_answers = reports_error(fields)
-            wanted = self._wanted | SAYING if any(map(may_be_verdict, fields)) else self._wanted
+            may_be = any(field in VERDICTS or may_be_verdict(field) for field in fields)
+            wanted = self._wanted | SAYING if may_be else self._wanted
             turns = [narrowed(turn, wanted, with_answers=with_answers) for turn in turns]
-        if reward is not None:
-            turns = [*turns[:-1], {**turns[-1], "reward": reward}]
         self._turns.extend(turns)
 
     def _name(self, number: int, rollout_id: Any, other: Any) -> Any:
@@ -141,11 +138,6 @@ class _Rollouts:
 def _own_name(field: str) -> str:
     """The column of a record's field: a `rollout_id` that does not name the rollout gets another name."""
     return spare(field) if field == "rollout_id" else field
-
-
-def _summed(wanted: Collection[str]) -> frozenset[str]:
-    """The fields of records that decide the totals wanted."""
-    return frozenset(name for total in SOURCES.keys() & {*wanted} for name in SOURCES[total])
 
 
 def _new_names(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
     are_rollouts,
     columns_in_words,
+    repeated_rewards,
     repeated_verdicts,
 )
 from rollwise.readers.native.identity import frame_name, numbered
@@ -95,6 +96,7 @@ def conformed(
     [turns] = understood([Part(turns, "native", frozenset(), has_answers, is_written)], problems, names, of)
     turns = schema.check(arrange(turns), TURNS)
     if not is_written:
+        problems.suggest(repeated_rewards(turns))
         problems.questions += repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded"))
     problems.announce()
     return turns.lazy() if is_lazy else turns

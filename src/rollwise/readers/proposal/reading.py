@@ -1,6 +1,6 @@
 """Files of unknown kinds read by the mappings that are proposed for them, and refusals that say what they hold."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import ReadError, listing
@@ -11,6 +11,8 @@ from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.proposal.refusals import NOTHING, PROMPTS
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.results.hints import without_texts
+from rollwise.readers.roles.gathered import GATHERED
+from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
 MOST_FIELDS = 20  # that a refusal lists
@@ -18,16 +20,21 @@ _LENGTH = 40  # characters of an example
 
 
 def mappings_for(
-    files: Sequence[tuple[Document, bool]], names: Mapping[str, str], problems: Problems
+    files: Sequence[tuple[Document, bool]],
+    names: Mapping[str, str],
+    problems: Problems,
+    seen: Callable[[Iterable[str]], object] = list,
 ) -> Iterator[tuple[Document, bool, RecordMapping]]:
     """Iterate over the files that can be read, each with its mapping; others are refused, or a problem of their folder.
 
-    Each file comes with whether the user named it. `names` are those that the user gives.
+    Each file comes with whether the user named it. `names` are those that the user gives; the fields of each kind
+    of file are `seen`.
     """
     is_named = dict(files)
     runs: set[str] = set()
     for made in structures(_readable([document for document, _ in files], problems), names):
         problems.questions += made.questions
+        seen(made.examples)
         for document in made.files:
             if made.joins is not None:
                 problems.record_counts.of(document.name).is_repeat = True
@@ -63,10 +70,13 @@ def _refuse(document: Document, made: Structure, problems: Problems, *, by_name:
         return
     advice = ""
     if reason == NOTHING:
-        fields = fields_in_words(made.examples)
+        fields = fields_in_words(made.examples) if GATHERED.get() is None else ""  # a command shows them as a table
         advice = f": it holds no answer, verdict or score under a name that is known{fields}"
     error = ReadError(f"{document.name}: {reason}{advice}")
     error.questions = tuple(made.questions)
+    if advice and made.examples:
+        sentence = "if each record is a rollout, which field is the answer of the model?"
+        error.questions = (Question("", sentence, {"response": "?"}, tuple(made.examples)),)
     raise error
 
 

@@ -48,7 +48,7 @@ def ids_of(
     """
     turn = next((each for each in fields.values() if each.role == "turn" and each.kind in WHOLE), None)
     speaks = speaking(values)
-    if named is not None:
+    if named is not None and (named in fields or named == "@key"):
         path = fields[named].path if named in fields else named
         made.data["rollout"] = [path]
         if named not in fields or _is_own(fields[named], files):

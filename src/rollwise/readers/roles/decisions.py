@@ -7,7 +7,8 @@ import polars as pl
 
 from rollwise.readers.roles.choices import verdicts
 from rollwise.readers.roles.columns import Table, name_in_file
-from rollwise.readers.roles.facts import cast, facts
+from rollwise.readers.roles.facts import OF_ROLLOUT, cast, facts
+from rollwise.readers.roles.names import words_of
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import FAILURE, OUTCOMES, SUCCESS, TURNS
@@ -41,6 +42,9 @@ def applied(table: Table, roles: Sequence[Role]) -> pl.DataFrame:
     frame = table.frame
     for role in roles:
         values = values_named(frame, role.column)
+        if role.why == OF_ROLLOUT:
+            frame = _rewarded(frame, role.column)
+            continue
         frame = frame.drop(columns_named(role.column))
         if role.labels is None:
             frame = _filled(frame, role.name, cast(values, role))
@@ -53,7 +57,17 @@ def applied(table: Table, roles: Sequence[Role]) -> pl.DataFrame:
         frame = _filled(frame, "outcome", _outcomes(sides).set(~of_rollouts, None))
         if (of_turns := sides.set(of_rollouts, None)).count():
             frame = _filled(frame, "succeeded", of_turns)
-    return _with_all_tokens(frame, {role.name for role in roles})
+    return _with_tokens_of_records(table, _with_all_tokens(frame, {role.name for role in roles}))
+
+
+def _rewarded(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return turns with the reward of each rollout on its last one, unless its turns have rewards: then the column stays."""
+    if "reward" not in frame.columns:
+        frame = frame.with_columns(reward=pl.lit(None, TURNS.dtypes["reward"]))
+    rewards = values_named(frame, column).cast(TURNS.dtypes["reward"])
+    stated = frame.select(pl.col("reward").is_not_null().any().over("rollout_id")).to_series()
+    frame = _filled(frame, "reward", rewards.set(stated | ~frame["rollout_id"].is_last_distinct(), None))
+    return frame if (stated & rewards.is_not_null()).any() else frame.drop(columns_named(column))
 
 
 def _with_all_tokens(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
@@ -62,6 +76,23 @@ def _with_all_tokens(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFram
         return frame
     total = (frame["prompt_tokens"] + frame["response_tokens"]).cast(TURNS.dtypes["total_tokens"])
     return _filled(frame, "total_tokens", total)
+
+
+def _with_tokens_of_records(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return turns with the total of the tokens of prompts and of responses that records state of their whole rollout."""
+    of_records = {
+        frozenset(words_of(name_in_file(name))) - {"tokens"}: name for name in table.whole if "tokens" in name
+    }
+    sent, received = (
+        next((of_records[frozenset({word})] for word in words if frozenset({word}) in of_records), None)
+        for words in (("prompt", "input"), ("response", "completion", "output"))
+    )
+    if table.is_single or sent is None or received is None:
+        return frame
+    amounts = [values_named(table.frame, name) for name in (sent, received)]
+    if not all(amount.dtype.is_integer() for amount in amounts):
+        return frame
+    return _filled(frame, "total_tokens", (amounts[0] + amounts[1]).cast(TURNS.dtypes["total_tokens"]))
 
 
 def _sides(values: pl.Series, role: Role) -> pl.Series:

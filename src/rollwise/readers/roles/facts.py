@@ -13,6 +13,7 @@ from rollwise.readers.roles.names import EITHER_IDS, RANKS, joined
 from rollwise.readers.roles.questions import Role
 from rollwise.schema import TURNS
 
+OF_ROLLOUT = "of the whole rollout"  # what a reward rests on that only the last turn has
 _LEAST = 100  # from which whole numbers without a unit may be milliseconds
 _LONGEST = 10_000_000  # seconds: more is a moment
 
@@ -35,7 +36,7 @@ def facts(table: Table) -> tuple[list[Role], list[Role]]:
     attempt = _attempt(table, taken)
     if attempt is not None:
         (taken if attempt[1] else left).append(attempt[0])
-    return [*taken, *_scores(table), *_numbers(table)], left
+    return [*taken, *_scores(table), *_rewards(table), *_numbers(table)], left
 
 
 def _named(table: Table, name: str) -> list[Column]:
@@ -137,6 +138,14 @@ def _scores(table: Table) -> Iterator[Role]:
             yield Role(chosen[0].name, name, "named so")
 
 
+def _rewards(table: Table) -> Iterator[Role]:
+    """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
+    for column in table.columns:
+        is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
+        if is_reward and not table.is_single and column.is_fact:
+            yield Role(column.name, "reward", OF_ROLLOUT)
+
+
 def _is_number(column: Column) -> bool:
     """Return whether all values are numbers, or texts that are."""
     if not column.filled or not (column.dtype.is_numeric() or is_text(column.dtype)):
@@ -152,7 +161,7 @@ def _numbers(table: Table) -> Iterator[Role]:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
-        if name is None or name in used or name in table.named or table.holds(name):
+        if name is None or name in used or {name, column.own} & table.named or table.holds(name):
             continue
         used.add(name)
         is_thousandths = column.role == "seconds" and "ms" in column.words

@@ -136,6 +136,8 @@ OF_ANSWERS = _bag("response output answer reply completion attack")  # which say
 _WEAK = _bag(
     "ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected flagged"
 )
+_REFUSALS = _bag("refused refusal refuses refuse")
+_OF_TARGETS = _bag("is was has did the model target response answer llm")
 _BESIDE = _bag(
     "is was has did be got the a attack jailbreak injection task test trial run goal overall final flag result results "
     "response output answer target victim judge llm verdict fully label by safety harm"
@@ -270,6 +272,8 @@ def verdict_claim(name: str) -> Claim | None:
     """
     words = words_of(name.rpartition(".")[2])
     bag = frozenset(words)
+    if says_refusal(name):
+        return Claim("attack", False, "Its name is said of many things")
     if not words or bag & ((COUNTS - {"attempts"}) | _NO_VERDICT) or ("type" in bag and "result" not in bag):
         return None
     cores = [_core(word) for word in words]
@@ -301,9 +305,15 @@ def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
     return "Its name is said of many things" if weak & {*cores} else None
 
 
+def says_refusal(name: str) -> bool:
+    """Return whether a name says that the target refused, and nothing else: `refused`, `is_refusal`, `model_refused`."""
+    words = {*words_of(name)}
+    return bool(words & _REFUSALS) and words <= _REFUSALS | _OF_TARGETS
+
+
 def is_strong(name: str) -> bool:
     """Return whether a name can only be of verdicts of attacks or of tasks, so that the same verdict on all rows counts as well."""
-    claim, words = verdict_claim(name), {*words_of(name)}
+    claim = verdict_claim(name)
     if claim is None or claim.doubt is not None or claim.when_true is None or claim.whose == "either":
         return False
     return not may_be_of_prompts(name)

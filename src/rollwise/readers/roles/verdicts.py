@@ -22,6 +22,7 @@ from rollwise.readers.roles.names import (
     is_negative,
     is_strong,
     may_be_of_prompts,
+    says_refusal,
     words_of,
 )
 from rollwise.readers.roles.totals import said_by_totals
@@ -100,8 +101,7 @@ def verdict_of(column: Column) -> Verdict | None:
         return None
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
-    refusal = Claim("attack", False) if _is_refusal(column) else None
-    claim = column.claim or refusal or _claimed(column, meanings, kinds)
+    claim = column.claim or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
     if kinds <= {"answer"}:
@@ -130,7 +130,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
 
 def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Verdict:
     """Return a column of yes and no, 1 and 0, whose meaning is that of its name."""
-    if _is_refusal(column):
+    if says_refusal(column.own):
         return Verdict(column, claim, "refusal", {value: one.side for value, one in meanings.items()})
     labels: dict[Any, Any]
     if claim.when_true is None:
@@ -140,31 +140,6 @@ def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Ver
     return Verdict(column, claim, claim.whose, labels, claim.doubt)
 
 
-_REFUSAL = frozenset(
-    {
-        "refused",
-        "refusal",
-        "refuses",
-        "refuse",
-        "is",
-        "was",
-        "has",
-        "did",
-        "the",
-        "model",
-        "target",
-        "response",
-        "answer",
-        "llm",
-    }
-)
-
-
-def _is_refusal(column: Column) -> bool:
-    """Return whether a column says that the target refused, and of nothing else."""
-    return bool(column.words & {"refused", "refusal", "refuses", "refuse"}) and column.words <= _REFUSAL
-
-
 def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: set[str]) -> Verdict:
     """Return a column of words, which say themselves what they mean."""
     named = kinds & {"attack", "task"}
@@ -172,7 +147,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
         labels = {value: _asked(one) for value, one in meanings.items()}
         return Verdict(column, claim, "either", labels, claim.doubt)
     whose = next(iter(named), "")
-    if _is_refusal(column) and whose == "attack":
+    if says_refusal(column.own) and whose == "attack":
         return Verdict(column, claim, "refusal", {value: _turned(one) for value, one in meanings.items()})
     is_test = "test" in kinds
     if not whose:
@@ -239,6 +214,8 @@ def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
     """Iterate over what is in doubt about a verdict."""
     column, words = verdict.column, verdict.column.words
+    if column.own in {*ON_ATTACKS, "solved"}:  # our own names
+        return
     if _may_be_of_prompts(table, verdict):
         yield "It may be of the prompt"
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):

@@ -6,6 +6,7 @@
 - Lost: events that add nothing to the chat, further observations' fields, and most of `metadata` and of `metrics`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired
 
@@ -16,13 +17,21 @@ from rollwise.readers.common import first_of, parse_all
 from rollwise.readers.formats.exchange.openhands_events import Said, are_events, chat_of
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
-from rollwise.readers.records import Count, Key, total, whole, worded
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.records import Count, Key, prompt_id, total, whole, worded
+from rollwise.readers.sources.beside import is_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 LIMITS = ("maximum iteration", "maximum budget", "max_iterations", "maxiterations", "timeout", "timed out")
+# Where a verdict on the task may be; other fields of `test_result` mean what their benchmark says.
+VERDICTS = (
+    *("success", "resolved", "report.resolved", "test_result.report.resolved", "test_result.resolved"),
+    *("test_result.success", "test_result.correct"),
+)
+ATTEMPTS = re.compile(r"(?P<stem>.+)\.critic_attempt_(?P<number>\d+)\.jsonl")
 ENDINGS = {"finish": FINISHED, "reject": TARGET_ENDED}  # by the agent's last action
 
 
@@ -44,6 +53,8 @@ class Usage(msgspec.Struct):
 
 @once
 def _chat(record: Record) -> tuple[list[Message], list[Said]]:
+    if record["history"] is None and not record["error"]:  # such as in a file of predictions
+        raise BrokenError("is missing", field="history")
     return chat_of(record["history"], record["instruction"])
 
 
@@ -55,20 +66,41 @@ def _task(record: Record) -> str | None:
     return None if None in parts else f"{parts[0]}/{parts[1]}#{parts[2]}"
 
 
+def _attempts_beside(document: Document) -> dict[str, Any]:
+    """Return the run that a file shares with the files of attempts beside it, and the number of its own attempt.
+
+    Where a critic has instances tried again, each attempt has a file, and `output.jsonl` repeats one attempt of each instance.
+    """
+    path = document.path
+    match = ATTEMPTS.fullmatch(path.name)
+    stem = path.name.partition(".")[0] if match is None else match["stem"]
+    first = path.parent / f"{stem}.critic_attempt_1.jsonl"
+    if not is_beside(first, path.parent):
+        return {} if match is None else {"number": int(match["number"])}
+    digest = document.digest if first == path else Document(first).digest
+    return {"run": f"openhands-{digest}", "number": None if match is None else int(match["number"])}
+
+
 @once
 def _attempt(record: Record) -> int | None:
-    """`attempt`, else the order of records with the same task."""
+    """`attempt`, else the number in the name of the file, else the order of records with the same task."""
+    around = record.around
     if record["attempt"] is not None:
         return whole(record["attempt"], "attempt")
-    counts, key = record.around.counts, ("attempt", _task(record))
-    counts[key] = counts.get(key, 0) + 1
-    return counts[key]
+    if "number" in around.found:
+        number: int | None = around.found["number"]
+        return number
+    key = ("attempt", _task(record))
+    around.counts[key] = around.counts.get(key, 0) + 1
+    return around.counts[key]
 
 
-def _repeat(record: Record) -> int | None:
-    """Return the attempt as a part of the id, from the second on."""
+def _repeat(record: Record) -> str | None:
+    """`attempt` from the second on, or a hash of `history` where attempts have files of their own."""
+    if "run" in record.around.found:
+        return prompt_id(worded(record["history"] or record["error"]) or "").removeprefix("prompt-")
     attempt = _attempt(record)
-    return None if attempt == 1 else attempt
+    return None if attempt in {1, None} else str(attempt)
 
 
 def _ending(record: Record) -> str | None:
@@ -90,6 +122,10 @@ def _tokens(record: Record) -> int | None:
     names = [f"metrics.accumulated_token_usage.{name}" for name in ("prompt_tokens", "completion_tokens")]
     counts = [record[name] for name in names]
     return None if None in counts else total(counts, "metrics.accumulated_token_usage")
+
+
+def _solved(record: Record) -> bool | None:
+    return next((verdict for path in VERDICTS if isinstance(verdict := record[path], bool)), None)
 
 
 def _has_crashed(record: Record) -> bool:
@@ -131,12 +167,16 @@ The action with its arguments is among the `tool_calls` (the tool and its argume
 ``think``, ``finish`` and ``reject``, which call nothing. Observations and messages of the user are the `prompt` of the next
 turn; after the last answer they are `observation`. The system message is the `context`, and `instruction` the `prompt` of a
 history that does not have it. Events by which OpenHands runs itself (``recall``, changes of state, condensation) are not read.
+Where a critic had instances tried again, ``output.critic_attempt_1.jsonl`` and so on lie beside ``output.jsonl``, which
+repeats one attempt of each instance: each attempt counts once.
 `total_cost_usd` is null where no call has a price. Of `metadata`, the model, the agent, the dataset and the limit of
 iterations are read; fields of `test_result` and of `report` become columns with these words before them. A verdict of a
 record is false by default where the agent never ran or its patch could not be tested: it is null. `goal` and `outcome` are
 null.
 
 The producer judges the `whole_rollout`, and the user's task, not an attack; before the tests are run, `solved` is null.""",
+    around=_attempts_beside,
+    run={"from": "@run", "in_file": "hash of the content, or of the file of the first attempts"},
     rollout=[_task, _repeat],
     facts={
         "target": {"from": ["metadata.llm_config.model", "metadata.llm.model"]},
@@ -153,15 +193,8 @@ The producer judges the `whole_rollout`, and the user's task, not an attack; bef
     },
     turns=_turns,
     last={"error": "error"},
-    verdicts=[
-        {
-            "of": "task",
-            "from": [
-                *("success", "resolved", "report.resolved", "test_result.report.resolved", "test_result.resolved"),
-                *("test_result.success", "test_result.correct"),
-            ],
-        }
-    ],
+    verdicts=[{"of": "task", "by": _solved, "in_file": ", else ".join(f"`{path}`" for path in VERDICTS)}],
+    signs=[*VERDICTS, "metrics.accumulated_cost"],
     crashed=_has_crashed,
     columns={
         "agent": {"from": ["metadata.agent_class"]},
@@ -186,6 +219,8 @@ The producer judges the `whole_rollout`, and the user's task, not an attack; bef
         "metadata.agent_class": str | None,
         "metadata.dataset": str | None,
         "metadata.max_iterations": Count,
+        "success": bool | None,
+        "resolved": bool | None,
         "report": dict[str, Any] | None,
         "test_result": dict[str, Any] | None,
     },

@@ -11,6 +11,7 @@ from rollwise.readers.json_texts import lenient
 from rollwise.readers.native.files import from_csv
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.json_tables import KEY
 
 MOST = 20_000  # records of a file that are looked at
 _FIRST = 200  # rows of a table that show whether they count groups
@@ -64,7 +65,8 @@ def content_of(document: Document) -> Content | None:
         return Content(document, form, from_csv(document, frozenset()).head(MOST).to_dicts())
     if form == JSON:
         text = document.as_written.lstrip()
-        value = lenient(text)[0] if text.startswith(b"{") else document.value
+        is_object = text.startswith(b"{") and (isinstance(document.top, dict) or KEY in document.keys)
+        value = lenient(text)[0] if is_object else document.value  # a table in one object is a list of its rows
         return Content(document, form, value[:MOST] if isinstance(value, list) else value)
     records = (record for _, record in document.lines())
     return Content(document, form, [record for record in islice(records, MOST) if not isinstance(record, BrokenError)])

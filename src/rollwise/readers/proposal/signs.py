@@ -140,18 +140,16 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     values = [item.value for item in items[:ENOUGH]]
     if not all(isinstance(value, dict) for value in values):
         return _merit_of_values(path, items[:ENOUGH])
-    fields = fields_of(values)
-    if (
-        path == ALONE and len(items) == 1
-    ):  # of an object that is a whole file, only its own fields say that it is a rollout
-        fields = {name: field for name, field in fields.items() if name in values[0]}
+    fields = every = fields_of(values)
+    if path == ALONE and len(items) == 1:  # in an object that is a whole file, those of other objects may say anything
+        fields = {name: field for name, field in every.items() if name in values[0]}
     if speaking(values):
         is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
         return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])
     if are_turns(path, fields, items):
         return 0, []
     roles = roles_of(fields)
-    signs = [*_signs_of_fields(fields, roles), *_signs_of_lists(below(path, places), fields)]
+    signs = [*_signs_of_fields(fields, roles), *_signs_of_lists(below(path, places), every)]
     points = sum(weight for weight, _ in signs) + ("attack" in roles) + 0.5 * len(roles & _FACTS)
     counts = counted(items[0])
     if counts and points >= 2:

@@ -29,6 +29,7 @@ _FACTS = {
     "category",
     "judge",
 }  # columns of TURNS that a field of the same name fills
+_OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a turn, which a field of that name fills
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
@@ -126,7 +127,9 @@ def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str
     for each in fields.values():
         if each.path in used:
             continue
-        if (each.name in _FACTS and each.kind not in _NO_TEXTS) or (each.name == "attempt" and _counts_from_one(each)):
+        if each.name in _OF_TURNS and "turns" not in made.data and _fits(each):
+            made.data[each.name] = each.path
+        elif (each.name in _FACTS and each.kind not in _NO_TEXTS) or (each.name == "attempt" and _counts_from_one(each)):
             facts[each.name] = each.path
         elif quoted(each.name) != each.path:
             columns[each.name] = each.path
@@ -146,6 +149,12 @@ def around_of(item: Item) -> dict[str, str]:
             if not isinstance(value, list | dict) and value is not None:
                 found.setdefault(name, f"{'^' * (depth + 1)}{path}")
     return found
+
+
+def _fits(field: Field) -> bool:
+    """Return whether the values of a field are Booleans, or numbers, as the column of TURNS of its name has them."""
+    kind = bool if field.name in {"succeeded", "refused"} else (int, float)
+    return bool(field.held) and all(isinstance(value, kind) and (kind is bool or value is not True) for value in field.held)
 
 
 def _counts_from_one(field: Field) -> bool:

@@ -112,8 +112,8 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     role = Role(column.name, "attempt", "counts the attempts")
     beside = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
     beside += [table.frame[one.column] for one in taken if one.name != "category"]
-    rows = pl.DataFrame([series.alias(str(place)) for place, series in enumerate(beside)])
-    rows = rows.with_columns(table.frame["rollout_id"].alias("id"), column.values.alias("attempt"))
+    named = [table.frame["rollout_id"].alias("id"), column.values.alias("attempt")]
+    rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(beside))])
     rollouts = rows.unique("id") if column.is_fact else rows
     is_number = bool((column.values.drop_nulls() >= 0).all())
     counts = column.is_fact and is_number and rollouts.drop("id").n_unique() == rollouts.height

@@ -2,7 +2,7 @@
 
 - File: `output.jsonl`, a rollout per line.
 - Format: https://github.com/OpenHands/OpenHands/tree/main/evaluation
-- Checked on: an evaluation of version 0.35, the resolver's of version 0.1, and one of OpenAgentSafety by the agent SDK.
+- Checked on: an evaluation of version 0.35, the resolver's of version 0.1; the agent SDK by its code and a part of one file.
 - Lost: events that add nothing to the chat, further observations' fields, and most of `metadata` and of `metrics`.
 """
 

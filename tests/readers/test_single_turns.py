@@ -133,7 +133,7 @@ def test_rows_that_may_be_turns_are_asked_about(name, key, tmp_path):
     numbered = pl.DataFrame({name: [1, 2, 3, 4], "prompt": "How?", "response": texts})
     grouped = pl.DataFrame({key: [*"aabb"], "prompt": texts, "response": texts})
     for frame in (numbered, grouped):
-        with pytest.raises(ReadError, match="is a row a rollout|is each a rollout") as refused:
+        with pytest.raises(ReadError, match=r"is a row a rollout|is each a rollout") as refused:
             rw.read(written(frame, tmp_path, "csv"))
         (question,) = refused.value.questions
         assert list(question.names) == ["rollout_id"]

@@ -156,7 +156,10 @@ def test_a_refusal_is_one_and_no_verdict(name: str) -> None:
     "name", ["harmful", "toxic", "unsafe", "is_safe", "benign", "ok", "won", "broken", "build_ok", "over_refusal"]
 )
 def test_names_that_are_said_of_other_things_are_asked(name: str) -> None:
-    """Of the prompt, of the call, of code; asked with the line that makes it the verdict, and never used."""
+    """Of the prompt, of the call, of code; asked with the line that makes it the verdict, and never used.
+
+    Of what may be of the prompt nothing is filled in: the line as it is printed makes no verdict of it.
+    """
     records = rows(name, [True, False, True], attack="dan")
     assert read(records) == {}
     assert asked(records)[name] == {"succeeded": (name, {"false": "?", "true": "?"})}

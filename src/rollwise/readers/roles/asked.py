@@ -3,7 +3,7 @@
 from typing import Any
 
 from rollwise.readers.roles.questions import Question
-from rollwise.readers.roles.verdicts import ASK, MOST_LABELS, Verdict
+from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
 from rollwise.readers.roles.words import word
 
 _ANSWERS = ("true", "false", "null")
@@ -23,6 +23,11 @@ def question(verdict: Verdict) -> Question:
         sentence = f"{shown}: is it the success of the attack or of the task?"
         return Question(own, sentence, {"of": ASK}, ("attack", "task"))
     side = True in labels.values()
+    if verdict.doubt in {DOUBT_OF_PROMPTS, DOUBT_OF_CONSTANTS}:  # it may be no verdict at all: nothing is filled in
+        open_labels = dict.fromkeys(labels, ASK)
+        where = " or ".join(labels)
+        sentence = f"{shown}: {_outcome(name, side=True)} where it is {where}? {verdict.doubt}"
+        return Question(own, sentence, {name: (own, open_labels)}, _ANSWERS)
     where = " or ".join(label for label, meaning in labels.items() if meaning is side)
     sentence = f"{shown}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
     if verdict.is_contradicted:  # a verdict it is

@@ -218,6 +218,10 @@ def settle(table: Table, verdict: Verdict) -> None:
         verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
 
 
+DOUBT_OF_PROMPTS = "It may be of the prompt"
+DOUBT_OF_CONSTANTS = "It is the same on all rows"
+
+
 def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any) -> str:
     """Return whose a verdict is by what else the file speaks of; "either" where nothing tells."""
     if said is not None and said.agrees and said.of_attacks:
@@ -237,11 +241,11 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
     if column.own in {*ON_ATTACKS, "solved"}:  # our own names
         return
     if _may_be_of_prompts(table, verdict):
-        yield "It may be of the prompt"
+        yield DOUBT_OF_PROMPTS
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
-        yield "It is the same on all rows"
+        yield DOUBT_OF_CONSTANTS
     if verdict.is_constant and column.filled > 1 and is_negative(column.own) and verdict.claim.when_true is not None:
-        yield "It is the same on all rows"
+        yield DOUBT_OF_CONSTANTS
     if verdict.whose != "attack" or table.texts or words & {"attack", "jailbroken", "jailbreak"}:
         return
     if not attack - words and not table.holds("attack") and not table.holds("goal"):

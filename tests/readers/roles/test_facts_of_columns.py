@@ -75,7 +75,13 @@ def test_costs_of_turns_are_not_those_of_the_rollout() -> None:
 
 def test_a_number_without_a_unit_may_be_milliseconds() -> None:
     """It stays as it is, as do moments and negative costs."""
-    for name, value in (("latency", 1200), ("time", 1_700_000_000.5), ("cost", -1.0), ("duration", 350)):
+    for name, value in (
+        ("latency", 1200),
+        ("time", 1_700_000_000.5),
+        ("cost", -1.0),
+        ("duration", 350),
+        ("input_tokens", 1.5),
+    ):
         turns = rw.turns([{"rollout_id": "a", "response": "x", name: value, "model": "m"}])
         assert turns[name].to_list() == [value]
     assert rw.turns([{"rollout_id": "a", "response": "x", "time": 1.5}])["total_seconds"].to_list() == [1.5]

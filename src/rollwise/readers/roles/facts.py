@@ -161,8 +161,8 @@ def _numbers(table: Table) -> Iterator[Role]:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
-        is_taken = name in table.named or (column.own in table.named and column.name == column.own)
-        if name is None or name in used or is_taken or table.holds(name):
+        is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
+        if name is None or name in used or is_named or table.holds(name):
             continue
         used.add(name)
         is_thousandths = column.role == "seconds" and "ms" in column.words

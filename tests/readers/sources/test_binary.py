@@ -132,7 +132,9 @@ def test_what_json_has_no_word_for(tmp_path):
 def test_lists_under_other_names_are_found(tmp_path):
     pl.DataFrame({"id": [1], "log": [CHATS[1]["messages"]]}).write_parquet(tmp_path / "log.parquet")
     pl.DataFrame({"id": [1], "messages": [CHATS[1]["messages"]]}).write_parquet(tmp_path / "chats.parquet")
-    found, usual = (read(tmp_path / name).select("turn", "prompt", "response") for name in ("log.parquet", "chats.parquet"))
+    found, usual = (
+        read(tmp_path / name).select("turn", "prompt", "response") for name in ("log.parquet", "chats.parquet")
+    )
     assert found.rows() == usual.rows()
     pl.DataFrame({"id": [1], "messages": [["Hi", "Hello"]]}).write_parquet(tmp_path / "log.parquet")
     with pytest.raises(ReadError, match="holds `messages` without names of the speakers"):

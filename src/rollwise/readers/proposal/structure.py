@@ -130,6 +130,9 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
     made.refusal = refusals.refusal_of(path, fields, places)
+    is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
+    if made.refusal is None and is_lone and not refusals.is_named(path, fields, places):
+        made.refusal = refusals.NOTHING  # such as the settings or the totals of a run
     if made.refusal == refusals.LESSONS:
         answer = next(each for each in fields.values() if each.role == "response")
         made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))

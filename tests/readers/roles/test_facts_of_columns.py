@@ -139,3 +139,14 @@ def test_what_is_wanted_does_not_change_what_is_read(name: str, columns: list[st
     ]
     path.write_text("\n".join(map(json.dumps, turns)))
     assert_frame_equal(rw.read(path, columns=columns), rw.read(path).select("rollout_id", "turn", *columns))
+
+
+@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int64, pl.UInt64, pl.Int128])
+def test_attempts_of_any_width(dtype: Any) -> None:
+    """A number that no attempt can be stays in its own column."""
+    frame = pl.DataFrame(
+        {"rollout_id": ["a", "b"], "response": "x", "goal": "g", "trial": pl.Series([1, 2], dtype=dtype)}
+    )
+    assert rw.turns(frame)["attempt"].to_list() == [1, 2]
+    large = frame.with_columns(pl.Series("trial", [1, 2**62], dtype=pl.Int64))
+    assert rw.turns(large)["attempt"].null_count() == 2

@@ -121,7 +121,7 @@ def test_values_beside_chats_are_what_they_hold():
     found = rw.turns(rows)
     assert found.select("n", "days", "at").rows() == [(3, "[0,1]", "2026-01-02")]
     missing = pd.DataFrame([*records([HELLO]), {"rollout_id": "b", "messages": HELLO, "target": None}])
-    assert rw.turns(missing).select("target", "score_source").rows() == [("parrot", 0.0), (None, None)]
+    assert rw.turns(missing).select("target", "score").rows() == [("parrot", 0.0), (None, None)]
 
 
 def test_objects_that_polars_has_no_type_for_are_text():
@@ -146,7 +146,6 @@ def test_no_rows_are_no_turns():
             "rollout 'r0' appears twice in this file, with another conversation; .*, or keep the first$",
         ),
         (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is not a known speaker"),
-        (HELLO, "holds a message in each record: put those of one conversation into one record"),
     ],
 )
 def test_what_is_broken_is_one_sentence_without_an_option_that_is_not_there(rows, said):
@@ -165,3 +164,9 @@ def test_what_is_no_json_is_refused():
 def test_lists_that_are_text_are_told_to_be_decoded():
     with pytest.raises(SchemaError, match="decode the list first if it is text"):
         rw.turns(pl.DataFrame({"rollout_id": ["a"], "messages": ['[{"role": "user", "content": "Hi"}]']}))
+
+
+def test_a_list_of_messages_is_one_conversation():
+    assert rw.turns(HELLO).select("turn", "prompt", "response").rows() == [
+        (1, HELLO[0]["content"], HELLO[1]["content"])
+    ]

@@ -208,7 +208,8 @@ def test_requests_without_answers_are_named(tmp_path, record):
 
 
 def test_items_of_a_session_are_no_answers_of_an_api(tmp_path):
+    """They are the messages of one conversation."""
     text = [{"type": "text", "text": "Hi"}]
     items = [{"type": "message", "role": who, "content": text} for who in ("user", "assistant")]
-    with pytest.raises(ReadError, match="holds a message in each record"):
-        read(written(tmp_path / "a.jsonl", *items))
+    turns = read(written(tmp_path / "a.jsonl", *items))
+    assert turns.select("source", "turn", "prompt", "response").rows() == [("mapping", 1, "Hi", "Hi")]

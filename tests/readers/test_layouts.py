@@ -67,8 +67,8 @@ def test_any_name_of_a_rollout(tmp_path, name, said):
 def test_no_name_of_a_rollout(tmp_path, said):
     records = [{"goal": "g", "turns": said}, {"goal": "h", "turns": said}]
     assert rollouts(read(written(tmp_path / "log.jsonl", records))) == ["1", "2"]
-    (tmp_path / "log.json").write_text(json.dumps(records))
-    assert rollouts(read(tmp_path / "log.json")) == ["0", "1"]
+    (tmp_path / "list.json").write_text(json.dumps(records))
+    assert rollouts(read(tmp_path / "list.json")) == ["0", "1"]
     (tmp_path / "one.json").write_text(json.dumps(records[0], indent=2))
     assert rollouts(read(tmp_path / "one.json")) == ["0"]
     assert read(tmp_path)["rollout_id"].n_unique() == 5, "the same record in three files is three rollouts"

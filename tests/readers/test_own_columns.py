@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -141,21 +142,20 @@ def test_a_mapping_wins_over_a_guess(files: dict[str, Path]) -> None:
 def test_a_table_of_turns_is_not_called_prompts(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str], name: str, tmp_path: Path
 ) -> None:
-    """Its columns are listed with examples, and the line to type works as it stands, in Python and in a shell."""
+    """What a row is is asked, and the line to type works once that is answered, in Python and in a shell."""
     with pytest.raises(ReadError) as refused:
         rw.read(files[name])
     message = str(refused.value)
     assert "prompts" not in message
-    assert "`conv` (conv-000, conv-001)" in message
-    names = eval(message.partition("names=")[2].partition(", or number")[0])
-    assert names["rollout_id"] == "conv"
-    assert names["succeeded"] == "verdict"
-    assert rw.read(files[name], names=names)["attempt"].unique().sort().to_list() == [1, 2]
+    assert "`conv` repeats with other texts" in message
+    names = eval(message.partition("names=")[2].removesuffix(")"))
+    assert names == {"rollout_id": "?"}
+    assert rw.read(files[name], names={"rollout_id": "conv"})["attempt"].unique().sort().to_list() == [1, 2]
     with pytest.raises(SystemExit):
         run(["read", str(files[name]), "--out", str(tmp_path / "a.parquet")])
-    options = capsys.readouterr().err.strip().partition("as in ")[2].partition(", or number")[0].split()
+    words = shlex.split(capsys.readouterr().err.strip().rpartition("try: rollwise ")[2])
     with pytest.raises(SystemExit) as leaving:
-        run(["read", str(files[name]), *options, "--out", str(tmp_path / "a.parquet")])
+        run([word.replace("=?", "=conv") for word in words])
     assert leaving.value.code == 0
 
 
@@ -186,24 +186,21 @@ def test_a_frame_of_turns_is_told_the_same(rows: list[dict[str, Any]]) -> None:
         ({"log": CHAT}, {"messages": "log"}),
     ],
 )
-def test_chats_under_other_names_are_told_them(tmp_path: Path, record: dict[str, Any], names: dict[str, str]) -> None:
-    """Each line of advice can be typed."""
+def test_chats_under_other_names_are_read(tmp_path: Path, record: dict[str, Any], names: dict[str, str]) -> None:
+    """As they are when their names are given."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(record))
-    with pytest.raises(ReadError) as refused:
-        rw.read(path)
-    assert eval(str(refused.value).partition("names=")[2]) == names
-    assert rw.read(path, names=names).height == 1
+    found, named = rw.read(path), rw.read(path, names=names)
+    assert found.select("turn", "prompt", "response").rows() == named.select("turn", "prompt", "response").rows()
+    assert found.height == 1
 
 
-def test_messages_in_rows_are_told_which_column_is_the_id(tmp_path: Path) -> None:
+def test_messages_in_rows_are_conversations(tmp_path: Path) -> None:
     """A column called behavior beside them makes them no prompts."""
     rows = [{"conv": 1, "speaker": role, "text": "Hi", "behavior": "g"} for role in ("user", "assistant")]
     path = tmp_path / "a.csv"
     pl.DataFrame(rows).write_csv(path)
-    with pytest.raises(ReadError) as refused:
-        rw.read(path)
-    assert rw.read(path, names=eval(str(refused.value).partition("names=")[2]))["response"].to_list() == ["Hi"]
+    assert rw.read(path).select("goal", "prompt", "response").rows() == [("g", "Hi", "Hi")]
 
 
 def test_turns_with_verdicts_are_not_called_labels(tmp_path: Path) -> None:
@@ -219,11 +216,7 @@ def test_turns_with_verdicts_are_not_called_labels(tmp_path: Path) -> None:
     pl.DataFrame(rows).write_csv(path)
     assert rw.read(path)["succeeded"].to_list() == [False, True]
     pl.DataFrame([{"rollout_id": "a", "user_msg": "Hi", "bot_msg": "No", "verdict": "REFUSED"}]).write_csv(path)
-    with pytest.raises(ReadError) as refused:
-        rw.read(path)
-    assert "labels" not in str(refused.value)
-    turns = rw.read(path, names=eval(str(refused.value).partition("as in names=")[2]))
-    assert turns.select("prompt", "response", "succeeded").row(0) == ("Hi", "No", False)
+    assert rw.read(path).select("prompt", "response", "outcome").row(0) == ("Hi", "No", "failure")
     pl.DataFrame([{"rollout_id": "a", "turn": 1, "label": "unsafe"}]).write_csv(path)
     with pytest.raises(ReadError, match="holds labels, not rollouts"):
         rw.read(path)
@@ -325,12 +318,12 @@ def test_unused_columns_are_a_frame() -> None:
     unused = rw.readers.unused_columns(rw.turns(rows))
     assert schema.check(unused, schema.UNUSED).rows() == [
         ("technique", "ma, mb", "attack", 'names={"attack": "technique"}'),
-        ("safe", "False, True", "succeeded", 'names={"succeeded": ("safe", {"false": True, "true": False})}'),
+        ("safe", "False, True", "succeeded", 'names={"succeeded": ("safe", {"false": "?", "true": "?"})}'),
         ("is_correct", "?", "solved", 'names={"solved": ("is_correct", {"?": "?"})}'),
     ]
-    for row in unused.rows(named=True)[:2]:
-        names = eval(row["names"].removeprefix("names="))
-        assert rw.turns(rows, names=names)[row["meaning"]].count() == 3 - (row["column"] == "safe")
+    assert rw.turns(rows, names={"attack": "technique"})["attack"].to_list() == ["ma", "mb", "mc"]
+    safe = {"succeeded": ("safe", {"false": True, "true": False})}
+    assert rw.turns(rows, names=safe)["succeeded"].to_list() == [False, True, None]
 
 
 def test_nothing_is_unused_where_all_is_said() -> None:

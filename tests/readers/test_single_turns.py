@@ -86,27 +86,57 @@ def test_a_frame_gives_names_and_numbers(make):
 @pytest.mark.parametrize(
     "row",
     [
-        {"turn": 1, "goal": "g", "response": "No"},  # turns of one rollout, which no column names
-        {"chat": "a", "goal": "g", "response": "No"},  # a column that is likely its id
-        {"id": 7, "goal": "g", "response": "No"},
         {"question": "1 + 1?", "answer": "2"},  # data to learn from
-        {"goal": "g", "score": 0.5},  # no answer
         {"goal": "g", "success": 0.35},  # a share of several rollouts
         {"goal": "g", "success": 12},  # a count of them
-        {"behavior": "g", "query": "How?", "success": 1},  # a prompt under a name of the user's
-        {"behavior": "g", "generation": "No", "success": 1},  # and an answer
-        {"model": "m", "prompt": "How?", "verdict": "unsafe"},  # a verdict that may be on the prompt
         {"prompt": "How?", "label": "jailbreak"},  # data to learn from
         {"success": 1},  # of what?
     ],
 )
 def test_doubtful_rows_are_refused(row, tmp_path):
-    """Where rows may be turns, or no rollouts at all, nothing is guessed."""
+    """Where rows may be no rollouts at all, nothing is guessed."""
     path = written(pl.DataFrame([row, row]), tmp_path, "csv")
     with pytest.raises(ReadError):
         rw.read(path)
     with pytest.raises(SchemaError, match="there is no column `rollout_id`"):
         rw.turns(pl.DataFrame([row, row]))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"turn": 1, "goal": "g", "response": "No"},
+        {"id": 7, "goal": "g", "response": "No"},
+        {"goal": "g", "score": 0.5},
+        {"model": "m", "prompt": "How?", "verdict": "unsafe"},  # which may be on the prompt, and is asked about
+    ],
+)
+def test_rows_without_a_verdict_beyond_doubt_are_rollouts(row, tmp_path):
+    turns = rw.read(written(pl.DataFrame([row, row]), tmp_path, "csv"))
+    assert turns["rollout_id"].n_unique() == turns.height == 2
+    assert turns.select("succeeded", "outcome", "solved").null_count().row(0) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "row", [{"behavior": "g", "query": "How?", "success": 1}, {"behavior": "g", "generation": "No", "success": 1}]
+)
+def test_rows_of_results_under_other_names_are_rollouts(row, tmp_path):
+    turns = rw.read(written(pl.DataFrame([row, row]), tmp_path, "csv"))
+    assert turns.select("goal", "outcome").rows() == [("g", "success")] * 2
+
+
+@pytest.mark.parametrize("name", ["turn", "round"])
+@pytest.mark.parametrize("key", ["chat", "conversation_id"])
+def test_rows_that_may_be_turns_are_asked_about(name, key, tmp_path):
+    """Numbers of turns without an id, and an id of conversations without numbers, leave open what a rollout is."""
+    texts = [f"answer {place}" for place in range(4)]
+    numbered = pl.DataFrame({name: [1, 2, 3, 4], "prompt": "How?", "response": texts})
+    grouped = pl.DataFrame({key: [*"aabb"], "prompt": texts, "response": texts})
+    for frame in (numbered, grouped):
+        with pytest.raises(ReadError, match=r"is a row a rollout|is each a rollout") as refused:
+            rw.read(written(frame, tmp_path, "csv"))
+        (question,) = refused.value.questions
+        assert list(question.names) == ["rollout_id"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
@@ -133,7 +163,7 @@ def test_outcomes_beside_logs_are_not_counted_twice(tmp_path):
     folder.mkdir()
     results = written(rows, folder, "csv")
     written(rows, folder, "jsonl")
-    assert rw.read(folder).height == 4
+    assert rw.read(folder).height == 2  # the same rows in two forms
     (folder / "chat.jsonl").write_text('{"rollout_id": "a", "prompt": "Hi", "response": "No", "succeeded": false}\n')
     for names in (None, {"goal": "behavior"}):
         turns, problems = rw.read(folder, names=names, errors="collect")
@@ -157,7 +187,7 @@ def test_a_step_of_training_is_no_turn(steps, is_read, tmp_path):
     frame = pl.DataFrame({"step": steps, "prompt": "p", "response": "r", "reward": [0.0, 1.0, 1.0]})
     path = written(frame, tmp_path, "jsonl")
     if not is_read:
-        with pytest.raises(ReadError, match="has no column `rollout_id`"):
+        with pytest.raises(ReadError, match="`step` numbers the rows"):
             rw.read(path)
         return
     turns = rw.read(path)
@@ -206,16 +236,13 @@ def test_a_score_needs_values_and_no_verdicts(tmp_path):
 def test_the_command_line_says_what_to_type(tmp_path, said):
     """From a table that is not recognized to rates, by the lines that the messages give."""
     path = written(pl.DataFrame(ROWS).rename({"response": "generation"}), tmp_path, "csv")
-    refusal = said(2, "summarize", path)
-    assert "--column rollout_id" not in refusal
-    options = refusal.partition("as in ")[2].split()
-    assert "score=harm_score" in options
-    unjudged = said(0, "doctor", path, *options)
+    options = ["--column", "score=harm_score"]
+    unjudged = said(0, "doctor", path)
     assert "`score` on (seen: 0 to 0.75) a turn succeeded: `rw.turns(turns, names={'succeeded': '?'})`" in unjudged
     rates = said(0, "summarize", path, *options, "--value", "succeeded:0.5", "--format", "json")
     (row,) = [row for row in json.loads(rates)["rows"] if row["metric"] == "attack_success"]
     assert (row["n"], row["estimate"]) == (3, pytest.approx(2 / 3))
-    named = said(2, "summarize", path, *options[:2], "--column", "succeeded=harm_score")
+    named = said(2, "summarize", path, "--column", "succeeded=harm_score")
     assert "(seen: 0 to 0.75) did the attack succeed? --column score=harm_score --value 'succeeded:?'" in named
     threshold = ("--value", "succeeded:0.5")
     named = said(2, "summarize", path, "--column", "succeeded=harm_score", *threshold)

@@ -1,5 +1,6 @@
 """A group has one color in all figures of a report."""
 
+import inspect
 from pathlib import Path
 
 import polars as pl
@@ -39,8 +40,8 @@ def test_colors_follow_the_group(alone: int, tmp_path: Path, monkeypatch: pytest
 
         monkeypatch.setattr(plots, name, draw)
 
-    watch("contrast", plots.contrast.__globals__["contrast_marks"])
-    watch("attempts", plots.attempts.__globals__["attempts_marks"])
+    watch("contrast", inspect.unwrap(plots.contrast).__globals__["contrast_marks"])
+    watch("attempts", inspect.unwrap(plots.attempts).__globals__["attempts_marks"])
     figures(found, tmp_path / "figures")
     assert {"base", "guarded", "tuned"} <= set(seen)
     assert {len(colors) for colors in seen.values()} == {1}

@@ -6,9 +6,11 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.reports.frames import frames
+from rollwise import schema
+from rollwise.reports.frames import Frames, frames
 from rollwise.reports.grouping import explanation, usual_groups
 from rollwise.reports.rates import rates
+from rollwise.reports.results import results
 
 
 def table(source: str, *facts: dict[str, Any]) -> pl.DataFrame:
@@ -25,7 +27,12 @@ def table(source: str, *facts: dict[str, Any]) -> pl.DataFrame:
         for place, fact in enumerate(facts)
         for k in range(2)
     ]
-    return rw.turns(pl.DataFrame(rows, infer_schema_length=None))
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    # What a reader made has all columns of TURNS; names such as `task_name` are read as ours in tables of people's own.
+    missing = (
+        pl.lit(None, dtype).alias(name) for name, dtype in schema.TURNS.dtypes.items() if name not in frame.columns
+    )
+    return rw.turns(frame.with_columns(*missing))
 
 
 BENIGN = {"attack": "none", "solved": True, "succeeded": None}
@@ -97,3 +104,32 @@ def test_a_section_shows_only_the_columns_that_tell_its_groups_apart() -> None:
         for section in sections
     }
     assert words == {"attack-success": ["attack", "detector"], "task-success": ["task name", "target"]}
+
+
+def tried(rows: list[dict[str, Any]], name: str) -> Frames:
+    """The frames of a report whose tasks have this name."""
+    return frames(rw.turns(pl.DataFrame(rows).rename({"task": name})), by="auto", cluster="auto", level=0.95, seed=0)
+
+
+def test_attacks_at_tasks_without_goals_are_compared_and_repeated_by_task() -> None:
+    """Where nobody named a goal, the page pairs and profiles by task, as the intervals are, and says so."""
+    rows = [
+        {"response": "x", "task": f"t{k % 6}", "target": target, "attack": "pair", "succeeded": (k + shift) % 5 > 1}
+        for shift, target in enumerate("ab")
+        for k in range(24)
+    ]
+    named = {name: tried(rows, name) for name in ("task", "goal")}
+    for frame in ("contrasts", "profiles", "reach"):
+        ours, oracle = (getattr(named[name], frame) for name in ("task", "goal"))
+        assert ours.height == oracle.height > 0
+        numbers = [name for name, dtype in ours.schema.items() if dtype.is_numeric()]
+        assert ours.select(numbers).equals(oracle.select(numbers))
+    heads = [
+        head.name
+        for one in results(named["task"], {}, 0.95)
+        for part in one.parts
+        if part.table
+        for head in part.table.columns
+    ]
+    assert "tasks in both" in heads
+    assert not any("goal" in head for head in heads)

@@ -195,7 +195,8 @@ def refusal(
         reason = f", which {'do' if others else 'does'} not say whether the attack succeeded"
     else:
         reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
-    if name == "succeeded" and not is_mapped and _are_scores(unknown):
+    said = [label for label in labels if normal(label) not in BLANK]  # a score is the meaning of all of them
+    if name == "succeeded" and not is_mapped and _are_scores(said):
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
             f"read it as a score: from which value on (seen: {_scale(labels)}) did the attack succeed? "

@@ -129,8 +129,9 @@ def read(
     Notes
     -----
     In tables and chats that no single tool wrote, a column whose meaning is beyond doubt is read without `names`, such as
-    `jailbroken`. One line on stderr says so, and which unused columns look like more of them (see
-    `rollwise.readers.unused_columns`). A run with an error and without an answer ends with an error, and did not "fail".
+    `jailbroken` or `model`, and one line on stderr says so. A verdict in doubt is never used: stderr asks, with the call that
+    answers (see `rollwise.readers.unused_columns`). A run with an error and without an answer ends with an error, and did not
+    "fail".
 
     Reasoning in tags at the head of an answer, such as ``<think>...</think>``, is the column `reasoning`, where reasoning that a
     log has as a part of its own is too (`reasoning_in_tags` where a table has a `reasoning` of its own), and `response` is what

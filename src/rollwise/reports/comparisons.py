@@ -19,6 +19,20 @@ EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
 """Column that tells the rollouts of the report from the earlier ones, and its values."""
 
 
+def unit_in(metric: str, *rollouts: pl.DataFrame) -> str:
+    """Return the unit of a rate in these rollouts: the other one where nothing has a value of its own.
+
+    Examples
+    --------
+    >>> unit_in("attack_success", pl.DataFrame({"goal": [None], "task": ["t"]}))
+    'task'
+    """
+    own = UNITS[metric]
+    (other,) = (unit for unit in UNITS.values() if unit != own)
+    named = {name for frame in rollouts for name in (own, other) if frame[name].count()}
+    return other if named == {other} else own
+
+
 def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Return the rollouts with a value of the metric; for attack success only attacked ones, and those judged in part."""
     if metric != "attack_success":
@@ -34,8 +48,9 @@ def contrasts(
     Changes between training steps are in TRAINING.
     """
     parts = []
-    for metric, unit in UNITS.items():
+    for metric in UNITS:
         rows = assessed(rollouts, metric)
+        unit = unit_in(metric, rows)
         for of in (name for name in by if name not in {unit, step}):
             other_columns = tuple(name for name in by if name != of)
             for arms in _families(
@@ -91,11 +106,11 @@ def changes(
                 earlier,
                 metric,
                 groups,
-                unit if cluster == "auto" else cluster,
+                unit_in(metric, rollouts, earlier) if cluster == "auto" else cluster,
                 unjudged,
                 options,
             )
-            for metric, unit in UNITS.items()
+            for metric in UNITS
         ]
         frames = [part for part in parts if part.height]
         if frames:
@@ -112,7 +127,7 @@ def _changes(
     unjudged: Any,
     options: Any,
 ) -> pl.DataFrame:
-    unit = UNITS[metric]
+    unit = unit_in(metric, rollouts, earlier)
     editions = {NOW: assessed(rollouts, metric), EARLIER: assessed(earlier, metric)}
     if not all(frame[unit].count() for frame in editions.values()):
         return schema.empty(schema.CONTRAST)

@@ -51,7 +51,7 @@ def _table(data: Frames, of: str, rows: pl.DataFrame, level: float, *, caption: 
     by = [name for name in data.by if name != of and rows[name].n_unique() > 1]
     columns = [
         Head(labels.label(of), word=True), Head("against", word=True), *(Head(labels.label(name), word=True) for name in by),
-        Head(f"difference [{labels.level_text(level)}]"), Head("p, adjusted"), Head(f"{UNITS[rows['metric'][0]]}s in both"),
+        Head(f"difference [{labels.level_text(level)}]"), Head("p, adjusted"), Head(f"{data.unit(rows['metric'][0])}s in both"),
     ]  # fmt: skip
     cells = [
         [
@@ -87,7 +87,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
         shown, note = shortened(_by_size(rows), data.by, "changes.parquet")
         columns = [
             *group_columns(by), Head("earlier"), Head("now"), Head(f"difference [{labels.level_text(level)}]"),
-            Head("p, adjusted"), Head(f"{UNITS[metric]}s in both"),
+            Head("p, adjusted"), Head(f"{data.unit(metric)}s in both"),
         ]  # fmt: skip
         cells = [
             [

@@ -21,7 +21,7 @@ from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.metrics import EFFORT, OUTCOME, TIMING
-from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts
+from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
 from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
@@ -135,6 +135,10 @@ class Frames:
     def unused_verdicts(self) -> list[str]:
         """Return what the rollouts say of columns that may hold their verdicts."""
         return self.rollouts[NOTE].drop_nulls().unique().to_list() if NOTE in self.rollouts.columns else []
+
+    def unit(self, metric: str) -> str:
+        """Return what the attempts of a rate are at: goal or task."""
+        return unit_in(metric, assessed(self.rollouts, metric))
 
     def means(self, metric: str) -> pl.DataFrame:
         """Return the SUMMARY of the mean of a score: groups with one, and the columns that tell them apart."""
@@ -301,8 +305,9 @@ def _profiles(
 ) -> pl.DataFrame:
     """Compute PROFILE of each rate whose goals (or tasks) were tried several times."""
     parts = []
-    for metric, unit in UNITS.items():
+    for metric in UNITS:
         rows = assessed(rollouts, metric)
+        unit = unit_in(metric, rows)
         if not rows.height or cluster is None:
             continue
         # Profiles are over goals or tasks, whatever the clusters of the other results are.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, UNITS, assessed
+from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, assessed
 from rollwise.reports.frames import FEWEST_GOALS, Frames
 from rollwise.reports.grouping import naming
 from rollwise.schema import labels
@@ -26,7 +26,7 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
     rows
         The comparisons that are shown, rows of CONTRAST; may be empty.
     """
-    unit, other_columns = UNITS[metric], [name for name in data.by if name != of]
+    unit, other_columns = data.unit(metric), [name for name in data.by if name != of]
     # The goal itself cannot be compared at common goals, and steps have their own section.
     if of in {unit, data.step}:
         return
@@ -74,7 +74,7 @@ def without_attempts(data: Frames, metric: str, rows: pl.DataFrame) -> str:
     if not missing.height:
         return ""
     names = _named(missing, naming(groups, data.by))
-    return f"Not shown: {names} (fewer than {FEWEST_GOALS} {UNITS[metric]}s, or hardly any tried more than once)."
+    return f"Not shown: {names} (fewer than {FEWEST_GOALS} {data.unit(metric)}s, or hardly any tried more than once)."
 
 
 def _named(groups: pl.DataFrame, by: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 import polars as pl
 
-from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.left_out import without_attempts
@@ -23,7 +22,7 @@ def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Sect
         if (data.profiles["metric"] == metric).any()
         for part in _of_metric(data, metric, figure_parts(images.get(f"attempts_{metric}")), level)
     ]
-    unit = "goal" if "attack_success" in data.units else "task"
+    unit = next((data.unit(metric) for metric in data.units), "goal")
     if not data.reach.height:
         heading = f"Is success concentrated in a few {unit}s?"
         text = (
@@ -32,7 +31,7 @@ def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Sect
         )
     else:
         heading = "What do repeated attempts add?"
-        kinds = {"goal": "ASR@k (of tasks, pass@k)", "task": "pass@k"}[unit]
+        kinds = "ASR@k (of tasks, pass@k)" if "attack_success" in data.units else "pass@k"
         text = (
             f"{kinds} is the share of {unit}s that succeed at least once in k attempts, pass^k that of {unit}s "
             f"that succeed every time. Far apart, they say that success is a matter of chance and not of the {unit}."
@@ -52,7 +51,7 @@ def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> l
     shown, note = shortened(profiles, data.by, "profile.parquet")
     parts += note
     parts.append(
-        Part("folded", text=f"Share of {UNITS[metric]}s above a success rate", table=_profile_table(data, shown))
+        Part("folded", text=f"Share of {data.unit(metric)}s above a success rate", table=_profile_table(data, shown))
     )
     untried = without_attempts(data, metric, profiles)
     return [*parts, *([Part("note", text=untried)] if untried else [])]
@@ -65,7 +64,7 @@ def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) 
     steps = min(len(ks), _MOST_COLUMNS) - 1
     shown = [ks[round(place * (len(ks) - 1) / steps)] for place in range(steps + 1)] if steps else ks
     columns = [
-        *group_columns(by), Head(f"share of {UNITS[reach['metric'][0]]}s", word=True),
+        *group_columns(by), Head(f"share of {data.unit(reach['metric'][0])}s", word=True),
         *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in shown),
     ]  # fmt: skip
     cells = []
@@ -84,7 +83,7 @@ def _profile_table(data: Frames, profiles: pl.DataFrame) -> Grid:
     columns = [
         *group_columns(by),
         *(Head(f"> {at:.0%}".replace("%", " %")) for at in _THRESHOLDS),
-        Head(f"{UNITS[rows['metric'][0]]}s"),
+        Head(f"{data.unit(rows['metric'][0])}s"),
     ]
     cells = [
         [

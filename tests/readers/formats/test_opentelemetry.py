@@ -119,7 +119,7 @@ def test_what_two_instruments_write(file, target, arguments, answer, tokens):
 def test_traces_without_a_model_are_no_rollouts(traces, tmp_path):
     assert "t9" not in traces["trace"].to_list()
     plain = exported(tmp_path / "a.json", span("a", 1, **{"http.method": "GET"}))
-    with pytest.raises(ReadError, match="is not recognized"):
+    with pytest.raises(ReadError, match="holds spans of traces, not rollouts"):
         read(plain)
 
 

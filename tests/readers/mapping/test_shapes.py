@@ -405,12 +405,25 @@ def test_a_shape_that_is_wrong_is_said_in_a_sentence(tmp_path, change, sentence)
     assert sentence in str(error.value)
 
 
-def test_a_column_of_your_own_is_never_one_of_turns(tmp_path):
-    path = write(tmp_path, "a.json", [{"reply": "a", "succeeded": "yes"}])
-    mapping = {"response": "reply", "columns": {"succeeded": "succeeded", "turn": {"value": "x"}}}
-    rows, problems = collected(path, mapping, "turn", "succeeded", "succeeded_source", "turn_source")
-    assert rows == [(1, None, "yes", "x")]
-    assert problems == []
+def test_a_column_of_turns_may_be_named_among_columns_and_is_checked(tmp_path):
+    record = {"reply": "a", "ok": True, "hit": "yes", "end": "finished", "s": 1.5, "model": "m"}
+    path = write(tmp_path, "a.json", [record, record | {"hit": False, "end": "stopped", "s": "x"}])
+    columns = {
+        "solved": "ok",
+        "succeeded": "hit",
+        "ending": "end",
+        "seconds": "s",
+        "target": "model",
+        "turn": {"value": 3},
+    }
+    mapping = {"response": "reply", "columns": columns}
+    names = ("turn", "solved", "succeeded", "ending", "seconds", "target", "turn_source")
+    rows, problems = collected(path, mapping, *names)
+    assert rows == [
+        (1, True, None, "finished", 1.5, "m", 3),
+        (1, True, False, None, None, "m", 3),
+    ]
+    assert [(record, field) for record, field, _ in problems] == [("0", "hit"), ("1", "s"), ("1", "end")]
 
 
 def test_a_word_of_a_verdict_may_be_a_question_mark(tmp_path):
@@ -445,9 +458,38 @@ def test_a_turn_with_an_odd_value_keeps_the_others(tmp_path):
     assert [problem[1] for problem in problems] == ["rounds[0].points"]
 
 
+@pytest.mark.parametrize(
+    ("value", "score"), [("4", 4.0), (" -0.5", -0.5), (4, 4.0), ("4/5", None), ("1e999", None), ("", None)]
+)
+def test_a_number_may_be_text(tmp_path, value, score):
+    path = write(tmp_path, "a.json", [{"reply": "a", "points": value, "trial": "2"}])
+    mapping = {"response": "reply", "score": "points", "facts": {"attempt": "trial"}}
+    rows, problems = collected(path, mapping, "score", "attempt")
+    assert rows == [(score, 2)]
+    assert len(problems) == (score is None)
+    verdict = {"response": "reply", "verdicts": [{"of": "task", "from": "points", "at_least": 4}]}
+    assert collected(path, verdict, "solved")[0] == [(None if score is None else score >= 4,)]
+
+
 def test_tool_calls_of_a_turn_are_name_and_arguments(tmp_path):
     calls = [{"function": {"name": "rm", "arguments": {"path": "/"}}}]
     path = write(tmp_path, "a.json", [{"rounds": [{"ask": "a", "calls": calls}, {"ask": "b", "calls": None}]}])
     rows, problems = collected(path, {"turns": "rounds", "prompt": "ask", "tool_calls": "calls"}, "tool_calls")
     assert rows == [([{"name": "rm", "arguments": '{"path":"/"}'}],), (None,)]
     assert problems == []
+
+
+def test_records_with_the_same_list_are_counted_too(tmp_path):
+    path = write(
+        tmp_path, "a.json", [{"reply": "a", "case": [1]}, {"reply": "b", "case": [1]}, {"reply": "c", "case": {}}]
+    )
+    rows, problems = collected(path, {"response": "reply", "facts": {"attempt": {"count": "case"}}}, "attempt")
+    assert rows == [(1,), (2,), (1,)]
+    assert problems == []
+
+
+@pytest.mark.parametrize("rounds", [3, True, {"ask": "Hi"}, "x"])
+def test_turns_that_are_no_list_fit_no_mapping(tmp_path, rounds):
+    path = write(tmp_path, "a.json", [{"rounds": rounds}])
+    with pytest.raises(ReadError, match=r"has no field `ask`|field `rounds`: expected|is not valid JSON"):
+        rw.read(path, mapping=ASKED | {"turns": "rounds"})

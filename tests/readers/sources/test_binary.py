@@ -129,10 +129,13 @@ def test_what_json_has_no_word_for(tmp_path):
         read(tmp_path / "log.parquet")
 
 
-def test_lists_under_other_names_are_told(tmp_path):
+def test_lists_under_other_names_are_found(tmp_path):
     pl.DataFrame({"id": [1], "log": [CHATS[1]["messages"]]}).write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(ReadError, match="holds messages under `log`: name that list"):
-        read(tmp_path / "log.parquet")
+    pl.DataFrame({"id": [1], "messages": [CHATS[1]["messages"]]}).write_parquet(tmp_path / "chats.parquet")
+    found, usual = (
+        read(tmp_path / name).select("turn", "prompt", "response") for name in ("log.parquet", "chats.parquet")
+    )
+    assert found.rows() == usual.rows()
     pl.DataFrame({"id": [1], "messages": [["Hi", "Hello"]]}).write_parquet(tmp_path / "log.parquet")
     with pytest.raises(ReadError, match="holds `messages` without names of the speakers"):
         read(tmp_path / "log.parquet")
@@ -357,14 +360,16 @@ def test_half_a_stream_is_no_whole_file(tmp_path):
         read(path)
 
 
-def test_what_a_stream_is_told_to_do_works(tmp_path):
+def test_what_a_stream_is_asked_is_obeyed(tmp_path):
     path = tmp_path / "a.arrow"
     pl.DataFrame({"session_id": ["a", "a"], "prompt": ["Hi", "And?"], "response": ["Hello", "No"]}).write_ipc_stream(
         path
     )
-    with pytest.raises(ReadError) as told:
+    with pytest.raises(ReadError, match="is a row a rollout, or a turn of one") as told:
         read(path)
-    assert read(path, names=eval(str(told.value).partition("as in names=")[2])).height == 2
+    (question,) = told.value.questions
+    rollouts = [read(path, names={"rollout_id": answer})["rollout_id"].n_unique() for answer in question.options]
+    assert rollouts == [2, 1]
 
 
 def test_what_hugging_face_keeps_beside_a_data_set_is_no_log(tmp_path):

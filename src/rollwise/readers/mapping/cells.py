@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, listing
 from rollwise.readers.chats.reading import OF_MESSAGES, chat_columns
 from rollwise.readers.chats.turns import answered, messages_of, split_by_column
 from rollwise.readers.common import is_verdict
@@ -16,7 +16,7 @@ from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.reshaping import ROWS, OwnFiles
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, checked, tree_of, type_of
-from rollwise.readers.mapping.values import Read, Value, value_of
+from rollwise.readers.mapping.values import Read, Value, as_number, value_of
 from rollwise.readers.problems import IS_NULL, BrokenError, gave_way, nulled, strictly
 from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow, by_column
@@ -38,6 +38,7 @@ _OF_TURNS = ("facts", "turn", "last")  # rules of columns of TURNS
 _LISTS = (*_OF_TURNS, "columns", "turn_columns")  # attributes with rules by column
 _TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
 _NUMBERS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype in {pl.Int32, pl.Int64})
+_FLOATS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.Float64)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         verdicts.append((rule["of"], value, rule.get("unknown")))
     is_one_turn = mapping.turns is None
     own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
-    kinds = OF_COLUMNS if mapping.own is None else OF_COLUMNS | dict.fromkeys(_TEXTS, Any)  # ids may be numbers
+    # In files of no tool's format ids may be numbers, and numbers text: `_cell` looks at each.
+    kinds = OF_COLUMNS if mapping.own is None else OF_COLUMNS | dict.fromkeys(_TEXTS | _NUMBERS | _FLOATS, Any)
     types = {rule.field: kinds[name] for rules in own for name, rule in rules.items() if rule.field is not None}
     types |= mapping.fields
     types = {path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)}
@@ -107,7 +109,10 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         run,
         rollout,
         **lists,
-        cells={name: {column: _cell(column, rule) for column, rule in lists[name].items()} for name in _OF_TURNS},
+        cells={
+            name: {column: _cell(column, rule, is_own=mapping.own is not None) for column, rule in lists[name].items()}
+            for name in _OF_TURNS
+        },
         verdicts=verdicts,
         signs=signs,
         ids=[(rule.field, types[rule.field]) for rule in rollout if rule.field in types],
@@ -140,10 +145,10 @@ class Needed(NamedTuple):
         if self.turns is None:
             return any(name in record.value for name in self.fields)
         items = record[self.turns]
-        # A list in a cell is looked at when it is read.
-        return isinstance(items, str) or any(
-            name in item for item in items or () if isinstance(item, dict) for name in self.fields
-        )
+        if isinstance(items, str):  # a list in a cell is looked at when it is read
+            return True
+        inner = items if isinstance(items, list) else []
+        return any(name in item for item in inner if isinstance(item, dict) for name in self.fields)
 
 
 def needed(mapping: "RecordMapping", rules: Rules) -> list[Needed]:
@@ -159,24 +164,41 @@ def _top_names(rule: Value) -> tuple[str, ...]:
     return tuple(name for path in rule.paths if (name := top_name(path)) is not None)
 
 
-def _cell(name: str, rule: Value) -> Read:
-    """Return what reads a column of TURNS from a record, in the dtype of the column."""
+def _cell(name: str, rule: Value, *, is_own: bool = False) -> Read:
+    """Return what reads a column of TURNS from a record, in the dtype of the column; `is_own` in files of no tool's format."""
     read, field = rule.of, rule.paths[0] if rule.paths else name
     if name == "tool_calls" and rule.field is not None:
         return lambda record: calls(parse(read(record) or [], list[Any], field), field)
-    if (
-        rule.paths and rule.field is None and name not in _TEXTS
-    ):  # the fields that it chooses from have no type of their own
+    if is_own and rule.paths and name in _NUMBERS | _FLOATS:
+        read = partial(_typed, partial(_number, rule.of), OF_COLUMNS[name], field)
+    elif rule.paths and rule.field is None and name not in _TEXTS:  # what it chooses from has no type of its own
         read = partial(_typed, rule.of, OF_COLUMNS[name], field)
     if name in _NUMBERS:
         return lambda record: whole(read(record), field)
+    if rule.paths and isinstance(dtype := TURNS.dtypes[name], pl.Enum):
+        return partial(_one_of, read, [*dtype.categories], field)
     if name in _TEXTS:  # most texts are one already
         return lambda record: value if type(value := read(record)) is str else worded(value)
     return read
 
 
+def _number(read: Read, record: Record) -> Any:
+    return as_number(read(record))
+
+
 def _typed(read: Read, kind: Any, field: str, record: Record) -> Any:
-    return parse(read(record), kind, field)
+    return parse(read(record), kind, f"{record.within}.{field}" if record.within else field)
+
+
+def _one_of(read: Read, words: Sequence[str], field: str, record: Record) -> Any:
+    """Return a word of a column that has no others."""
+    value = read(record)
+    if value is None or value in words:
+        return value
+    reason = f"expected one of {listing(words)}, got {value!r}"
+    if nulled(field, f"{reason}: {IS_NULL}"):
+        return None
+    raise BrokenError(reason, field=field)
 
 
 def _as_verdict(rule: Value) -> Read:
@@ -251,7 +273,9 @@ def _own_turns(
     inner = [checked(item, rules.inner_type, rules.inner, f"{field}[{place}]") for place, item in enumerate(items)]
     if not inner:
         return {"turn": [None]}, {}
-    turns = [Record(item, place, record.around, outer=record) for place, item in enumerate(inner)]
+    turns = [
+        Record(item, place, record.around, outer=record, within=f"{field}[{place}]") for place, item in enumerate(inner)
+    ]
     columns = {name: [read(turn) for turn in turns] for name, read in cells.items()}
     others = dict.fromkeys(name for item in inner for name in item if name not in rules.inner_known)
     extras = {spare(name): [item.get(name) for item in inner] for name in others}

@@ -20,7 +20,10 @@ In the table of the format's documentation, `note` follows the name of the colum
 """
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import isfinite
 from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError
@@ -38,6 +41,7 @@ _WORDS = {
     "@file": "name of the file",
     "@folder": "name of the folder",
 }
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Value(NamedTuple):
@@ -144,7 +148,8 @@ def _joined(values: Iterable[Any]) -> str | None:
 def _number(record: Record, inner: Value) -> int | None:
     """Return how many records of the file so far have this value, this one included; null where it has none."""
     if inner not in record.made:
-        key = (inner.in_file, inner.of(record))
+        value = inner.of(record)
+        key = (inner.in_file, json_text(value) if isinstance(value, list | dict) else value)
         if key[1] is None:
             return None
         counts = record.around.counts
@@ -165,9 +170,26 @@ def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any, field: str
         try:
             return None if value is None else test(value, wanted)
         except TypeError as error:  # a text or a list where a number is
+            if not isinstance(number := as_number(value), str):
+                with suppress(TypeError):
+                    return test(number, wanted)
             return _odd(f"expected a number, got {value!r}", field, error)
 
     return tested
+
+
+def as_number(value: Any) -> Any:
+    """Return the number that a text is; any other value unchanged.
+
+    Examples
+    --------
+    >>> as_number("4"), as_number(" -0.5 "), as_number("4 of 5"), as_number("1e999"), as_number([4])
+    (4, -0.5, '4 of 5', '1e999', [4])
+    """
+    if not isinstance(value, str) or _NUMBER.fullmatch(value) is None:
+        return value
+    number = float(value)
+    return value if not isfinite(number) else int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool | None:

@@ -14,7 +14,7 @@ from rollwise.readers.mapping.types import OF_COLUMNS
 from rollwise.readers.mapping.values import Rule, value_of
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse, spare
-from rollwise.schema import TURNS
+from rollwise.schema import ROLLOUTS, TURNS
 
 NUMBERS = {  # words for numbers of a whole rollout, and the columns that they fill
     "dollars": "total_cost_usd",
@@ -55,6 +55,7 @@ KEYS = (
     "left_out",
     "made",
 )
+OF_A_TURN = frozenset(TURNS.names) - {*ROLLOUTS.facts, "rollout_id", "turn", "run", "source"}
 ASKED = "?"  # where a proposal cannot know, and the user is to say
 MADE = ("by", "rollouts", "successes")
 SPEAKERS = ("role", "content")
@@ -88,7 +89,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
                   folder, and `not_ids` in that of the others
     `scores`      ``{each: metrics[*], name: name, from: score}``: a column ``score_<name>`` for each item of a list
     `numbers`     rules for `dollars`, `seconds`, `tokens` and `queries` of the rollout
-    `columns`     rules for columns of your own
+    `columns`     rules for columns of your own, or for further columns of TURNS
     `left_out`    fields that become no columns
     `made`        what was read when the mapping was made: ``{rollouts: 40, successes: 10}``; other figures are said
     ============= ==============================================================================================
@@ -132,13 +133,17 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         if name not in NUMBERS:
             raise ArgumentError(f"mapping: numbers: unknown name {name!r}; {meant(str(name), NUMBERS)}")
         facts[NUMBERS[name]] = _rule(rule, NUMBERS[name])
-    columns = {spare(str(name)): _rule(rule) for name, rule in _object(data, "columns").items()}
+    columns = {str(name): _rule(rule, str(name)) for name, rule in _object(data, "columns").items()}
+    facts = {name: columns.pop(name) for name in list(columns) if name in ROLLOUTS.facts and name != "run"} | facts
     columns |= {name: facts.pop(name) for name in list(facts) if name not in TURNS.dtypes}
     left_out = [_text(name, "left_out") for name in _list(data, "left_out")]
     if "scores" in data:
         columns["score_*"] = _scores(_object(data, "scores"))
         left_out.append(str(path_of(data["scores"]["each"]).steps[0]))
     turn = {name: _rule(data[name], name) for name in OF_TURNS if name in data}
+    if "turns" not in data:  # the record is one turn
+        turn = {name: columns.pop(name) for name in list(columns) if name in OF_A_TURN} | turn
+    columns = {spare(name): rule for name, rule in columns.items()}
     rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key" if rows else "@place"])]
     if not rollout:
         raise ArgumentError("mapping: rollout: names no field that tells rollouts apart; leave it out")
@@ -178,7 +183,13 @@ def _check(data: object) -> None:
         if key not in KEYS:
             raise ArgumentError(f"mapping: {key!r} is not a key; {meant(str(key), KEYS, most=len(KEYS))}")
     for key, value in data.items():
-        if asked := _asked(value, key):
+        asked = _asked(value, key)
+        if asked is not None and asked.endswith(f".{ASKED}"):
+            place = asked.removesuffix(f".{ASKED}")
+            raise ArgumentError(
+                f'mapping: `{place}` has words under `?`: put each of them under "true", "false" or "null"'
+            )
+        if asked is not None:
             raise ArgumentError(f"mapping: `{asked}` is `?`: write there what only you know, or leave it out")
     for name in SPEAKERS:
         _text(data.get(name, name), name)

@@ -19,7 +19,7 @@ from rollwise.readers.native.nested import from_nested, nested_layout
 from rollwise.readers.native.tables import conform
 from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.roles.columns import is_complete
-from rollwise.readers.roles.names import verdict_claim
+from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
@@ -191,7 +191,10 @@ def traits_of(
     document: Document, frame: pl.DataFrame, of_records: AbstractSet[str] = frozenset(), *, is_nested: bool = False
 ) -> Traits:
     """Return what is known of the rows of a file, or of several with the names of this one."""
-    has_answers = is_nested or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES})
+    has_answers = is_nested or any(
+        name in {"response", *RESPONSES} or role_of(name) == "response" for name in frame.columns
+    )
+    has_answers |= bool(document.keys & {"response", *RESPONSES})
     return Traits(frozenset(of_records), has_answers, is_complete(document.keys))
 
 

@@ -1,6 +1,6 @@
 """A table of your own as TURNS: renamed, cast, numbered, sorted and checked."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -28,8 +28,9 @@ from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
 from rollwise.readers.native.own_columns import Part, concerns, understood
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.columns import STATING, is_complete, is_text
-from rollwise.readers.roles.words import BLANK, normal
+from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is_text
+from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
@@ -90,7 +91,8 @@ def conformed(
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems() if problems is None else problems
-    has_answers = names.get("response", "response") in frame.columns or bool({*RESPONSES} & {*frame.columns})
+    named = names.get("response", "response") in frame.columns
+    has_answers = named or any(name in RESPONSES or role_of(name) == "response" for name in frame.columns)
     is_written = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_written)
     [turns] = understood([Part(turns, "native", frozenset(), has_answers, is_written)], problems, names, of)
@@ -138,6 +140,7 @@ def conform(
     of_file
         Whether it is of a file, in which a rollout whose rows do not fit together is a problem and costs itself.
     """
+    frame = frame if is_complete else _with_texts(frame, {*names, *named}, {*names.values()}, problems)
     frame = _renamed(_identified(frame, names, problems, where), names)
     frame = frame.with_columns(
         values_of(frame[name], name, names[name], values.get(name), frame["rollout_id"])
@@ -196,6 +199,10 @@ def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
         unread = frame.filter(values_named(frame, column).is_not_null() & ~is_blank)
         if name in frame.columns:
             unread = unread.filter(values_named(unread, name).is_null())
+        if name != "ending":  # words of verdicts that are known are read, or asked about, once all files are
+            said = unread[column].unique().drop_nulls()
+            known = [label for label in said if word(str(label).strip('"')).side is not None]
+            unread = unread.filter(~values_named(unread, column).is_in(known))
         if unread.height:
             words = listing(_labels_in(unread[column]), most=MOST_LABELS)
             reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"
@@ -235,7 +242,8 @@ def fits(columns: pl.Schema) -> bool:
     # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.
     doubtful = "attack" in columns and "prompt" not in columns
     typed = all(dtype == dtypes.get(name, dtype) for name, dtype in columns.items())
-    is_plain = not doubtful and not concerns(columns)
+    has_others = any(role_of(name) in {"prompt", "response"} for name in columns if name not in dtypes)
+    is_plain = not doubtful and not concerns(columns) and not has_others
     return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
 
 
@@ -249,6 +257,25 @@ def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
 def words(names: Mapping[str, str]) -> frozenset[str]:
     """Return the names of text columns, yours included."""
     return TEXTS | {source for column, source in names.items() if column in WORDS}
+
+
+def _with_texts(
+    frame: pl.DataFrame, named: Collection[str], taken: Collection[str], problems: Problems
+) -> pl.DataFrame:
+    """Return the frame with the only text whose name says so as the prompt or response, where no usual name is there."""
+    texts = [name for name, dtype in frame.schema.items() if is_text(dtype) and name not in taken]
+    for name, usual in (("prompt", PROMPTS), ("response", RESPONSES)):
+        candidates = [text for text in texts if text not in TURNS.names and role_of(text) == name]
+        if name in {*named, *frame.columns} or {*usual} & {*frame.columns} or len(candidates) != 1:
+            continue
+        # One that is the same in all turns is of the whole rollout.
+        values = values_named(frame, candidates[0])
+        ids = frame["rollout_id"] if "rollout_id" in frame.columns else None
+        if ids is not None and ids.is_duplicated().any() and is_constant(ids, values):
+            continue
+        frame = frame.rename({candidates[0]: name})
+        problems.read_as([f"`{candidates[0]}` as `{name}`"])
+    return frame
 
 
 def _identified(frame: pl.DataFrame, names: Names, problems: Problems, where: str) -> pl.DataFrame:

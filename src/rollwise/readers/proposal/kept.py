@@ -84,7 +84,7 @@ class _Mapping:
     def add_own(self, name: str) -> None:
         """Add a column that a file has under the name of TURNS."""
         if name in OF_A_TURN - {"succeeded"}:
-            self._data.setdefault(name, name)
+            self._data.setdefault(name, self._path(name))
         elif name in TURNS.names and name not in self._filled:
             self._columns.setdefault(name, name)
 
@@ -98,7 +98,9 @@ class _Mapping:
                 )
             elif name in VERDICTS:
                 source = "?" if column == "?" else self._path(column) or "?"
-                self._judge({"of": VERDICTS[name], "from": source, **_sides(labels)}, question.sentence)
+                rule = {"of": VERDICTS[name], "from": source, **_sides(labels)}
+                is_open = "?" in {source, *rule}  # else all of it is to be confirmed
+                self._judge(rule if is_open else rule | {"of": "?"}, question.sentence)
             elif (key := {"rollout_id": "rollout"}.get(name, name)) in {
                 "response",
                 "prompt",
@@ -121,7 +123,8 @@ class _Mapping:
         self._verdicts.append(rule)
 
     def _path(self, column: str) -> str | None:
-        return self._columns.pop(column, None) or step_of(in_file(column))
+        name = in_file(column)
+        return self._columns.pop(column, None) or self._columns.pop(name, None) or step_of(name)
 
 
 def _place(name: str) -> int:

@@ -180,7 +180,8 @@ def in_file(column: str) -> str:
 
 def _asked(question: Question, columns: Sequence[str]) -> list[str]:
     """Return the columns that a question is about."""
-    return [name for name in dict.fromkeys([question.column, *question.options]) if name in columns]
+    options = () if "of" in question.names else question.options  # there, they are no columns
+    return [name for name in dict.fromkeys([question.column, *options]) if name in columns]
 
 
 def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -74,10 +74,16 @@ def _refuse(document: Document, made: Structure, problems: Problems, *, by_name:
         advice = f": it holds no answer, verdict or score under a name that is known{fields}"
     error = ReadError(f"{document.name}: {reason}{advice}")
     error.questions = tuple(made.questions)
-    if advice and made.examples:
+    texts = tuple(name for name, values in made.examples.items() if any(map(_is_said, values)))
+    if advice and texts:
         sentence = "if each record is a rollout, which field is the answer of the model?"
-        error.questions = (Question("", sentence, {"response": "?"}, tuple(made.examples)),)
+        error.questions = (Question("", sentence, {"response": "?"}, texts),)
     raise error
+
+
+def _is_said(value: object) -> bool:
+    """Return whether a value is a text of several words, as an answer may be."""
+    return isinstance(value, str) and len(value.split()) > 1
 
 
 def fields_in_words(examples: Mapping[str, Sequence[Any]]) -> str:

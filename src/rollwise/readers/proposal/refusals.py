@@ -53,6 +53,11 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
 
 
+def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
+    """Return whether records say of which rollout they are: by a text, an id or a task."""
+    return bool(roles_of(dict(fields)) & {"prompt", "id", "task"}) or _has_texts(path, fields, places)
+
+
 def _are_lessons(fields: Mapping[str, Field]) -> bool:
     """Return whether records are questions and answers alone, as data to learn from are."""
     return {name.lower() for name, field in fields.items() if field.role not in {"id", "category"}} <= _LESSONS

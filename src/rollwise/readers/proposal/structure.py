@@ -129,15 +129,23 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     fields = fields_of(values)
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
-    made.refusal = refusals.refusal_of(path, fields, places)
-    if made.refusal == refusals.LESSONS:
-        answer = next(each for each in fields.values() if each.role == "response")
-        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
-    if made.refusal is not None and {"response", "prompt", "messages", "turns"} & names.keys():
-        made.refusal = None  # the user says that these are rollouts
+    if not {"response", "prompt", "messages", "turns"} & names.keys():  # else the user says that these are rollouts
+        is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
+        made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
     if made.refusal is None and not made.questions:
         _describe(made, path, items, fields, places, names)
     return made
+
+
+def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
+    """Return why records are no rollouts; null where they may be some."""
+    refusal = refusals.refusal_of(path, fields, places)
+    if refusal is None and is_lone and not refusals.is_named(path, fields, places):
+        return refusals.NOTHING  # such as the settings or the totals of a run
+    if refusal == refusals.LESSONS:
+        answer = next(each for each in fields.values() if each.role == "response")
+        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
+    return refusal
 
 
 def _best(places: Places, records: str | None, made: Structure) -> tuple[str | None, list[str]]:

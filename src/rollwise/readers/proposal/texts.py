@@ -114,7 +114,8 @@ def _half(field: Field) -> str:
 
 
 def _answers(field: Field) -> bool:
-    is_word = field.kind in _NO_TEXTS or (field.kind == "whole" and len(field.distinct) < 3)
+    is_said = field.kind == "bool" and all(isinstance(value, str) for value in field.held)  # such as "No"
+    is_word = (field.kind in _NO_TEXTS and not is_said) or (field.kind == "whole" and len(field.distinct) < 3)
     is_named = field.role == "response" or (_half(field) != "" and role_of(_half(field)) == "response")
     return is_named and bool(field.held) and not is_word
 
@@ -129,7 +130,9 @@ def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str
             continue
         if each.name in _OF_TURNS and "turns" not in made.data and _fits(each):
             made.data[each.name] = each.path
-        elif (each.name in _FACTS and each.kind not in _NO_TEXTS) or (each.name == "attempt" and _counts_from_one(each)):
+        elif (each.name in _FACTS and each.kind not in _NO_TEXTS) or (
+            each.name == "attempt" and _counts_from_one(each)
+        ):
             facts[each.name] = each.path
         elif quoted(each.name) != each.path:
             columns[each.name] = each.path
@@ -154,7 +157,9 @@ def around_of(item: Item) -> dict[str, str]:
 def _fits(field: Field) -> bool:
     """Return whether the values of a field are Booleans, or numbers, as the column of TURNS of its name has them."""
     kind = bool if field.name in {"succeeded", "refused"} else (int, float)
-    return bool(field.held) and all(isinstance(value, kind) and (kind is bool or value is not True) for value in field.held)
+    return bool(field.held) and all(
+        isinstance(value, kind) and (kind is bool or value is not True) for value in field.held
+    )
 
 
 def _counts_from_one(field: Field) -> bool:

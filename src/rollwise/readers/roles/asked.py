@@ -30,7 +30,9 @@ def question(verdict: Verdict) -> Question:
         return Question(own, sentence, {name: (own, open_labels)}, _ANSWERS)
     where = " or ".join(label for label, meaning in labels.items() if meaning is side)
     sentence = f"{shown}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
-    return Question(own, sentence, {name: _named(verdict, labels)})
+    if verdict.is_contradicted:  # a verdict it is
+        return Question(own, sentence, {name: _named(verdict, labels)})
+    return Question(own, sentence, {name: (own, dict.fromkeys(labels, ASK))}, _ANSWERS)
 
 
 def which(group: list[Verdict]) -> Question:
@@ -65,7 +67,11 @@ def _named(verdict: Verdict, labels: dict[str, Any]) -> Any:
 
 def _meanings(verdict: Verdict) -> dict[str, Any]:
     """Return what each label means, as a user writes it, in order."""
-    shown = {_label(value): side for value, side in verdict.labels.items() if word(value).whose != "blank"}
+    shown = {
+        _label(value): side
+        for value, side in verdict.labels.items()
+        if side is not None or word(value).whose != "blank"
+    }
     return dict(sorted(shown.items()))
 
 

@@ -171,12 +171,13 @@ class Table:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of all names, in which a file says what it is about."""
-        names = [column.own for column in self.columns] + [*self.beside]
+        names = [column.own for column in self.columns]
         said = [name for name in ("task", "expected", "solved") if self.holds(name)]
         attacks = self.frame["attack"] if "attack" in self.frame.columns else pl.Series(dtype=pl.String)
         said += ["attack"] if (attacks != NO_ATTACK).any() else []
         said += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
-        return frozenset(word for name in (*names, *said) for word in words_of(name))
+        of_files = {word for name in self.beside for word in words_of(name)} & OF_ATTACKS  # "test" names no benchmark
+        return frozenset(of_files) | {word for name in (*names, *said) for word in words_of(name)}
 
     @cached_property
     def are_together(self) -> bool:

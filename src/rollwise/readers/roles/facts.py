@@ -134,7 +134,7 @@ def _scores(table: Table) -> Iterator[Role]:
         named = [column for column in scores if joined(column.own) == name]
         rest = [column for column in scores if joined(column.own) != "reward"] if name == "score" else []
         chosen = named or (rest if len(rest) == 1 else [])
-        if len(chosen) == 1 and not table.holds(name) and name not in table.named:
+        if len(chosen) == 1 and not table.holds(name) and (name not in table.named or chosen[0].own == name):
             yield Role(chosen[0].name, name, "named so")
 
 
@@ -161,7 +161,8 @@ def _numbers(table: Table) -> Iterator[Role]:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
-        if name is None or name in used or {name, column.own} & table.named or table.holds(name):
+        is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
+        if name is None or name in used or is_named or table.holds(name):
             continue
         used.add(name)
         is_thousandths = column.role == "seconds" and "ms" in column.words

@@ -27,7 +27,7 @@ from rollwise.readers.roles.names import (
 )
 from rollwise.readers.roles.totals import said_by_totals
 from rollwise.readers.roles.values import MOST_WORDS
-from rollwise.readers.roles.words import Word, word
+from rollwise.readers.roles.words import Word, normal, word
 
 ASK = "?"
 ON_ATTACKS = frozenset({"succeeded", "outcome"})  # columns of TURNS with verdicts on the attack
@@ -43,7 +43,9 @@ _OF_JUDGES = frozenset(
 _SURELY_ATTACKS = frozenset(
     {"asr", "jailbreak", "jailbroken", "attack", "attacks", "adversarial", "victim", "injection", "redteam"}
 )
-_LOOSELY_TASKS = frozenset({"test", "tests", "task", "tasks", "tool", "tools", "expected"})
+# Words that say little of whose a success is: of security and code alike, or of any evaluation.
+_LOOSELY_ATTACKS = frozenset({"vulnerability", "exploit", "technique"})
+_LOOSELY_TASKS = frozenset({"test", "tests", "tool", "tools", "expected", "reference", "steps"})
 MOST_LABELS = 8  # of a column that is asked about
 
 
@@ -57,6 +59,7 @@ class Verdict:
     labels: dict[Any, Any]  # what each label means: True, False, None, or "?"
     doubt: str | None = None
     sides: bool = True  # whether its labels say a side at all
+    is_contradicted: bool = False  # whether totals in the file are others
 
     @property
     def is_unknown(self) -> bool:
@@ -97,7 +100,7 @@ def is_open(table: Table, verdict: Verdict) -> bool:
 # ── what a column says ────────────────────────────────────────────────────────────────────────────────────────────────
 def verdict_of(column: Column) -> Verdict | None:
     """Return a column as a verdict, if its name and its values may be one."""
-    if column.role in _NO_VERDICTS or not column.has_few or column.kind not in {"bool", "binary", "words", "strings"}:
+    if not _may_hold_verdicts(column):
         return None
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
@@ -106,13 +109,22 @@ def verdict_of(column: Column) -> Verdict | None:
         return None
     if kinds <= {"answer"}:
         return _answered(column, claim, meanings)
-    if "status" in column.words and not kinds & {"attack", "task"} - (
-        {"task"} if "completed" in column.distinct else set()
-    ):
-        return None  # of the run
+    of_run = {"task"} if "completed" in column.distinct else set()
+    is_of_run = "status" in column.words and not kinds & ({"attack", "task"} - of_run)
     is_judged = bool(column.words & _OF_JUDGES) if claim.when_true is None else claim.doubt is None
     is_judged &= len(meanings) <= MOST_LABELS and not column.words & OF_PROMPTS
-    return _worded(column, claim, meanings, kinds) if is_judged or kinds != {"?"} else None
+    is_judged &= len(meanings) > 1 or not column.words & {*_SAYS_LITTLE, "result"}
+    return _worded(column, claim, meanings, kinds) if (is_judged or kinds != {"?"}) and not is_of_run else None
+
+
+def _may_hold_verdicts(column: Column) -> bool:
+    """Return whether the values of a column may be verdicts, and its name is none of something else."""
+    is_total = column.name in column.table.enclosing and column.dtype.is_numeric()
+    if column.role in _NO_VERDICTS or not column.has_few or is_total:
+        return False
+    if column.kind == "whole":
+        return column.role != "score" and len(column.distinct) <= _FEW
+    return column.kind in {"bool", "binary", "words", "strings"}
 
 
 def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> Claim | None:
@@ -144,8 +156,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
     """Return a column of words, which say themselves what they mean."""
     named = kinds & {"attack", "task"}
     if named == {"attack", "task"}:
-        labels = {value: _asked(one) for value, one in meanings.items()}
-        return Verdict(column, claim, "either", labels, claim.doubt)
+        return Verdict(column, claim, "either", {value: _asked(one) for value, one in meanings.items()}, claim.doubt)
     whose = next(iter(named), "")
     if says_refusal(column.own) and whose == "attack":
         return Verdict(column, claim, "refusal", {value: _turned(one) for value, one in meanings.items()})
@@ -154,11 +165,15 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
         whose = "task" if is_test else claim.whose if claim.when_true is not None else "either"
     # "success" under `defense_result` or `blocked` may be of either side.
     asks_other_side = claim.when_true is False or bool(column.words & {"defense", "defence", "guardrail"})
-    labels = {}
+    labels: dict[Any, Any] = {}
     for value, one in meanings.items():
         is_clear = one.whose in {"blank", "attack", "task"} or (one.whose == "either" and not asks_other_side)
         is_clear |= one.whose == "test" and whose == "task"
         labels[value] = one.side if is_clear else ASK
+        if one.whose == "answer" and claim.when_true is not None:
+            labels[value] = one.side == claim.when_true
+        elif kinds & {"?", "doubt"} and normal(value) == "none":  # none at all, beside full and partial
+            labels[value] = ASK
     return Verdict(column, claim, whose, labels, claim.doubt, sides=kinds != {"?"})
 
 
@@ -185,7 +200,7 @@ def settle(table: Table, verdict: Verdict) -> None:
         if verdict.claim.doubt is None and not tests:
             return
     elif is_generic and verdict.sides:
-        verdict.whose = _told(attack, task, said)
+        verdict.whose = _told(table, attack, task, said)
     if verdict.whose == "task" and attack and verdict.column.words & {"passed", "pass", "ok"}:
         verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
         verdict.whose = "attack"  # which got through, or was held off
@@ -196,6 +211,7 @@ def settle(table: Table, verdict: Verdict) -> None:
         verdict.whose = "attack"
         return
     if said is not None:
+        verdict.is_contradicted = not said.agrees
         verdict.doubt = None if said.agrees else f"`{said.name}` in the file says another figure"
         return
     if not (is_generic and table.of is not None):  # the user has said what it is
@@ -206,18 +222,22 @@ DOUBT_OF_PROMPTS = "It may be of the prompt"
 DOUBT_OF_CONSTANTS = "It is the same on all rows"
 
 
-def _told(attack: frozenset[str], task: frozenset[str], said: Any) -> str:
+def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any) -> str:
     """Return whose a verdict is by what else the file speaks of; "either" where nothing tells."""
     if said is not None and said.agrees and said.of_attacks:
         return "attack"
-    if attack and (not task or (attack & _SURELY_ATTACKS and not task - _LOOSELY_TASKS)):
+    sure, of_tasks = attack - _LOOSELY_ATTACKS, task - _LOOSELY_TASKS
+    if sure and (not of_tasks or (attack & _SURELY_ATTACKS and not of_tasks - {"task", "tasks"})):
         return "attack"
-    return "task" if task - {"expected"} and not attack else "either"
+    # A goal may be one of attackers.
+    return "task" if of_tasks and not attack and not table.holds("goal") else "either"
 
 
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
     """Iterate over what is in doubt about a verdict."""
     column, words = verdict.column, verdict.column.words
+    if column.name in table.enclosing:
+        yield "It is of the object around the records"
     if column.own in {*ON_ATTACKS, "solved"}:  # our own names
         return
     if _may_be_of_prompts(table, verdict):
@@ -237,13 +257,14 @@ def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     column = verdict.column
     if verdict.whose == "task":
         return False
+    said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
+    are_labels = said <= OF_PROMPTS | {"not", "non", "no"}
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
         may_be = may_be_of_prompts(column.own)
     elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
-        may_be = False
+        may_be = are_labels and table.holds("prompt") and not table.holds("response")  # there is no answer to judge
     else:
-        said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
-        may_be = said <= OF_PROMPTS | {"not", "non", "no"} or _goes_with_prompts(table)
+        may_be = are_labels or _goes_with_prompts(table)
     return may_be and not table.varies_within(column, "prompt")
 
 

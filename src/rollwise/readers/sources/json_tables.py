@@ -9,7 +9,7 @@ import msgspec
 from rollwise.readers.chat_names import LISTS, RESPONSES, TURN_TEXTS
 from rollwise.readers.json_texts import lenient, names_if_any, surface_if_any
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.roles.names import verdict_claim
+from rollwise.readers.roles.names import verdict_claim, words_of
 
 KEY = "key"  # the field of a record with the name that it has in the file
 KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS})
@@ -110,8 +110,13 @@ def _is_object(value: object) -> bool:
 
 
 def _are_known(names: Iterable[str]) -> bool:
-    return any(name.strip().lower() in KNOWN_BY or verdict_claim(name) is not None for name in names)
+    return any(name.strip().lower() in KNOWN_BY or _may_be_verdict(name) for name in names)
 
 
 def _are_numbers(names: Collection[str]) -> bool:
     return bool(names) and all(name.isdecimal() for name in names)
+
+
+def _may_be_verdict(name: str) -> bool:
+    """Return whether a field may hold a verdict; a status is of anything."""
+    return verdict_claim(name) is not None and "status" not in words_of(name)

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import rollwise as rw
+from rollwise.errors import ArgumentError
 
 PAIRS = [
     "JAILBREAK REFUSED", "bypassed blocked", "unsafe safe", "harmful harmless", "attack_success attack_failure", "VULNERABLE SAFE",
@@ -86,6 +86,19 @@ def test_words_for_nothing_are_null(word: str | None) -> None:
     assert read(rows("verdict", ["jailbroken", word, "refused"])) == {"succeeded": [True, None, False]}
 
 
+def test_words_beside_answers_and_numbers_are_asked() -> None:
+    """`partial` beside yes and no, a third number, and `none` beside full: they are no missing values."""
+    assert asked(rows("jailbroken", ["yes", "no", "partial"])) == {
+        "jailbroken": {"succeeded": ("jailbroken", {"no": False, "partial": "?", "yes": True})}
+    }
+    assert asked(rows("jailbroken", [0, 1, 2])) == {
+        "jailbroken": {"succeeded": ("jailbroken", {"0": False, "1": True, "2": "?"})}
+    }
+    assert asked(rows("label", [-1, 0, 1])) == {"label": {"succeeded": ("label", {"-1": "?", "0": "?", "1": "?"})}}
+    labels = {"full": "?", "none": "?", "partial": "?"}
+    assert asked(rows("verdict", ["full", "none", "partial"])) == {"verdict": {"succeeded": ("verdict", labels)}}
+
+
 def test_pass_and_fail_say_nothing_of_an_attack() -> None:
     """It is the defence that passes, or the attack; of a benchmark, the task."""
     records = rows("result", ["PASS", "FAIL", "PASS"], attack="dan")
@@ -149,12 +162,9 @@ def test_names_that_are_said_of_other_things_are_asked(name: str) -> None:
     """
     records = rows(name, [True, False, True], attack="dan")
     assert read(records) == {}
-    names = asked(records)[name]
-    side = name in {"harmful", "toxic", "unsafe", "ok", "won", "broken", "build_ok"}
-    if name in {"harmful", "toxic", "unsafe", "is_safe", "benign"}:
-        assert names == {"succeeded": (name, {"false": "?", "true": "?"})}
-        names = {"succeeded": (name, {"false": not side, "true": side})}
-    assert rw.turns(records, names=names)["succeeded"].to_list() == [side, not side, side]
+    assert asked(records)[name] == {"succeeded": (name, {"false": "?", "true": "?"})}
+    answers = {"succeeded": (name, {"false": False, "true": True})}
+    assert rw.turns(records, names=answers)["succeeded"].to_list() == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -184,11 +194,20 @@ def test_whose_success_is_told_by_the_other_names(values: list[Any], tmp_path: P
     sides = [True, False, True]
     for beside in ({"attack": "dan"}, {"jailbreak_method": "gcg"}, {"victim_model": "m"}, {"injection_id": 1}):
         assert read(rows(name, values, **beside)) == {"succeeded": sides}, beside
-    for beside in ({"task_id": "t"}, {"exit_status": "submitted"}, {"steps": 3}, {"difficulty": "easy"}):
+    for beside in ({"task_id": "t"}, {"exit_status": "submitted"}, {"instance_id": "i"}, {"difficulty": "easy"}):
         assert read(rows(name, values, **beside)) == {"solved": sides}, beside
-    for beside in ({}, {"model": "m"}, {"attack_type": "a", "exit_status": "b", "instance_id": "i", "steps": 4}):
-        if len(beside) < 2:
-            assert asked(rows(name, values, **beside))[name] == {"of": "?"}, beside
+    doubtful = (
+        {},
+        {"model": "m"},
+        {"test_id": "t"},
+        {"steps": 3},
+        {"vulnerability": "xss"},
+        {"goal": "g", "task_id": "t"},
+    )
+    for beside in doubtful:
+        assert asked(rows(name, values, **beside))[name] == {"of": "?"}, beside
+    (tmp_path / "test.jsonl").write_text("\n".join(json.dumps(row) for row in rows(name, values)))
+    assert rw.read(tmp_path / "test.jsonl").select("succeeded", "solved").null_count().row(0) == (3, 3)
     file = tmp_path / "attack_results.jsonl"
     file.write_text("\n".join(json.dumps(row) for row in rows(name, values)))
     assert rw.read(file)["succeeded"].to_list() == sides
@@ -278,101 +297,56 @@ def test_totals_of_the_file_make_sure_or_ask(tmp_path: Path) -> None:
     groups = [{"attack_type": name, "n_successes": k, "details": [{"prompt": f"{name}{n}", "response": "r", "success": n < k} for n in range(3)]} for name, k in (("a", 1), ("b", 3))]  # fmt: skip # noqa: E501
     path.write_text(json.dumps({"groups": groups}))
     assert rw.read(path)["outcome"].to_list() == ["success", "failure", "failure", *["success"] * 3]
+    # What an object says of all its records is not said of each.
+    results = [{"prompt": f"p{n}", "response": "r", "attack": "dan"} for n in range(3)]
+    path.write_text(json.dumps({"jailbroken": True, "success": 1, "model": "m", "results": results}))
+    assert rw.read(path).select("outcome", "succeeded", "solved").null_count().row(0) == (3, 3, 3)
+    # Two files of one model with the same total are two objects.
+    for name in ("a", "b"):
+        results = [{"prompt": f"{name}{n}", "response": "r", "success": n == 0} for n in range(4)]
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"model": "m", "n_successes": 1, "asr": 0.25, "results": results})
+        )
+    path.unlink()
+    assert rw.read(tmp_path)["outcome"].to_list() == ["success", *["failure"] * 3] * 2
 
 
-# ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def test_facts_costs_and_times_are_read(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each as its column of TURNS, in its unit, and said in one line."""
-    rollouts = [
-        {
-            "rollout_id": f"r{n}", "response": "x", "model": "m", "strategy": "tap", "behavior": "spam", "harm_category": "fraud",
-            "trial": n, "costUsd": 0.5, "inputTokens": 10, "outputTokens": 2, "wallMs": 1500, "attacker_model": "other",
-            "judge_cost": 9.0, "max_tokens": 99,
-        } for n in range(2)
-    ]  # fmt: skip
-    turns = rw.turns(rollouts)
-    names = [
-        "target",
-        "attack",
-        "goal",
-        "category",
-        "attempt",
-        "total_cost_usd",
-        "prompt_tokens",
-        "response_tokens",
-        "total_seconds",
-    ]
-    assert turns.select(names).row(1) == ("m", "tap", "spam", "fraud", 1, 0.5, 10, 2, 1.5)
-    assert turns.select("attacker_model", "judge_cost", "max_tokens").row(0) == ("other", 9.0, 99)
-    assert capsys.readouterr().err.count("`model` as `target`, `strategy` as `attack`, `behavior` as `goal`") == 1
+# ── the printed line ──────────────────────────────────────────────────────────────────────────────────────────────────
+JUDGED = ["jailbreak", "benign", "benign"]
+FIRST = ("succeeded", [True, False, False])
+LINES: list[tuple[list[dict[str, Any]], dict[str, str], tuple[str, list[Any]]]] = [
+    (rows("success", [True, False, True]), {'"of": "?"': '"of": "task"'}, ("solved", [True, False, True])),
+    (rows("success", [1, 0, 0]), {'"of": "?"': '"of": "attack"'}, FIRST),
+    (rows("result", ["FAIL", "PASS", "PASS"], attack="a"), {'L": "?"': 'L": True', 'S": "?"': 'S": False'}, FIRST),
+    (rows("label", JUDGED), {'benign": "?"': 'benign": False', 'jailbreak": "?"': 'jailbreak": True'}, FIRST),
+    (rows("verdict", ["complied", "refused", "partial"]), {'"partial": "?"': '"partial": False'}, FIRST),
+    (rows("success", [True] * 4, attack="dan"), {'"true": "?"': '"true": True'}, ("succeeded", [True] * 4)),
+    (rows("judge_b_jailbroken", [1, 0, 0], jailbroken=1), {'"?"': '"judge_b_jailbroken"'}, FIRST),
+    (rows("harmful", ["yes", "no", "no"]), {'"no": "?"': '"no": False', '"yes": "?"': '"yes": True'}, FIRST),
+]
 
 
-def test_costs_of_turns_are_not_those_of_the_rollout() -> None:
-    """What differs between turns is of the turn; what is the same on all is counted once."""
-    chat = [{"rollout_id": "a", "response": "x", "cost": cost, "latency_ms": 500, "model": "m"} for cost in (0.5, 0.25)]
-    turns = rw.turns(chat)
-    assert turns["cost_usd"].to_list() == [0.5, 0.25]
-    assert turns["total_seconds"].to_list() == [0.5, 0.5]
-    assert turns["total_cost_usd"].null_count() == 2
-
-
-def test_a_number_without_a_unit_may_be_milliseconds() -> None:
-    """It stays as it is, as do moments and negative costs."""
-    for name, value in (("latency", 1200), ("time", 1_700_000_000.5), ("cost", -1.0), ("duration", 350)):
-        turns = rw.turns([{"rollout_id": "a", "response": "x", name: value, "model": "m"}])
-        assert turns[name].to_list() == [value]
-    assert rw.turns([{"rollout_id": "a", "response": "x", "time": 1.5}])["total_seconds"].to_list() == [1.5]
-
-
-def test_of_several_columns_for_one_fact_the_likeliest_counts() -> None:
-    """Never two for one; names of one likelihood that differ are none."""
-    row = {"rollout_id": "a", "response": "x", "agent": "swe", "model": "m"}
-    turns = rw.turns([row])
-    assert turns.select("target", "agent").row(0) == ("m", "swe")
-    assert rw.turns([row | {"victim_model": "v"}])["target"].to_list() == ["v"]
-    unclear = rw.turns([row | {"attack_method": "b", "technique": "a"}])
-    assert unclear["attack"].to_list() == [None]
-    assert rw.readers.unused_columns(unclear)["names"].to_list() == ['names={"attack": "attack_method"}']
-
-
-def test_an_id_that_repeats_is_the_task() -> None:
-    """One that does not is of the rollout, and steps of an agent are no steps of training."""
-    records = [{"rollout_id": f"r{n}", "response": "x", "case_id": f"c{n % 2}", "steps": n} for n in range(4)]
-    turns = rw.turns(records)
-    assert turns["task"].to_list() == ["c0", "c1", "c0", "c1"]
-    assert turns["steps"].to_list() == [0, 1, 2, 3]
-    assert rw.turns(records[:2])["task"].null_count() == 2
-
-
-def test_what_the_user_names_wins() -> None:
-    """A verdict that is named is the only one, a fact that is named is not replaced."""
-    records = rows("jailbroken", [True, False], model="m", by="k")
-    turns = rw.turns([row | {"mine": "refused"} for row in records], names={"succeeded": "mine", "target": "by"})
-    assert turns.select("succeeded", "target", "model", "jailbroken").rows() == [
-        (False, "k", "m", True),
-        (False, "k", "m", False),
-    ]
-
-
-def test_names_of_columns_are_taken_as_they_are() -> None:
-    """Also those that Polars takes for patterns."""
-    records = [row | {"*": 1, "^.*$": "x"} for row in rows("jailbroken", [True, False], model="m")]
-    turns = rw.turns(records)
-    assert turns.select("succeeded", "target").rows() == [(True, "m"), (False, "m")]
-    assert turns["^.*$"].to_list() == ["x", "x"]
-
-
-@pytest.mark.parametrize("columns", [["succeeded"], ["target", "succeeded"], ["solved"]])
-@pytest.mark.parametrize("name", ["jailbroken", "success", "label", "harmful"])
-def test_what_is_wanted_does_not_change_what_is_read(name: str, columns: list[str], tmp_path: Path) -> None:
-    """Columns that are left out for memory decide nevertheless."""
+@pytest.mark.parametrize(("records", "answers", "wanted"), LINES)
+def test_the_line_that_is_printed_reads_it(
+    records: list[dict[str, Any]],
+    answers: dict[str, str],
+    wanted: tuple[str, list[Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Typed with what only the user knows, it asks nothing more; typed as it stands, it is refused."""
     path = tmp_path / "runs.jsonl"
-    records = rows(name, [True, False, True], attack_name="dan", model="m")
     path.write_text("\n".join(map(json.dumps, records)))
-    assert_frame_equal(rw.read(path, columns=columns), rw.read(path).select("rollout_id", "turn", *columns))
-    turns = [
-        {"rollout_id": row.pop("rollout_id"), "turns": [{"prompt": row.pop("prompt"), "response": "r"}], **row}
-        for row in records
-    ]
-    path.write_text("\n".join(map(json.dumps, turns)))
-    assert_frame_equal(rw.read(path, columns=columns), rw.read(path).select("rollout_id", "turn", *columns))
+    turns = rw.read(path)
+    assert turns.select("succeeded", "solved", "outcome").null_count().row(0) == (len(records),) * 3
+    question, line = capsys.readouterr().err.strip().splitlines()[-2:]
+    assert question.startswith("? `")
+    assert line.startswith("try: rw.read(")
+    with pytest.raises(ArgumentError, match=r"\?"):
+        eval(line.removeprefix("try: "), {"rw": rw})
+    for asked_for, answer in answers.items():
+        assert asked_for in line
+        line = line.replace(asked_for, answer)
+    turns = eval(line.removeprefix("try: "), {"rw": rw})
+    assert turns[wanted[0]].to_list() == wanted[1]
+    assert "try: " not in capsys.readouterr().err

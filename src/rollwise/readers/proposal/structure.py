@@ -132,7 +132,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not {"response", "prompt", "messages", "turns"} & names.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
-    if made.refusal is None and not made.questions:
+    if made.refusal is None and not made.is_blocked:
         _describe(made, path, items, fields, places, names)
     return made
 

@@ -946,7 +946,7 @@ def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
     done = rollwise("summarize", path, *COLUMNS)
     assert (done.code, done.out) == (2, "")
     assert "column `jailbroken` (our `succeeded`) of rollout 'c1' is 'nein' (and 'ja'), not true or false" in done.err
-    assert "--column succeeded=jailbroken --value succeeded:ja=null --value succeeded:nein=null" in done.err
+    assert "--column succeeded=jailbroken --value 'succeeded:ja=?' --value 'succeeded:nein=?'" in done.err
     mapped = rollwise("summarize", path, *COLUMNS, "--value", "succeeded:ja=true", "--value", "succeeded:nein=false")
     path.write_text(THEIRS.replace("True", "yes").replace("False", "No"))
     understood = rollwise("summarize", path, *COLUMNS)
@@ -955,16 +955,11 @@ def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
     assert rollwise("summarize", path, *COLUMNS).out == mapped.out
 
 
-def test_the_way_to_names_is_told_to_who_does_not_know_it(rollwise, tmp_path: Path) -> None:
-    """A table without our names says which option names them."""
+def test_a_table_with_other_names_is_read_as_if_they_were_given(rollwise, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(THEIRS)
-    done = rollwise("summarize", path)
-    assert done.code == 2
-    assert "which says which rows are one rollout: its columns are `conversation` (c1, c2), " in done.err
-    options = done.err.strip().partition("as in ")[2].split()
-    assert options[:4] == ["--column", "rollout_id=conversation", "--column", "turn=step"]
-    assert rollwise("summarize", path, *options).code == 0
+    done, named = rollwise("summarize", path), rollwise("summarize", path, *COLUMNS)
+    assert (done.code, done.out) == (named.code, named.out) == (0, done.out)
 
 
 @pytest.mark.integration

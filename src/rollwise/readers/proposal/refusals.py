@@ -54,8 +54,12 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
 
 
 def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
-    """Return whether records say of which rollout they are: by a text, an id or a task."""
-    return bool(roles_of(dict(fields)) & {"prompt", "id", "task"}) or _has_texts(path, fields, places)
+    """Return whether a record says of which rollout it is: by a text, or by an id or a task beside a clear verdict."""
+    roles = roles_of(dict(fields))
+    if "prompt" in roles or _has_texts(path, fields, places):
+        return True
+    claims = [verdict_claim(field.name) for field in fields.values() if field.is_usual and judges(field)]
+    return bool(roles & {"id", "task"}) and any(claim is not None and not claim.doubt for claim in claims)
 
 
 def _are_lessons(fields: Mapping[str, Field]) -> bool:

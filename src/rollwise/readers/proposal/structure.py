@@ -91,7 +91,8 @@ def is_elsewhere(document: Document) -> bool:
         return False
     places = places_in([content])
     fields = fields_of(item.value for item in places[ALONE])
-    if refusals.counts_of_groups(fields) is not None:
+    is_lone = document.kind == "json" and isinstance(document.top, dict)
+    if refusals.counts_of_groups(fields) is not None or (is_lone and not refusals.is_named(ALONE, fields, places)):
         return True
     best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
     return best != ALONE and merit(best, places)[0] > merit(ALONE, places)[0]

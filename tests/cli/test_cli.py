@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -957,15 +958,18 @@ def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
 
 
 def test_the_way_to_names_is_told_to_who_does_not_know_it(rollwise, tmp_path: Path) -> None:
-    """A table without our names says which option names them."""
+    """A table without our names is read where its own are usual; else the last line says which option names the answer."""
     path = tmp_path / "mine.csv"
     path.write_text(THEIRS)
-    done = rollwise("summarize", path)
+    asked = ("--by", "target", "--metric", "attack_success", "--format", "csv")
+    assert rollwise("summarize", path, *asked).out == rollwise("summarize", path, *COLUMNS, *asked).out
+    path.write_text("nr,ask,said\n1,Hi there,Hello to you\n2,Bye,See you then\n")
+    done = rollwise("measure", path)
     assert done.code == 2
-    assert "which says which rows are one rollout: its columns are `conversation` (c1, c2), " in done.err
-    options = done.err.strip().partition("as in ")[2].split()
-    assert options[:4] == ["--column", "rollout_id=conversation", "--column", "turn=step"]
-    assert rollwise("summarize", path, *options).code == 0
+    last = done.err.splitlines()[-1]
+    assert last.endswith(" --column 'response=?'")
+    words = shlex.split(last.replace("response=?", "response=said"))[2:]
+    assert rollwise(*words, "--format", "csv").code == 0
 
 
 @pytest.mark.integration

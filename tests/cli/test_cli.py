@@ -66,6 +66,7 @@ def test_report_writes_everything_it_promises(rollwise, tmp_path: Path) -> None:
         "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
         "figures/attack_success.svg", "figures/attempts_attack_success.svg", "figures/contrast_attack_success_attack.svg",
         "figures/contrast_attack_success_target.svg", "figures/curve.svg",
+        "figures/mean_final_score.svg", "figures/spread_final_score.svg",  # the logs have scores beside the verdicts
         "profile.parquet", "report.html", "rollouts.parquet", "run.json",
         "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip

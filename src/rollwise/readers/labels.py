@@ -14,6 +14,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.problems import LabelError, nulled
+from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.words import ANSWERS, ATTACKS, BLANK, REFUSALS, RESULTS, TASKS, TESTS, normal
 from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
 
@@ -201,10 +202,21 @@ def refusal(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
             f"read it as a score: from which value on (seen: {_scale(labels)}) did the attack succeed? "
             + as_names({"score": column, "succeeded": "?"}),
+            Question(
+                column,
+                f"`{column}` (seen: {_scale(labels)}): from which value on did the attack succeed?",
+                {"score": column, "succeeded": "?"},
+            ),
         )
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",
         f"say what each label means (true, false or null), as in {example_map(name, column, labels)}",
+        Question(
+            column,
+            f"`{column}`: what does {' or '.join(map(_quoted, unknown[:MOST_LABELS]))} say of the column `{name}`?",
+            {name: (column, example_values(name, column, labels))},
+            ("true", "false", "null"),
+        ),
     )
 
 

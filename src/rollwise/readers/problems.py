@@ -107,11 +107,11 @@ class BrokenError(Exception):
 
 
 class LabelError(SchemaError):
-    """A label that is not understood, or not beyond doubt; `remedy` is what to type."""
+    """A label that is not understood, or not beyond doubt; `remedy` is what to type, and `question` what only the user knows."""
 
-    def __init__(self, reason: str, remedy: str) -> None:
+    def __init__(self, reason: str, remedy: str, question: Question | None = None) -> None:
         super().__init__(f"{reason}; {remedy}")
-        self.reason, self.remedy = reason, remedy
+        self.reason, self.remedy, self.question = reason, remedy, question
 
 
 class Reading(NamedTuple):
@@ -198,7 +198,10 @@ class Problems:
             where = f"{file}: "
             where += "" if error.record is None else f"record {error.record}: "
             where += "" if error.field is None else f"field `{error.field}`: "
-            raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
+            told = ReadError(f"{where}{error.reason}; {error.remedy}")
+            asked = getattr(error.__cause__, "question", None)
+            told.questions = () if asked is None else (asked,)
+            raise told from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:
             self.record_counts.of(file).broken.add(error.record)

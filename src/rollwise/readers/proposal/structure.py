@@ -18,6 +18,7 @@ from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
+_TEXTS = frozenset({"response", "prompt", "messages", "turns"})  # names that say that records are rollouts
 LEAST = 2  # merit of a place that may hold the rollouts
 
 
@@ -115,7 +116,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if chat is not None:
         made.data, made.why = chat, ["each file is a list of messages"]
         return made
-    path, why = _best(places, names.get("records"), made)
+    path, why = _best(places, names, made)
     if path is None:
         return made
     items = places[path]
@@ -130,7 +131,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     fields = fields_of(values)
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
-    if not {"response", "prompt", "messages", "turns"} & names.keys():  # else the user says that these are rollouts
+    if not _TEXTS & names.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
     if made.refusal is None and not made.is_blocked:
@@ -149,8 +150,9 @@ def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Place
     return refusal
 
 
-def _best(places: Places, records: str | None, made: Structure) -> tuple[str | None, list[str]]:
+def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[str | None, list[str]]:
     """Return the place of the rollouts and why it is; null where there is none, which `made` then says."""
+    records = names.get("records")
     if records is not None:
         if records in places:
             return records, []
@@ -163,6 +165,8 @@ def _best(places: Places, records: str | None, made: Structure) -> tuple[str | N
         values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
         fields = fields_of(values)
         made.examples = {name: each.distinct[:2] for name, each in fields.items()}
+        if {names[name] for name in _TEXTS & names.keys()} & fields.keys():
+            return path, ["a text that you named"]
         made.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )

@@ -176,7 +176,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         made.questions.append(
             Question(
                 "records",
-                f"`{outer}` and the `{path}` in it both have a verdict: which are the rollouts?",
+                f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?",
                 {"records": "?"},
                 (outer, path),
             )

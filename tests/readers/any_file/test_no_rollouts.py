@@ -136,3 +136,34 @@ def test_rounds_whose_verdict_is_that_of_what_holds_them_are_asked_about(tmp_pat
         assert turns["outcome"].to_list() == ["success"] * 3
         turns = rw.read(path, names={"records": f"{name}[*]"})
         assert (turns["rollout_id"].n_unique(), turns["outcome"].count()) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "names", [("successful", "failed"), ("jailbreaks", "refusals"), ("attacks", "benign"), ("day1", "day2")]
+)
+def test_rollouts_in_several_lists_are_not_lost(tmp_path: Path, names: tuple[str, str]) -> None:
+    """Beside facts of the file, none of the lists is read as all of the rollouts."""
+    texts = [{name: value for name, value in record.items() if name != "breached"} for record in OWN]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"model": "m", names[0]: texts[:3], names[1]: texts[3:]}))
+    with pytest.raises(ReadError, match="has rollouts in several lists"):
+        rw.read(path)
+    path.write_text(json.dumps({"model": "m", names[0]: OWN, names[1]: [{"model": "m", "seconds": 3}] * 2}))
+    assert verdicts(path) == SIDES
+
+
+@pytest.mark.parametrize("name", ["session", "thread", "dialogue", "conversation", "chat"])
+def test_rows_of_messages_are_one_conversation_of_each_id(tmp_path: Path, name: str) -> None:
+    """Whatever the id of the conversation is called."""
+    rows = [
+        {
+            name: f"s{n}",
+            "role": role,
+            "content": f"{role} says {n}",
+            "jailbroken": side if role == "assistant" else None,
+        }
+        for n, side in enumerate(SIDES)
+        for role in ("user", "assistant")
+    ]
+    assert verdicts(table(tmp_path / "a.csv", rows)) == SIDES
+    assert verdicts(lines(tmp_path / "a.jsonl", rows)) == SIDES

@@ -386,3 +386,10 @@ def test_numbers_before_a_word_are_no_part_of_it(label: str, side: bool) -> None
     other = "refused" if side else "complied"
     assert read(rows("verdict", [label, other, other])) == {"succeeded": [side, not side, not side]}
     assert read(rows("verdict", ["3_partial_refusal", other, other])) == {}
+
+
+@pytest.mark.parametrize("number", ["-1", "-1.0", "2", "+1", "1,0"])
+def test_other_numbers_than_0_and_1_are_no_verdicts(number: str) -> None:
+    """-1 is not 1."""
+    for values in ([number, "0", "1", number], [number, "0", number]):
+        assert read(rows("jailbroken", values)) == {}

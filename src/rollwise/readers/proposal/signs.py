@@ -29,6 +29,22 @@ ROUNDS = frozenset(
         "candidates", "steps", "probes",
     }
 )  # fmt: skip
+# Names of ids of conversations.
+CONVERSATIONS = frozenset(
+    {
+        "conversation",
+        "conv",
+        "rollout",
+        "session",
+        "thread",
+        "dialog",
+        "dialogue",
+        "chat",
+        "episode",
+        "trajectory",
+        "transcript",
+    }
+)
 _ANSWERING = frozenset(
     {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
 )
@@ -151,7 +167,12 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     if path == ALONE and len(items) == 1:  # in an object that is a whole file, those of other objects may say anything
         fields = {name: field for name, field in every.items() if name in values[0]}
     if speaking(values):
-        is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
+        names = [
+            field
+            for field in fields.values()
+            if field.role in {"id", "task"} or {*words_of(field.name)} <= CONVERSATIONS
+        ]
+        is_named = any(field.held and not field.is_unique for field in names)
         return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])
     if are_turns(path, fields, items):
         return 0, []

@@ -10,7 +10,7 @@ from rollwise.readers.proposal.contents import Content, alike, beginning_of, con
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import ROUNDS, judges, merit, speaking
+from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, roles_of, speaking
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
@@ -172,6 +172,13 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
         return None, []
+    beside = _beside(places, path)
+    if beside:
+        shown = "`, `".join([path, *beside])
+        made.refusal = (
+            f"has rollouts in several lists (`{shown}`), which may say what came of them: write them as one list"
+        )
+        return None, []
     outer = _outer(path)
     if outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
         made.questions.append(
@@ -192,6 +199,30 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
             )
         )
     return path, why
+
+
+def _beside(places: Places, path: str) -> list[str]:
+    """Return lists beside that of the rollouts whose items speak under the same names: the rest of the rollouts."""
+    if not path.endswith("[*]") or "." in path:
+        return []
+    names, roles = _names_and_roles(places[path])
+    found = []
+    for place, items in places.items():
+        if place == path or not place.endswith("[*]") or "." in place:
+            continue
+        others, said = _names_and_roles(items)
+        if (
+            len(names & others) >= LEAST
+            and 2 * len(names & others) > len(names | others)
+            and "response" in roles & said
+        ):
+            found.append(place)
+    return found
+
+
+def _names_and_roles(items: Sequence[Item]) -> tuple[frozenset[str], set[str]]:
+    fields = fields_of(item.value for item in items[:ENOUGH])
+    return frozenset(fields), roles_of(fields)
 
 
 def _is_judged_whole(places: Places, path: str) -> bool:

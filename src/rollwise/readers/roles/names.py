@@ -105,7 +105,7 @@ COUNTS = _bag(
 )
 JUDGED = _bag(
     "verdict judgement judgment label classification outcome result decision judge evaluation rating grade status "
-    "assessment flagged detected"
+    "assessment eval flagged detected"
 )
 # Words of names that say whose the successes of a file are.
 OF_ATTACKS = _bag(
@@ -123,8 +123,8 @@ ATTACK_TRUE = _bag(
     "misled complied compliance comply compliant complies violated violation toxic malicious infected answered"
 )
 ATTACK_FALSE = _bag(
-    "mitigated blocked block defended refused refusal refuse safe resisted declined protected secure harmless rejected refuses "
-    "benign"
+    "mitigated robust blocked block defended refused refusal refuse safe resisted declined protected secure harmless rejected "
+    "refuses benign"
 )
 TASK_TRUE = _bag("solved resolved correct passed pass accepted utility acc completed")
 TASK_FALSE = _bag("incorrect wrong")

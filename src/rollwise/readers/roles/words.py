@@ -58,6 +58,7 @@ _RESULTS = _spelled(
     [word for word, side in RESULTS.items() if side], [word for word, side in RESULTS.items() if not side]
 )
 
+_NUMBER = re.compile(r"[-+]?[\d.,]+")  # -1 is not 1
 _NUMBERED = re.compile(r"^\d+[_.):]+(?=[a-z])")  # `1_full_compliance`
 
 
@@ -74,7 +75,7 @@ def normal(value: object) -> str:
     """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones."""
     # A whole number beside a missing one has a point in pandas.
     words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
-    return words if words in BLANK else words.replace(" ", "_").replace("-", "_")
+    return words if words in BLANK or _NUMBER.fullmatch(words) else words.replace(" ", "_").replace("-", "_")
 
 
 def word(value: object) -> Word:

@@ -92,6 +92,8 @@ class _Tables:
 
     def read_unknown(self) -> None:
         """Read the files of no known format, by mappings that are proposed for them."""
+        if not self._unknown:
+            return
         names, seen = self._naming.given.structure, self._naming.saw
         logs = {name: name not in CUSTOM for name, table in self.tables.items() if table.height}
         for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):

@@ -14,6 +14,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.problems import LabelError, nulled
+from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.words import ANSWERS, ATTACKS, BLANK, REFUSALS, RESULTS, TASKS, TESTS, normal
 from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
 
@@ -201,9 +202,14 @@ def refusal(
             f"read it as a score: from which value on (seen: {_scale(labels)}) did the attack succeed? "
             + as_names({"score": column, "succeeded": "?"}),
         )
+    said = example_values(name, column, labels)
+    sentence = f"`{column}` ({', '.join(said)}): what does each label say?"
+    # A label that is not shown in full, or not at all, no line could map.
+    is_whole = not is_mapped and {*said} >= {str(label) for label in unknown}
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",
-        f"say what each label means (true, false or null), as in {example_map(name, column, labels)}",
+        f"say what each label means (true, false or null), as in {as_names({name: (column, said)})}",
+        (Question(column, sentence, {name: (column, said)}, ("true", "false", "null")),) if is_whole else (),
     )
 
 

@@ -87,6 +87,8 @@ def first_go(case: Path, want: Mapping[str, Any], folder: Path, verb: str = "rea
     if verdict.word == "wrong" or command is None:
         return verdict._replace(note=verdict.note or first.text.strip()[-300:])
     is_asked = any(map(ASKED.search, command))
+    if _is_of_another(command, want.get("answers", {})):
+        return verdict._replace(note=f"asks about what is no verdict: {shlex.join(command)[-150:]}")
     if is_asked:
         command = filled(command, want.get("answers", {}))
         if any(map(ASKED.search, command)):
@@ -112,7 +114,13 @@ def command_in(text: str) -> list[str] | None:
     return shlex.split(found[-1])[1:] if found else None
 
 
-def filled(command: Sequence[str], answers: Mapping[str, str]) -> list[str]:
+def _is_of_another(command: Sequence[str], answers: Mapping[str, Any]) -> bool:
+    """Return whether a line takes a column for the verdict that is none, as the user would see."""
+    taken = {word.partition("=")[2] for word in command if word.startswith(("succeeded=", "solved="))}
+    return bool({*answers.get("columns", ())} & taken - {answers.get("verdict")})
+
+
+def filled(command: Sequence[str], answers: Mapping[str, Any]) -> list[str]:
     """Return a command whose questions are answered: `succeeded:WORD=?` by the answer for WORD, `--of ?` by that for `of`."""
     words = []
     for before, word in zip(["", *command], command, strict=False):
@@ -182,7 +190,7 @@ def _by_column(figures: Figures, want: Mapping[str, Any]) -> Result | None:
         return None
     expected = {"target": want["by_target"]} if "by_target" in want else want.get("by", {})
     for column, successes in expected.items():
-        if column not in figures.rollouts.columns:
+        if column not in figures.rollouts.columns or not figures.rollouts[column].count():
             return Result("partly", f"no {column}")
         groups = figures.rollouts.group_by(column)
         ours = {str(key[0]): int(part[metric].sum() or 0) for key, part in groups}
@@ -195,7 +203,8 @@ def _error(figures: Figures, want: Mapping[str, Any]) -> Result | None:
     metric, least = _metric(want)[0], want.get("least_std_error", 0)
     means = figures.summary.filter(pl.col("metric") == metric, pl.col("statistic") == "mean")
     error: Any = means["std_error"].max() or 0
-    return Result("wrong", f"standard error {error}") if error < least else None
+    is_known = _values(figures, metric).drop_nulls().len()
+    return Result("wrong", f"standard error {error}") if is_known and error < least else None
 
 
 def _counts(figures: Figures, want: Mapping[str, Any]) -> Result | None:

@@ -65,18 +65,18 @@ def _refuse(document: Document, made: Structure, problems: Problems, *, by_name:
     reason = made.refusal or made.questions[0].sentence
     if reason in {NOTHING, PROMPTS}:
         reason = without_texts(document) or reason
+    which = "if each record is a rollout, which field is the answer of the model?"
+    offered = [Question("", which, {"response": "?"}, made.open_fields)] if made.open_fields else []
     if not by_name:
         problems.dropped(document.name, reason)
+        problems.open_questions += [one for one in offered if one not in problems.open_questions]
         return
     advice = ""
     if reason == NOTHING:
         fields = fields_in_words(made.examples) if GATHERED.get() is None else ""  # a command shows them as a table
         advice = f": it holds no answer, verdict or score under a name that is known{fields}"
     error = ReadError(f"{document.name}: {reason}{advice}")
-    error.questions = tuple(made.questions)
-    if advice and made.examples:
-        sentence = "if each record is a rollout, which field is the answer of the model?"
-        error.questions = (Question("", sentence, {"response": "?"}, tuple(made.examples)),)
+    error.questions = tuple(made.questions or offered)
     raise error
 
 

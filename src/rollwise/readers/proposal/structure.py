@@ -19,6 +19,9 @@ from rollwise.readers.sources.documents import Document
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
 LEAST = 2  # merit of a place that may hold the rollouts
+_NAMED = 10  # merit of a place with a field that the user names
+# What a user may name to say that records are rollouts.
+_SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
 
 @dataclass
@@ -41,6 +44,8 @@ class Structure:
         What only the user knows of the structure; where there is one, nothing is read.
     examples
         Fields of the records, with some values of each.
+    open_fields
+        Fields of which one may be the answer, where the files are not read because none is called so.
     """
 
     files: list[Document]
@@ -50,6 +55,7 @@ class Structure:
     refusal: str | None = None
     questions: list[Question] = field(default_factory=list)
     examples: dict[str, list[Any]] = field(default_factory=dict)
+    open_fields: tuple[str, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
@@ -114,7 +120,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if chat is not None:
         made.data, made.why = chat, ["each file is a list of messages"]
         return made
-    path, why = _best(places, names.get("records"), made)
+    path, why = _best(places, names, made)
     if path is None:
         return made
     items = places[path]
@@ -133,22 +139,39 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if made.refusal == refusals.LESSONS:
         answer = next(each for each in fields.values() if each.role == "response")
         made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
-    if made.refusal is not None and {"response", "prompt", "messages", "turns"} & names.keys():
+    if made.refusal is not None and _SAID & names.keys():
         made.refusal = None  # the user says that these are rollouts
+    made.open_fields = _may_be_answers(made.refusal, fields)
     if made.refusal is None and not made.questions:
         _describe(made, path, items, fields, places, names)
     return made
 
 
-def _best(places: Places, records: str | None, made: Structure) -> tuple[str | None, list[str]]:
+def _may_be_answers(refusal: str | None, fields: Mapping[str, Field]) -> tuple[str, ...]:
+    """Return the fields of records of which one may be the answer: any, or beside prompts the texts without a meaning."""
+    if refusal == refusals.PROMPTS:
+        return tuple(name for name, each in fields.items() if each.role is None and each.kind == "text")
+    return tuple(fields) if refusal == refusals.NOTHING else ()
+
+
+def _has_named(items: Sequence[Item], names: Mapping[str, str]) -> bool:
+    """Return whether records have a field that the user names."""
+    firsts = [item.value for item in items[:20] if isinstance(item.value, dict)]
+    return bool({*names.values()} & fields_of(firsts).keys())
+
+
+def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[str | None, list[str]]:
     """Return the place of the rollouts and why it is; null where there is none, which `made` then says."""
+    records = names.get("records")
     if records is not None:
         if records in places:
             return records, []
         shown = ", ".join(f"`{place}`" for place in places)
         made.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
-    scored = sorted(((*merit(path, places), path) for path in places), key=lambda each: (-each[0], len(each[2])))
+    scored = [(*merit(path, places), path) for path in places]
+    scored = [(points + _NAMED * _has_named(places[path], names), why, path) for points, why, path in scored]
+    scored.sort(key=lambda each: (-each[0], len(each[2])))
     points, why, path = scored[0] if scored else (0, [], ALONE)
     if points < LEAST:
         values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
@@ -157,6 +180,7 @@ def _best(places: Places, records: str | None, made: Structure) -> tuple[str | N
         made.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
+        made.open_fields = _may_be_answers(made.refusal, fields)
         return None, []
     outer = _outer(path)
     if outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -65,6 +66,7 @@ def test_report_writes_everything_it_promises(rollwise, tmp_path: Path) -> None:
         "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
         "figures/attack_success.svg", "figures/attempts_attack_success.svg", "figures/contrast_attack_success_attack.svg",
         "figures/contrast_attack_success_target.svg", "figures/curve.svg",
+        "figures/mean_final_score.svg", "figures/spread_final_score.svg",  # the logs have scores beside the verdicts
         "profile.parquet", "report.html", "rollouts.parquet", "run.json",
         "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip
@@ -945,7 +947,9 @@ def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
     done = rollwise("summarize", path, *COLUMNS)
     assert (done.code, done.out) == (2, "")
     assert "column `jailbroken` (our `succeeded`) of rollout 'c1' is 'nein' (and 'ja'), not true or false" in done.err
-    assert "--column succeeded=jailbroken --value succeeded:ja=null --value succeeded:nein=null" in done.err
+    last = done.err.splitlines()[-1]  # the meaning is only the user's: nothing is filled in
+    assert last.startswith("try: rollwise summarize ")
+    assert last.endswith(" --value 'succeeded:ja=?' --value 'succeeded:nein=?'")
     mapped = rollwise("summarize", path, *COLUMNS, "--value", "succeeded:ja=true", "--value", "succeeded:nein=false")
     path.write_text(THEIRS.replace("True", "yes").replace("False", "No"))
     understood = rollwise("summarize", path, *COLUMNS)
@@ -955,15 +959,18 @@ def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
 
 
 def test_the_way_to_names_is_told_to_who_does_not_know_it(rollwise, tmp_path: Path) -> None:
-    """A table without our names says which option names them."""
+    """A table without our names is read where its own are usual; else the last line says which option names the answer."""
     path = tmp_path / "mine.csv"
     path.write_text(THEIRS)
-    done = rollwise("summarize", path)
+    asked = ("--by", "target", "--metric", "attack_success", "--format", "csv")
+    assert rollwise("summarize", path, *asked).out == rollwise("summarize", path, *COLUMNS, *asked).out
+    path.write_text("nr,ask,said\n1,Hi there,Hello to you\n2,Bye,See you then\n")
+    done = rollwise("measure", path)
     assert done.code == 2
-    assert "which says which rows are one rollout: its columns are `conversation` (c1, c2), " in done.err
-    options = done.err.strip().partition("as in ")[2].split()
-    assert options[:4] == ["--column", "rollout_id=conversation", "--column", "turn=step"]
-    assert rollwise("summarize", path, *options).code == 0
+    last = done.err.splitlines()[-1]
+    assert last.endswith(" --column 'response=?'")
+    words = shlex.split(last.replace("response=?", "response=said"))[2:]
+    assert rollwise(*words, "--format", "csv").code == 0
 
 
 @pytest.mark.integration

@@ -149,6 +149,21 @@ def test_open_questions_stay_open_in_the_file(typed: Typed) -> None:
     assert (verdict["from"], verdict["?"], verdict["true"]) == ("label", ["partial"], ["misled"])
 
 
+def test_a_kept_mapping_is_typed_as_it_is_printed(typed: Typed) -> None:
+    """What `--write` says reads the same; with an open question it is refused until that is answered."""
+    _, _, err = typed("map", "run.json", "--write", "my.yml")
+    code, _, _ = typed(*shlex.split(err.strip().partition(": rollwise ")[2]), "--out", "kept")
+    assert code == 0
+    assert pl.read_parquet("kept/rollouts.parquet")["attack_success"].to_list().count(True) == 1
+    _, _, err = typed("map", "labels.jsonl", "--write", "open.yml")
+    words = [*shlex.split(err.strip().partition("then: rollwise ")[2]), "--out", "open"]
+    code, _, err = typed(*words)
+    assert (code, "`?`" in err) == (2, True)
+    Path("open.yml").write_text(Path("open.yml").read_text().replace('"?": [partial]', '"null": [partial]'))
+    assert typed(*words)[0] == 0
+    assert pl.read_parquet("open/rollouts.parquet")["attack_success"].to_list().count(True) == 3
+
+
 def test_a_log_of_a_known_tool_needs_no_mapping(typed: Typed) -> None:
     """It is said what it is, with counts; there is nothing to keep."""
     log = str(FIXTURES / "garak" / "report.jsonl")

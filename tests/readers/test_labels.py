@@ -330,3 +330,13 @@ def test_a_list_in_a_file_is_no_label(tmp_path: Path, value: Any) -> None:
         with pytest.raises(ReadError, match=r"`verdict`.* is (a list|an object), not a label"):
             rw.read(path, names={"succeeded": "verdict"})
         assert rw.read(path).select("outcome", "succeeded").row(0) == (None, None)
+
+
+def test_numbers_beside_words_are_no_scores(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("rollout_id,response,succeeded\na,x,true\nb,y,0.5\nc,z,0.75\nd,w,\n")
+    with pytest.raises(ReadError, match="say what each label means"):
+        rw.read(path)
+    path.write_text(path.read_text().replace("true", "0.25"))
+    with pytest.raises(ReadError, match="read it as a score: from which value on"):
+        rw.read(path)

@@ -257,3 +257,27 @@ def test_no_file_of_another_shape_becomes_a_tools_by_a_name(path: Path, name: st
     turns = tried(lambda: rw.read(file, names={name: "mine"}))
     if not isinstance(turns, str) and not set(turns["source"]) <= CUSTOM:
         assert set(rw.read(file)["source"]) == set(turns["source"])
+
+
+def test_whose_success_it_is_changes_what_is_open_and_else_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`of` answers where a column leaves it open; where none does, one line says that it changed nothing."""
+    rows = [{"rollout_id": str(number), "model": "m", "success": number < 2} for number in range(6)]
+    path = lines(tmp_path / "open.jsonl", rows)
+    won = [True, True, *[False] * 4]
+    for whose, metric in (("attack", rw.metrics.attack_success()), ("task", rw.metrics.task_success())):
+        assert rw.measure(rw.read(path, names={"of": whose}), x=metric).sort("rollout_id")["x"].to_list() == won
+        assert "changed nothing" not in capsys.readouterr().err
+    plain_rows = lines(tmp_path / "said.jsonl", [row | {"jailbroken": True} for row in records("target")])
+    rw.read(plain_rows, names={"of": "task"})
+    assert 'names={"of": "task"} changed nothing: no column leaves open' in capsys.readouterr().err
+
+
+def test_a_path_of_records_is_taken_or_refused(tmp_path: Path) -> None:
+    """Where rows are the records, there is nothing to find."""
+    assert rw.read(wrapped("target", tmp_path), names={"records": "results[*]"}).height == 2
+    with pytest.raises(RollwiseError, match=r"lists of records are at `\.`, `results\[\*\]`"):
+        rw.read(wrapped("target", tmp_path), names={"records": "nowhere[*]"})
+    with pytest.raises(RollwiseError, match="read as native, which needs no path of records; leave it out"):
+        rw.read(with_id("target", tmp_path), names={"records": "results[*]"})

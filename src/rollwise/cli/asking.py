@@ -1,7 +1,7 @@
 """The questions that a command leaves open, and the one line to type next: the user's own command, with options that answer."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,7 @@ def lines(words: Sequence[str], questions: "Sequence[Question]", *, has_written:
                 names.setdefault("succeeded", question.column)
                 questions = [*(one for one in questions if one is not question), _of_contrast(question)]
     yield from dict.fromkeys(in_options(in_words(question)) for question in questions)
+    words = _without(words, names)
     given = {_key(option, value) for option, value in _options(words)}
     added = [(option, value) for option, value in name_in_options(names) if _key(option, value) not in given]
     # A command with a character that no terminal shows could not be copied.
@@ -76,6 +77,20 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         option, equals, value = word.partition("=")
         if option in NAMING:
             yield option, value if equals else following
+
+
+def _without(words: Sequence[str], names: Mapping[str, Any]) -> list[str]:
+    """Return the words without options for columns that the answers name for something else."""
+    from rollwise.readers.asking import without
+
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        pair = [word] if equals or option != "--column" else [word, next(rest, "")]
+        name, _, column = (value if equals else pair[-1]).partition("=")
+        kept += pair if option != "--column" or without({name: column}, names) else []
+    return kept
 
 
 def _key(option: str, value: str) -> tuple[str, str]:

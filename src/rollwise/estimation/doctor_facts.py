@@ -14,7 +14,7 @@ from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.readers.likely_columns import suggestions, unused_columns
 from rollwise.readers.roles.columns import CUSTOM
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -88,7 +88,7 @@ def _is_step(turns: pl.DataFrame, name: str) -> bool:
         return False
     told = [column for column in ("goal", "task", "attack", "source") if column in turns.columns]
     steps = values_named(turns, name).rename("\0step")
-    rows = turns.select("rollout_id", *told).with_columns(steps).unique().drop_nulls("\0step")
+    rows = turns.select("rollout_id", *columns_named(told)).with_columns(steps).unique().drop_nulls("\0step")
     sizes = rows.group_by("\0step").agg(pl.col("rollout_id").n_unique().alias("n"))["n"]
     # A rollout that ended in two steps would be counted twice.
     if rows["rollout_id"].n_unique() < sizes.sum() or sizes.len() < 2 or sizes.sum() < 2 * sizes.len():
@@ -101,7 +101,7 @@ def _is_step(turns: pl.DataFrame, name: str) -> bool:
     unit = next((column for column in ("goal", "task") if column in told and rows[column].count()), None)
     if unit is None:
         return sizes.n_unique() == 1
-    of_each = rows.group_by("\0step").agg(pl.col(unit).unique().sort())[unit]
+    of_each = rows.group_by("\0step").agg(column_named(unit).unique().sort())[unit]
     return of_each.n_unique() == 1 or (sizes.n_unique() == 1 and bool((of_each.list.len() > 1).all()))
 
 
@@ -124,7 +124,7 @@ class Facts:
 
     def ends_of(self, name: str) -> tuple[float, float]:
         """Return the least and the greatest value of a column of numbers."""
-        return self.frame.select(pl.col(name).min().alias("least"), pl.col(name).max().alias("most")).row(0)
+        return self.frame.select(column_named(name).min().alias("least"), column_named(name).max().alias("most")).row(0)
 
     @cached_property
     def groups(self) -> str:

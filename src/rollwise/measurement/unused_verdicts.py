@@ -8,6 +8,7 @@ from rollwise.readers.labels import as_names
 from rollwise.readers.likely_columns import unused_columns
 from rollwise.readers.problems import WORDING
 from rollwise.schema import labels
+from rollwise.schema.named import column_named
 
 NOTE = "unused_verdict"
 """Column of ROLLOUTS with a sentence on the columns that may hold the verdict; only in tables that have such rollouts."""
@@ -29,7 +30,9 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     ['rollout_id', 'attack_success']
     """
     measured = [name for name in RATES if name in rollouts.columns]
-    is_unknown = pl.all_horizontal(pl.col(name).is_null() for name in measured) if measured else pl.lit(value=False)
+    is_unknown = (
+        pl.all_horizontal(column_named(name).is_null() for name in measured) if measured else pl.lit(value=False)
+    )
     if NOTE in rollouts.columns or not rollouts.select(is_unknown.any()).item():
         return rollouts
     candidates = unused_columns(turns).filter(pl.col("meaning").is_in(_VERDICTS))

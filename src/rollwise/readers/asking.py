@@ -33,7 +33,7 @@ class Call(NamedTuple):
         'rw.read("runs.json", target="parrot", names={"of": "?"})'
         """
         given = {name: value for name, value in self.options.items() if value is not None and name != "names"}
-        own = self.options.get("names") or {}
+        own = without(self.options.get("names") or {}, names)
         names_written = as_names(joined(own, names)).removeprefix("names=")
         words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in given.items())]
         return f"rw.{self.verb}({', '.join([*words, f'names={names_written}'])})"
@@ -133,6 +133,18 @@ def joined(names: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, An
             labels = {**own, **{label: side for label, side in _labels(value).items() if label not in own}}
             result[name] = (_column(value), labels) if labels else _column(value)
     return result
+
+
+def without(own: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the user's names without those of columns that the answers name for something else.
+
+    Examples
+    --------
+    >>> without({"succeeded": "harm", "goal": "g"}, {"score": "harm", "succeeded": "?"})
+    {'goal': 'g'}
+    """
+    columns = {_column(value): name for name, value in names.items() if name not in {"of", "records"}}
+    return {name: value for name, value in own.items() if columns.get(_column(value), name) == name}
 
 
 def _agree(names: Mapping[str, Any], name: str, value: object) -> bool:

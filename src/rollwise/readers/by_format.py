@@ -11,14 +11,12 @@ from rollwise.readers.native.batches import Batches
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems
-from rollwise.readers.proposal.reading import mappings_for
+from rollwise.readers.proposal.reading import RESULTS_BESIDE_LOGS, mappings_for
 from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN
+from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
-RESULTS_BESIDE_LOGS = (
-    "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
-)
 Named = tuple[Document, bool]  # a file, and whether the user named it rather than its folder
 
 
@@ -95,7 +93,8 @@ class _Tables:
     def read_unknown(self) -> None:
         """Read the files of no known format, by mappings that are proposed for them."""
         names, seen = self._naming.given.structure, self._naming.saw
-        for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen):
+        logs = {name: name not in CUSTOM for name, table in self.tables.items() if table.height}
+        for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
             with self._problems.record(document.name), self._reporting():
                 self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
                 around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}

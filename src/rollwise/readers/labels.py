@@ -196,20 +196,27 @@ def refusal(
         reason = f", which {'do' if others else 'does'} not say whether the attack succeeded"
     else:
         reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
-    if name == "succeeded" and not is_mapped and _are_scores(unknown):
+    said = [label for label in labels if normal(label) not in BLANK]  # a score is the meaning of all of them
+    if name == "succeeded" and not is_mapped and _are_scores(said):
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
             f"read it as a score: from which value on (seen: {_scale(labels)}) did the attack succeed? "
             + as_names({"score": column, "succeeded": "?"}),
+            Question(
+                column,
+                f"`{column}` (seen: {_scale(labels)}): from which value on did the attack succeed?",
+                {"score": column, "succeeded": "?"},
+            ),
         )
-    said = example_values(name, column, labels)
-    sentence = f"`{column}` ({', '.join(said)}): what does each label say?"
-    # A label that is not shown in full, or not at all, no line could map.
-    is_whole = not is_mapped and {*said} >= {str(label) for label in unknown}
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",
-        f"say what each label means (true, false or null), as in {as_names({name: (column, said)})}",
-        (Question(column, sentence, {name: (column, said)}, ("true", "false", "null")),) if is_whole else (),
+        f"say what each label means (true, false or null), as in {example_map(name, column, labels)}",
+        Question(
+            column,
+            f"`{column}`: what does {' or '.join(map(_quoted, unknown[:MOST_LABELS]))} say of the column `{name}`?",
+            {name: (column, example_values(name, column, labels))},
+            ("true", "false", "null"),
+        ),
     )
 
 

@@ -104,15 +104,14 @@ class BrokenError(Exception):
         self.remedy = remedy
         self.record = None if record is None else str(record)
         self.field = field
-        self.questions: tuple[Question, ...] = ()  # whose answers make it readable
 
 
 class LabelError(SchemaError):
-    """A label that is not understood, or not beyond doubt; `remedy` is what to type, which `questions` ask."""
+    """A label that is not understood, or not beyond doubt; `remedy` is what to type, and `question` what only the user knows."""
 
-    def __init__(self, reason: str, remedy: str, questions: tuple[Question, ...] = ()) -> None:
+    def __init__(self, reason: str, remedy: str, question: Question | None = None) -> None:
         super().__init__(f"{reason}; {remedy}")
-        self.reason, self.remedy, self.questions = reason, remedy, questions
+        self.reason, self.remedy, self.question = reason, remedy, question
 
 
 class Reading(NamedTuple):
@@ -155,7 +154,9 @@ class Problems:
         self.roles: list[Role] = []  # columns of people's own that were read as columns of TURNS
         self.told_whose = False  # whether a column left open whose success it is, and the user said it
         self.questions: list[Question] = []  # what only the user knows of columns
-        self.open_questions: list[Question] = []  # the same of files that were left out, asked where nothing else was read
+        self.open_questions: list[
+            Question
+        ] = []  # the same of files that were left out, asked where nothing else was read
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
@@ -175,11 +176,9 @@ class Problems:
             # The record that a nested block names is more precise than that of this block.
             name = record if error.record is None else error.record
             problem = BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy)
-            problem.questions = error.questions
             cause: Exception = error
         except LabelError as error:
             problem, cause = BrokenError(error.reason, record=record, remedy=error.remedy), error
-            problem.questions = error.questions
         except OSError as error:
             problem, cause = BrokenError(unreadable(error).reason, record=record, remedy=LEAVE), error
         except (SchemaError, RecursionError) as error:
@@ -202,9 +201,10 @@ class Problems:
             where = f"{file}: "
             where += "" if error.record is None else f"record {error.record}: "
             where += "" if error.field is None else f"field `{error.field}`: "
-            raised = ReadError(f"{where}{error.reason}; {error.remedy}")
-            raised.questions = error.questions
-            raise raised from error
+            told = ReadError(f"{where}{error.reason}; {error.remedy}")
+            asked = getattr(error.__cause__, "question", None)
+            told.questions = () if asked is None else (asked,)
+            raise told from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:
             self.record_counts.of(file).broken.add(error.record)

@@ -140,7 +140,11 @@ def _flat_copy(case: Path, made: Path, chance: random.Random) -> dict[str, Any]:
     kind, want = KINDS[case.name], wanted(case)
     whole, rows = _rows_in(case)
     if not kind.is_fixed and len(rows) > 3 and chance.random() < 0.6:
-        rows = [row for place, row in enumerate(rows) if place != chance.randrange(len(rows))] if chance.random() < 0.5 else [*rows, _one_more(rows, chance)]
+        rows = (
+            [row for place, row in enumerate(rows) if place != chance.randrange(len(rows))]
+            if chance.random() < 0.5
+            else [*rows, _one_more(rows, chance)]
+        )
     names = renamed([*dict.fromkeys(name for row in rows for name in row)], chance)
     if not kind.is_fixed:
         want |= _counted(kind, rows, want, turns=want.get("turns") is not None)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.readers.any_file.stranger import HERE, Result, first_go, summed_up, wanted
 
 FILES = sorted(path.parent for path in (HERE / "files").glob("*/expected.json"))

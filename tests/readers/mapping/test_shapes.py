@@ -477,3 +477,19 @@ def test_tool_calls_of_a_turn_are_name_and_arguments(tmp_path):
     rows, problems = collected(path, {"turns": "rounds", "prompt": "ask", "tool_calls": "calls"}, "tool_calls")
     assert rows == [([{"name": "rm", "arguments": '{"path":"/"}'}],), (None,)]
     assert problems == []
+
+
+def test_records_with_the_same_list_are_counted_too(tmp_path):
+    path = write(
+        tmp_path, "a.json", [{"reply": "a", "case": [1]}, {"reply": "b", "case": [1]}, {"reply": "c", "case": {}}]
+    )
+    rows, problems = collected(path, {"response": "reply", "facts": {"attempt": {"count": "case"}}}, "attempt")
+    assert rows == [(1,), (2,), (1,)]
+    assert problems == []
+
+
+@pytest.mark.parametrize("rounds", [3, True, {"ask": "Hi"}, "x"])
+def test_turns_that_are_no_list_fit_no_mapping(tmp_path, rounds):
+    path = write(tmp_path, "a.json", [{"rounds": rounds}])
+    with pytest.raises(ReadError, match=r"has no field `ask`|field `rounds`: expected|is not valid JSON"):
+        rw.read(path, mapping=ASKED | {"turns": "rounds"})

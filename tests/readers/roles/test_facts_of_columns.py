@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -75,7 +76,13 @@ def test_costs_of_turns_are_not_those_of_the_rollout() -> None:
 
 def test_a_number_without_a_unit_may_be_milliseconds() -> None:
     """It stays as it is, as do moments and negative costs."""
-    for name, value in (("latency", 1200), ("time", 1_700_000_000.5), ("cost", -1.0), ("duration", 350)):
+    for name, value in (
+        ("latency", 1200),
+        ("time", 1_700_000_000.5),
+        ("cost", -1.0),
+        ("duration", 350),
+        ("input_tokens", 1.5),
+    ):
         turns = rw.turns([{"rollout_id": "a", "response": "x", name: value, "model": "m"}])
         assert turns[name].to_list() == [value]
     assert rw.turns([{"rollout_id": "a", "response": "x", "time": 1.5}])["total_seconds"].to_list() == [1.5]
@@ -133,3 +140,14 @@ def test_what_is_wanted_does_not_change_what_is_read(name: str, columns: list[st
     ]
     path.write_text("\n".join(map(json.dumps, turns)))
     assert_frame_equal(rw.read(path, columns=columns), rw.read(path).select("rollout_id", "turn", *columns))
+
+
+@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int64, pl.UInt64, pl.Int128])
+def test_attempts_of_any_width(dtype: Any) -> None:
+    """A number that no attempt can be stays in its own column."""
+    frame = pl.DataFrame(
+        {"rollout_id": ["a", "b"], "response": "x", "goal": "g", "trial": pl.Series([1, 2], dtype=dtype)}
+    )
+    assert rw.turns(frame)["attempt"].to_list() == [1, 2]
+    large = frame.with_columns(pl.Series("trial", [1, 2**62], dtype=pl.Int64))
+    assert rw.turns(large)["attempt"].null_count() == 2

@@ -297,6 +297,18 @@ def test_totals_of_the_file_make_sure_or_ask(tmp_path: Path) -> None:
     groups = [{"attack_type": name, "n_successes": k, "details": [{"prompt": f"{name}{n}", "response": "r", "success": n < k} for n in range(3)]} for name, k in (("a", 1), ("b", 3))]  # fmt: skip # noqa: E501
     path.write_text(json.dumps({"groups": groups}))
     assert rw.read(path)["outcome"].to_list() == ["success", "failure", "failure", *["success"] * 3]
+    # What an object says of all its records is not said of each.
+    results = [{"prompt": f"p{n}", "response": "r", "attack": "dan"} for n in range(3)]
+    path.write_text(json.dumps({"jailbroken": True, "success": 1, "model": "m", "results": results}))
+    assert rw.read(path).select("outcome", "succeeded", "solved").null_count().row(0) == (3, 3, 3)
+    # Two files of one model with the same total are two objects.
+    for name in ("a", "b"):
+        results = [{"prompt": f"{name}{n}", "response": "r", "success": n == 0} for n in range(4)]
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"model": "m", "n_successes": 1, "asr": 0.25, "results": results})
+        )
+    path.unlink()
+    assert rw.read(tmp_path)["outcome"].to_list() == ["success", *["failure"] * 3] * 2
 
 
 # ── the printed line ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -145,10 +145,10 @@ class Needed(NamedTuple):
         if self.turns is None:
             return any(name in record.value for name in self.fields)
         items = record[self.turns]
-        # A list in a cell is looked at when it is read.
-        return isinstance(items, str) or any(
-            name in item for item in items or () if isinstance(item, dict) for name in self.fields
-        )
+        if isinstance(items, str):  # a list in a cell is looked at when it is read
+            return True
+        inner = items if isinstance(items, list) else []
+        return any(name in item for item in inner if isinstance(item, dict) for name in self.fields)
 
 
 def needed(mapping: "RecordMapping", rules: Rules) -> list[Needed]:

@@ -148,7 +148,8 @@ def _joined(values: Iterable[Any]) -> str | None:
 def _number(record: Record, inner: Value) -> int | None:
     """Return how many records of the file so far have this value, this one included; null where it has none."""
     if inner not in record.made:
-        key = (inner.in_file, inner.of(record))
+        value = inner.of(record)
+        key = (inner.in_file, json_text(value) if isinstance(value, list | dict) else value)
         if key[1] is None:
             return None
         counts = record.around.counts

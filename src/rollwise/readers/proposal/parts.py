@@ -9,7 +9,7 @@ import polars as pl
 from rollwise.errors import counted
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import SUCCESS, TURNS
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 
 SURE, LIKELY, ASKED, UNUSED = "sure", "likely", "asked", ""
 IN_WORDS = {
@@ -73,9 +73,8 @@ class Part:
 
 def _successes(turns: pl.DataFrame, names: Sequence[str]) -> tuple[int, int]:
     """Return how many rollouts succeeded by these columns, and how many were judged."""
-    sides = [
-        (pl.col(name) == SUCCESS) if name == "outcome" else pl.col(name) for name in names if name in turns.columns
-    ]
+    there = [name for name in names if name in turns.columns]
+    sides = [column_named(name) == SUCCESS if name == "outcome" else column_named(name) for name in there]
     rollouts = turns.group_by("rollout_id").agg(
         won=pl.any_horizontal(side.any() for side in sides),
         known=pl.any_horizontal(side.is_not_null().any() for side in sides),
@@ -180,7 +179,8 @@ def in_file(column: str) -> str:
 
 def _asked(question: Question, columns: Sequence[str]) -> list[str]:
     """Return the columns that a question is about."""
-    return [name for name in dict.fromkeys([question.column, *question.options]) if name in columns]
+    options = () if "of" in question.names else question.options  # there, they are no columns
+    return [name for name in dict.fromkeys([question.column, *options]) if name in columns]
 
 
 def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -91,13 +91,16 @@ class _Walk:
             return
         if _holds_records(value, path):
             place = f"{path}{{*}}"
+            around = (
+                outers[:-1] if path else outers
+            )  # an object of records is none of the objects around them, but the file is
             for name, inner in value.items():
                 if isinstance(inner, list):
-                    self._list(inner, place, (*outers, {}), name, depth + 1)
+                    self._list(inner, place, (*around, {}), name, depth + 1)
                     continue
-                self._add(place, inner, outers, name)
+                self._add(place, inner, around, name)
                 if isinstance(inner, dict):
-                    self._inside(inner, place, (*outers, inner), name, depth + 1)
+                    self._inside(inner, place, (*around, inner), name, depth + 1)
             return
         for name, inner in value.items():
             step = quoted(name)

@@ -1,6 +1,7 @@
 """Files of unknown kinds read by the mappings that are proposed for them, and refusals that say what they hold."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rollwise.errors import ReadError, listing
@@ -15,6 +16,12 @@ from rollwise.readers.roles.gathered import GATHERED
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
+BESIDE = (
+    "is of no known format, and may hold the rollouts of the logs of {} beside it once more; name this file to read it"
+)
+RESULTS_BESIDE_LOGS = (
+    "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
+)
 MOST_FIELDS = 20  # that a refusal lists
 _LENGTH = 40  # characters of an example
 
@@ -24,19 +31,26 @@ def mappings_for(
     names: Mapping[str, str],
     problems: Problems,
     seen: Callable[[Iterable[str]], object] = list,
+    logs: Mapping[str, bool] = MappingProxyType({}),
 ) -> Iterator[tuple[Document, bool, RecordMapping]]:
     """Iterate over the files that can be read, each with its mapping; others are refused, or a problem of their folder.
 
     Each file comes with whether the user named it. `names` are those that the user gives; the fields of each kind
-    of file are `seen`.
+    of file are `seen`. `logs` are the formats that were read, each with whether it is that of a tool: beside those of a tool
+    only files that were named are read, and beside any other only those with texts, as they may hold the same rollouts.
     """
+    tools = [name for name, is_tool in logs.items() if is_tool]
     is_named = dict(files)
     runs: set[str] = set()
     for made in structures(_readable([document for document, _ in files], problems), names):
-        problems.questions += made.questions
+        is_alone = made.refusal is not None or any(is_named[document] for document in made.files) or not logs
+        beside = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(made)
+        problems.questions += [] if beside else made.questions
         seen(made.examples)
         for document in made.files:
-            if made.joins is not None:
+            if beside is not None:
+                problems.dropped(document.name, beside)
+            elif made.joins is not None:
                 problems.record_counts.of(document.name).is_repeat = True
             elif made.refusal is not None or made.is_blocked:
                 _refuse(document, made, problems, by_name=is_named[document])
@@ -44,6 +58,11 @@ def mappings_for(
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
                 yield document, is_named[document], mapping_of({"run": {"value": run}, **made.data})
+
+
+def _without_texts(made: Structure) -> str | None:
+    """Return why results without texts are not read beside logs; None for files with texts, or with questions to answer."""
+    return None if made.is_blocked or {"prompt", "response", "turns"} & made.data.keys() else RESULTS_BESIDE_LOGS
 
 
 def refusal_of(document: Document) -> str | None:
@@ -86,7 +105,7 @@ def fields_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
     Examples
     --------
     >>> fields_in_words({"n": [3, 4], "file": ["a.c"]})
-    '; its fields are `n` (3, 4), `file` (a.c); if each record is a rollout, name its answer (`response`) or its verdict'
+    '; its fields are `file` (a.c), `n` (3, 4); if each record is a rollout, name its answer (`response`) or its verdict'
     """
     if not examples:
         return ""

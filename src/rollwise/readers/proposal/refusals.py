@@ -53,6 +53,15 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
 
 
+def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
+    """Return whether a record says of which rollout it is: by a text, or by an id or a task beside a clear verdict."""
+    roles = roles_of(dict(fields))
+    if "prompt" in roles or _has_texts(path, fields, places):
+        return True
+    claims = [verdict_claim(field.name) for field in fields.values() if field.is_usual and judges(field)]
+    return bool(roles & {"id", "task"}) and any(claim is not None and not claim.doubt for claim in claims)
+
+
 def _are_lessons(fields: Mapping[str, Field]) -> bool:
     """Return whether records are questions and answers alone, as data to learn from are."""
     return {name.lower() for name, field in fields.items() if field.role not in {"id", "category"}} <= _LESSONS

@@ -125,19 +125,21 @@ def targets_of(fields: dict[str, Field], made: "Structure") -> dict[str, Any]:
         if match is not None:
             parts.setdefault(match[1], {})[match[2]] = each
     groups: dict[frozenset[str], list[str]] = {}
-    for who, columns in parts.items():
-        groups.setdefault(frozenset(columns), []).append(who)
+    for name, columns in parts.items():
+        groups.setdefault(frozenset(columns), []).append(name)
     cores, who = max(groups.items(), key=lambda each: (len(each[0]), len(each[1])), default=(frozenset(), []))
     is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & _ANSWERS)
     if not is_wide or all({*words_of(name)} <= _STATES for name in who):
         return {}
     shown = "`, `".join(who)
+    answer = next(iter(cores & _ANSWERS))
     if not all(map(MODELS.search, who)):
-        sentence = f"`{shown}` have {' and '.join(sorted(cores))} each: is each one a model?"
-        made.questions.append(Question(who[0], sentence, {"records": "?"}, ()))
+        answers = tuple(parts[name][answer].name for name in who)
+        both = "`, `".join(answers)
+        sentence = f"`{both}` answer the same prompt: which is of the model under test?"
+        made.questions.append(Question(answers[0], sentence, {"response": "?"}, answers))
         return {}
     made.why.append(f"a wide table: {', '.join(sorted(cores))} of each of `{shown}`")
-    answer = next(iter(cores & _ANSWERS))
     short = {core: "response" if core == answer else core for core in cores}
     for name in who:
         for core in cores:

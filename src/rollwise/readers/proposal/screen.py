@@ -44,7 +44,9 @@ def lines_of(part: Part, *, has_heading: bool = True) -> Iterator[str]:
         used, kept = kept, []
     yield from _table(used)
     if kept:
-        yield from wrapped(f"kept as they are: {', '.join(plain(shown.column) for shown in kept)}", "  ")
+        yield from wrapped(
+            f"kept as they are: {', '.join(shorten(plain(shown.column), _EXAMPLES) for shown in kept)}", "  "
+        )
 
 
 def heading(part: Part) -> str:

@@ -108,7 +108,9 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     roles = roles_of(fields)
     if not path.endswith("[*]") or not roles & {"prompt", "response"}:
         return False
-    number = next((field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None)
+    number = next(
+        (field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None
+    )
     if number is not None and _begins_again(number, items):
         return False
     are_judged = any(field.is_usual and judges(field) for field in fields.values())

@@ -97,7 +97,8 @@ def is_elsewhere(document: Document) -> bool:
         return False
     places = places_in([content])
     fields = fields_of(item.value for item in places[ALONE])
-    if refusals.counts_of_groups(fields) is not None:
+    is_lone = document.kind == "json" and isinstance(document.top, dict)
+    if refusals.counts_of_groups(fields) is not None or (is_lone and not refusals.is_named(ALONE, fields, places)):
         return True
     best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
     return best != ALONE and merit(best, places)[0] > merit(ALONE, places)[0]
@@ -135,29 +136,43 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     fields = fields_of(values)
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
-    made.refusal = refusals.refusal_of(path, fields, places)
-    if made.refusal == refusals.LESSONS:
-        answer = next(each for each in fields.values() if each.role == "response")
-        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
-    if made.refusal is not None and _SAID & names.keys():
-        made.refusal = None  # the user says that these are rollouts
-    made.open_fields = _may_be_answers(made.refusal, fields)
-    if made.refusal is None and not made.questions:
+    if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
+        is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
+        made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
+        made.open_fields = _may_be_answers(made.refusal, fields)
+    if made.refusal is None and not made.is_blocked:
         _describe(made, path, items, fields, places, names)
     return made
 
 
 def _may_be_answers(refusal: str | None, fields: Mapping[str, Field]) -> tuple[str, ...]:
-    """Return the fields of records of which one may be the answer: any, or beside prompts the texts without a meaning."""
+    """Return the fields of records of which one may be the answer: texts, beside prompts those without a meaning."""
     if refusal == refusals.PROMPTS:
         return tuple(name for name, each in fields.items() if each.role is None and each.kind == "text")
-    return tuple(fields) if refusal == refusals.NOTHING else ()
+    said = (name for name, each in fields.items() if any(map(_is_said, each.distinct[:2])))
+    return tuple(said) if refusal == refusals.NOTHING else ()
+
+
+def _is_said(value: object) -> bool:
+    """Return whether a value is a text of several words, as an answer may be."""
+    return isinstance(value, str) and len(value.split()) > 1
 
 
 def _has_named(items: Sequence[Item], names: Mapping[str, str]) -> bool:
     """Return whether records have a field that the user names."""
     firsts = [item.value for item in items[:20] if isinstance(item.value, dict)]
     return bool({*names.values()} & fields_of(firsts).keys())
+
+
+def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
+    """Return why records are no rollouts; null where they may be some."""
+    refusal = refusals.refusal_of(path, fields, places)
+    if refusal is None and is_lone and not refusals.is_named(path, fields, places):
+        return refusals.NOTHING  # such as the settings or the totals of a run
+    if refusal == refusals.LESSONS:
+        answer = next(each for each in fields.values() if each.role == "response")
+        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
+    return refusal
 
 
 def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[str | None, list[str]]:

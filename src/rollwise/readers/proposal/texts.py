@@ -93,6 +93,8 @@ def texts_of(made: "Structure", fields: dict[str, Field]) -> None:
     asked.sort(key=lambda each: not {*words_of(each.name)} & _ATTACKING)
     if asked:
         made.data["prompt"] = asked[0].path
+    if any("response" in question.names for question in made.questions):
+        return
     said = [each for each in fields.values() if _answers(each)]
     pair = [each for each in said if any(_half(each) == _half(other) != "" for other in said if other is not each)]
     if len(pair) == 2:

@@ -96,7 +96,11 @@ class Column:
         """What its name says of verdicts; under our own names, spelled as ours, they are on the attack."""
         if joined(self.own) == "asr":  # of one rollout, if it is 0 or 1
             return Claim("attack", True, "Its name is one of rates")
-        return Claim("attack", True) if self.own in {"succeeded", "outcome"} or joined(self.own) == "outcome" else verdict_claim(self.own)
+        return (
+            Claim("attack", True)
+            if self.own in {"succeeded", "outcome"} or joined(self.own) == "outcome"
+            else verdict_claim(self.own)
+        )
 
     @property
     def words(self) -> frozenset[str]:

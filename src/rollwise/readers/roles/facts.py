@@ -115,7 +115,7 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     named = [table.frame["rollout_id"].alias("id"), column.values.alias("attempt")]
     rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(beside))])
     rollouts = rows.unique("id") if column.is_fact else rows
-    is_number = bool((column.values.drop_nulls() >= 0).all())
+    is_number = bool(column.values.drop_nulls().cast(pl.Float64).is_between(0, 2**31 - 1).all())
     counts = column.is_fact and is_number and rollouts.drop("id").n_unique() == rollouts.height
     is_seed = joined(column.own) == "seed"  # which is a fact of a run, not of an attempt
     if not _is_open(table, column, "attempt"):
@@ -170,7 +170,10 @@ def _numbers(table: Table) -> Iterator[Role]:
 
 
 def _is_amount(column: Column) -> bool:
-    return bool((column.values.drop_nulls() >= 0).all())
+    """Return whether numbers may be an amount: finite, not negative, and whole if they count tokens."""
+    values = column.values.drop_nulls().cast(pl.Float64)
+    is_fitting = values.is_finite() & (values >= 0)
+    return bool((is_fitting & (values == values.floor()) if column.role == "tokens" else is_fitting).all())
 
 
 def _is_of_rollout(column: Column) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rollwise.readers.roles.columns import Column, Table
+from rollwise.schema.named import columns_named
 
 _SUCCESSES = frozenset(
     {"success", "successes", "successful", "succeeded", "jailbroken", "solved", "passed", "breached"}
@@ -39,8 +40,9 @@ def _totals(table: Table) -> Iterator[Column]:
 
 
 def _said(table: Table, column: Column, verdicts: pl.Series) -> Said | None:
-    keys = [name for name in table.frame.columns if name in table.enclosing]
-    key = table.frame.select(pl.struct(keys).hash().alias("key")).to_series()
+    # Objects of two files are never one, even if all of their facts are equal.
+    keys = [name for name in table.frame.columns if name in table.enclosing or name == "run"]
+    key = table.frame.select(columns_named(keys)).hash_rows()
     rows = pl.DataFrame({"key": key, "total": column.values.cast(pl.Float64), "verdict": verdicts})
     rows = (
         rows.with_columns(id=table.frame["rollout_id"])

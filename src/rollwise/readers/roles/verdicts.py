@@ -100,13 +100,7 @@ def is_open(table: Table, verdict: Verdict) -> bool:
 # ── what a column says ────────────────────────────────────────────────────────────────────────────────────────────────
 def verdict_of(column: Column) -> Verdict | None:
     """Return a column as a verdict, if its name and its values may be one."""
-    if (
-        column.role in _NO_VERDICTS
-        or not column.has_few
-        or column.kind not in {"bool", "binary", "words", "strings", "whole"}
-    ):
-        return None
-    if column.kind == "whole" and (column.role == "score" or len(column.distinct) > _FEW):
+    if not _may_hold_verdicts(column):
         return None
     meanings = {value: word(value) for value in column.distinct}
     kinds = {one.whose for one in meanings.values()} - {"blank"}
@@ -115,14 +109,22 @@ def verdict_of(column: Column) -> Verdict | None:
         return None
     if kinds <= {"answer"}:
         return _answered(column, claim, meanings)
-    if "status" in column.words and not kinds & {"attack", "task"} - (
-        {"task"} if "completed" in column.distinct else set()
-    ):
-        return None  # of the run
+    of_run = {"task"} if "completed" in column.distinct else set()
+    is_of_run = "status" in column.words and not kinds & ({"attack", "task"} - of_run)
     is_judged = bool(column.words & _OF_JUDGES) if claim.when_true is None else claim.doubt is None
     is_judged &= len(meanings) <= MOST_LABELS and not column.words & OF_PROMPTS
     is_judged &= len(meanings) > 1 or not column.words & {*_SAYS_LITTLE, "result"}
-    return _worded(column, claim, meanings, kinds) if is_judged or kinds != {"?"} else None
+    return _worded(column, claim, meanings, kinds) if (is_judged or kinds != {"?"}) and not is_of_run else None
+
+
+def _may_hold_verdicts(column: Column) -> bool:
+    """Return whether the values of a column may be verdicts, and its name is none of something else."""
+    is_total = column.name in column.table.enclosing and column.dtype.is_numeric()
+    if column.role in _NO_VERDICTS or not column.has_few or is_total:
+        return False
+    if column.kind == "whole":
+        return column.role != "score" and len(column.distinct) <= _FEW
+    return column.kind in {"bool", "binary", "words", "strings"}
 
 
 def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> Claim | None:
@@ -234,6 +236,8 @@ def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any)
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
     """Iterate over what is in doubt about a verdict."""
     column, words = verdict.column, verdict.column.words
+    if column.name in table.enclosing:
+        yield "It is of the object around the records"
     if column.own in {*ON_ATTACKS, "solved"}:  # our own names
         return
     if _may_be_of_prompts(table, verdict):

@@ -16,7 +16,7 @@ Meaning = Callable[[Any], bool | None]
 
 
 def _is_true(value: Any) -> bool | None:
-    return None if value is None else value in {True, 1, "1", "true", "True"}
+    return None if value is None else value in {True, "1", "true", "True"}
 
 
 def _is_false(value: Any) -> bool | None:
@@ -157,7 +157,7 @@ def _flat_copy(case: Path, made: Path, chance: random.Random) -> dict[str, Any]:
     if kind.records:
         _write_json(made / "runs.json", _around(whole, kind.records, new, rows, kind, chance))
         return want
-    _write_rows(made, new, chance)
+    _write_rows(made, new, chance, are_apart=not kind.is_fixed)
     return want
 
 
@@ -252,10 +252,11 @@ def _around(
     return _order({**around, name: new}, chance)
 
 
-def _write_rows(made: Path, rows: list[Row], chance: random.Random) -> None:
-    """Write records in one of several ways."""
+def _write_rows(made: Path, rows: list[Row], chance: random.Random, *, are_apart: bool) -> None:
+    """Write records in one of several ways; each in a file of its own only where none belongs to another."""
     is_flat = all(not isinstance(value, list | dict) for row in rows for value in row.values())
-    way = chance.choice([way for way in WRAPPERS if is_flat or way not in {"csv", "semicolons"}])
+    left_out = {*(() if is_flat else ("csv", "semicolons")), *(() if are_apart else ("folder",))}
+    way = chance.choice([way for way in WRAPPERS if way not in left_out])
     if way == "lines":
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         (made / "runs.jsonl").write_text(text, encoding="utf-8")

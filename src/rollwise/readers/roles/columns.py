@@ -9,6 +9,7 @@ import polars as pl
 
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
 from rollwise.readers.roles.values import MOST_WORDS, kind_of
+from rollwise.readers.roles.words import word
 from rollwise.schema import NO_ATTACK, TURNS
 from rollwise.schema.named import values_named
 
@@ -60,6 +61,21 @@ def may_matter(column: str) -> bool:
 def may_be_verdict(column: str) -> bool:
     """Return whether a column that is none of TURNS may be a verdict, by its name."""
     return column not in TURNS.names and verdict_claim(name_in_file(column)) is not None
+
+
+def says_of_attacks(values: pl.Series) -> bool:
+    """Return whether a column has a few words that name outcomes of attacks, whatever it is called.
+
+    Examples
+    --------
+    >>> [says_of_attacks(pl.Series(words)) for words in (["blocked", "unblocked"], ["a", "b"], ["safe", "cat"])]
+    [True, False, False]
+    """
+    if not is_text(values.dtype):
+        return False
+    distinct = values.head(_FIRST).unique().drop_nulls().head(MOST_WORDS + 1).to_list()
+    kinds = {word(value).whose for value in distinct} - {"blank"}
+    return len(distinct) <= MOST_WORDS and "attack" in kinds and kinds <= {"attack", "doubt"}
 
 
 _NO_ROLES = frozenset(

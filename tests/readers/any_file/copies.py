@@ -148,10 +148,7 @@ def _flat_copy(case: Path, made: Path, chance: random.Random) -> dict[str, Any]:
     names = renamed([*dict.fromkeys(name for row in rows for name in row)], chance)
     if not kind.is_fixed:
         want |= _counted(kind, rows, want, turns=want.get("turns") is not None)
-    for column, sources in _COLUMNS.items():  # a fact that is called otherwise may be unknown; never wrong
-        is_renamed = any(names.get(source, ("", SAME))[1] not in {SAME, "kept"} for source in sources)
-        if is_renamed and column == "task":
-            want.pop("least_std_error", None)
+    _forget_renamed(want, names)
     want["answers"] = _answers(kind, names, rows, want)
     new = [_with_names(row, names, chance) for row in rows]
     if kind.records:
@@ -159,6 +156,17 @@ def _flat_copy(case: Path, made: Path, chance: random.Random) -> dict[str, Any]:
         return want
     _write_rows(made, new, chance, are_apart=not kind.is_fixed)
     return want
+
+
+def _forget_renamed(want: dict[str, Any], names: Mapping[str, tuple[str, str]]) -> None:
+    """Take out of the figures what rests on a fact that has another name: it may be unknown, and no number is wrong by it."""
+    for column, sources in {**_COLUMNS, "final_score": ("score",)}.items():
+        ways = {names[source][1] for source in sources if source in names}
+        if not ways - {SAME, "kept"}:
+            continue
+        for figures in ("facts", "sums", "means", "by"):
+            want[figures] = {name: figure for name, figure in want.get(figures, {}).items() if name != column}
+        want.pop({"task": "least_std_error", "target": "by_target"}.get(column, ""), None)
 
 
 def _one_more(rows: list[Row], chance: random.Random) -> Row:

@@ -53,6 +53,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "costUsd": ("cost", "Kosten", "Total Cost USD", "dollars"),
     "category": ("harmCategory", "Kategorie", "Risk Category", "topic"),
 }
+KEPT = {"api_success"}  # names without which a file says something else
 SAME = "same"  # in meaning: another spelling
 
 
@@ -83,7 +84,7 @@ def renamed(names: list[str], chance: random.Random) -> dict[str, tuple[str, str
             new = chance.choice(OTHER_NAMES.get(name, (spelled(name, chance),)))
         elif way == "meaningless":
             new = f"f{chance.randrange(1, 99)}"
-        if new in used:
+        if new in used or name in KEPT:
             new, way = name, "kept"
         found[name] = (new, way)
         used.add(new)

@@ -53,6 +53,7 @@ class Figures:
     rollouts: pl.DataFrame
     summary: pl.DataFrame
     folder: Path
+    num_problems: int = 0  # that the command spoke of
 
 
 def typed(words: Sequence[str]) -> Answer:
@@ -76,7 +77,7 @@ def wanted(case: Path) -> dict[str, Any]:
     return dict(json.loads((case / "expected.json").read_text(encoding="utf-8")))
 
 
-def first_go(case: Path, want: Mapping[str, Any], folder: Path, verb: str = "read") -> Result:
+def first_go(case: Path, want: Mapping[str, Any], folder: Path, verb: str = "read") -> Result:  # noqa: PLR0911
     """Type a command on a case, and once the line that it prints, with what only the user knows filled in."""
     out = folder / case.name if verb == "report" else folder / f"{case.name}.parquet"
     first = typed([verb, *inputs_of(case), "--out", str(out), "--overwrite"])
@@ -160,6 +161,8 @@ def _judged(answer: Answer, out: Path, want: Mapping[str, Any]) -> Result:
     if answer.code == 2:
         return Result("refused")
     figures = _figures(out)
+    said = re.search(r"(\d+) problem", answer.text)
+    figures.num_problems = int(said[1]) if said else 0
     for compare in (_absent, _by_column, _error, _counts, _verdicts, _facts):
         fault = compare(figures, want)
         if fault is not None:
@@ -211,9 +214,9 @@ def _counts(figures: Figures, want: Mapping[str, Any]) -> Result | None:
     turns = figures.rollouts["num_turns"].sum()
     if figures.rollouts.height == want["rollouts"] and want.get("turns") in {None, turns}:
         return None
-    return Result(
-        "wrong", f"{figures.rollouts.height} rollouts, {turns} turns for {want['rollouts']}, {want.get('turns')}"
-    )
+    note = f"{figures.rollouts.height} rollouts, {turns} turns for {want['rollouts']}, {want.get('turns')}"
+    is_said = figures.num_problems == want["rollouts"] - figures.rollouts.height
+    return Result("partly" if is_said else "wrong", note)
 
 
 def _verdicts(figures: Figures, want: Mapping[str, Any]) -> Result | None:

@@ -13,7 +13,6 @@ from rollwise.readers.proposal.refusals import NOTHING, PROMPTS
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.results.hints import without_texts
 from rollwise.readers.roles.gathered import GATHERED
-from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
 BESIDE = (
@@ -84,18 +83,16 @@ def _refuse(document: Document, made: Structure, problems: Problems, *, by_name:
     reason = made.refusal or made.questions[0].sentence
     if reason in {NOTHING, PROMPTS}:
         reason = without_texts(document) or reason
-    which = "if each record is a rollout, which field is the answer of the model?"
-    offered = [Question("", which, {"response": "?"}, made.open_fields)] if made.open_fields else []
     if not by_name:
         problems.dropped(document.name, reason)
-        problems.open_questions += [one for one in offered if one not in problems.open_questions]
+        problems.open_questions += [one for one in made.offered if one not in problems.open_questions]
         return
     advice = ""
     if reason == NOTHING:
         fields = fields_in_words(made.examples) if GATHERED.get() is None else ""  # a command shows them as a table
         advice = f": it holds no answer, verdict or score under a name that is known{fields}"
     error = ReadError(f"{document.name}: {reason}{advice}")
-    error.questions = tuple(made.questions or offered)
+    error.questions = tuple(made.questions) or made.offered
     raise error
 
 

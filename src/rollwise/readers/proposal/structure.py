@@ -12,7 +12,7 @@ from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
 from rollwise.readers.proposal.signs import judges, merit, speaking
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
@@ -44,8 +44,8 @@ class Structure:
         What only the user knows of the structure; where there is one, nothing is read.
     examples
         Fields of the records, with some values of each.
-    open_fields
-        Fields of which one may be the answer, where the files are not read because none is called so.
+    offered
+        What makes files readable that are not read because no field is called so: which is the answer, or the verdict.
     """
 
     files: list[Document]
@@ -55,7 +55,7 @@ class Structure:
     refusal: str | None = None
     questions: list[Question] = field(default_factory=list)
     examples: dict[str, list[Any]] = field(default_factory=dict)
-    open_fields: tuple[str, ...] = ()
+    offered: tuple[Question, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
@@ -139,18 +139,25 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
-        made.open_fields = _may_be_answers(made.refusal, fields)
+        made.offered = _offered(made.refusal, fields)
     if made.refusal is None and not made.is_blocked:
         _describe(made, path, items, fields, places, names)
     return made
 
 
-def _may_be_answers(refusal: str | None, fields: Mapping[str, Field]) -> tuple[str, ...]:
-    """Return the fields of records of which one may be the answer: texts, beside prompts those without a meaning."""
-    if refusal == refusals.PROMPTS:
-        return tuple(name for name, each in fields.items() if each.role is None and each.kind == "text")
-    said = (name for name, each in fields.items() if any(map(_is_said, each.distinct[:2])))
-    return tuple(said) if refusal == refusals.NOTHING else ()
+def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
+    """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
+    if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
+        return ()
+    open_fields = [each for each in fields.values() if each.role is None and verdict_claim(each.name) is None]
+    texts = open_fields if refusal == refusals.PROMPTS else fields.values()
+    said = tuple(each.name for each in texts if each.kind == "text" or any(map(_is_said, each.distinct[:2])))
+    if said:
+        sentence = "if each record is a rollout, which field is the answer of the model?"
+        return (Question("", sentence, {"response": "?"}, said),)
+    sides = tuple(each.name for each in open_fields if each.kind == "bool" and len(each.distinct) > 1)
+    sentence = "if each record is a rollout, which field says whether the attack succeeded?"
+    return (Question("", sentence, {"succeeded": "?"}, sides),) if sides else ()
 
 
 def _is_said(value: object) -> bool:
@@ -195,7 +202,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         made.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
-        made.open_fields = _may_be_answers(made.refusal, fields)
+        made.offered = _offered(made.refusal, fields)
         return None, []
     outer = _outer(path)
     if outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):

@@ -82,7 +82,7 @@ KINDS: dict[str, Kind] = {
     "t21_words_in_german": Kind(),
     "t22_not_and_un": Kind((), "verdict", lambda value: value.lower().replace("-", "_") in UNHELD),
     "t23_defense_success": Kind((), "defense_success", _is_false),
-    "t24_success_is_of_the_call": Kind(),
+    "t24_success_is_of_the_call": Kind(is_fixed=True),  # few rows that say the same are no sign of the call
     "t26_turn_rows": Kind((), "jailbroken", is_fixed=True),
     "t27_rating_of_the_prompt": Kind(),
 }

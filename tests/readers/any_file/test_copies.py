@@ -21,9 +21,8 @@ def test_no_copy_is_read_wrong(tmp_path: Path, seed: int) -> None:
         if not case.name.startswith(tuple(UNREADABLE)):
             found[case.name] = first_go(case, want, tmp_path)
     counts = summed_up(found.values())
-    print(f"seed {seed}: {dict(counts)}")
     assert {name: result.note for name, result in found.items() if result.word == "wrong"} == {}
-    assert sum(counts[word] for word in REACHED) / len(found) >= 0.9
+    assert sum(counts[word] for word in REACHED) / len(found) >= 0.9, f"seed {seed}: {dict(counts)}"
     assert len(found) >= 200
 
 

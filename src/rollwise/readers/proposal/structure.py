@@ -155,7 +155,7 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
     if said:
         sentence = "if each record is a rollout, which field is the answer of the model?"
         return (Question("", sentence, {"response": "?"}, said),)
-    sides = tuple(each.name for each in open_fields if each.kind == "bool" and len(each.distinct) > 1)
+    sides = tuple(each.name for each in open_fields if each.kind in {"bool", "binary"} and len(each.distinct) > 1)
     sentence = "if each record is a rollout, which field says whether the attack succeeded?"
     return (Question("", sentence, {"succeeded": "?"}, sides),) if sides else ()
 

@@ -168,5 +168,5 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     where = ", ".join(map(str, paths))
     error = ReadError(f"{where}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})")
-    error.questions = tuple(problems.questions)
+    error.questions = tuple(problems.questions or problems.open_questions)
     return error

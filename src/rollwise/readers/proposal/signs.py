@@ -101,15 +101,38 @@ def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
 def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> bool:
     """Return whether a list holds the turns of the record around it, rather than records.
 
-    Its name says so, or its numbers; where each has a verdict and stands beside counts, they are records.
+    Its name says so, or its numbers; where each has a verdict and stands beside counts, or in no record, they are records.
+    So they are where their numbers begin again: the list holds several conversations.
     """
     name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
     roles = roles_of(fields)
     if not path.endswith("[*]") or not roles & {"prompt", "response"}:
         return False
-    is_numbered = any(field.role == "turn" and field.kind in {"whole", "binary"} for field in fields.values())
+    number = next(
+        (field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None
+    )
+    if number is not None and _begins_again(number, items):
+        return False
     are_judged = any(field.is_usual and judges(field) for field in fields.values())
-    return bool({*name} & TURNS or is_numbered) and not (are_judged and (counted(items[0]) or len(items[0].outers) < 2))
+    is_alone = len(items[0].outers) - _plain_steps(path) < 2
+    return bool({*name} & TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+
+
+def _begins_again(number: Field, items: Sequence[Item]) -> bool:
+    """Return whether a number repeats within one list."""
+    seen: set[tuple[int, str]] = set()
+    for value, item in zip(number.values, items, strict=False):
+        key = (id(item.outers[-1]) if item.outers else item.file, str(value))
+        if value is not None and key in seen:
+            return True
+        seen.add(key)
+    return False
+
+
+def _plain_steps(path: str) -> int:
+    """Return how many objects of a path are neither records nor hold them."""
+    steps = re.sub(r'"[^"]*"', "name", path).split(".")
+    return sum("[*]" not in step and "{*}" not in step for step in steps)
 
 
 def counted(item: Item) -> list[str]:

@@ -15,6 +15,7 @@ from rollwise.readers.roles.names import (
     OF_PROMPTS,
     TASK_FALSE,
     TASK_TRUE,
+    may_be_of_prompts,
     verdict_claim,
     words_of,
 )
@@ -40,6 +41,8 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
+    if groups is None and _are_labeled_prompts(fields, verdicts) and not _has_texts(path, fields, places):
+        return PROMPTS
     if groups is not None or is_clear or _has_texts(path, fields, places):
         return groups or (LESSONS if _are_lessons(fields) else None)
     roles = roles_of(dict(fields))
@@ -51,6 +54,17 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     if "score" in roles:
         return None if is_named or "goal" in roles else MEASUREMENTS
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def _are_labeled_prompts(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> bool:
+    """Return whether records are texts with labels that may be the texts' own, and nothing of an attack on a target."""
+    roles = roles_of(dict(fields))
+    are_labels = bool(verdicts) and all(may_be_of_prompts(field.name) for field in verdicts)
+    return (
+        are_labels
+        and bool(roles & {"prompt", "content", "goal"})
+        and not roles & {"target", "attack", "attempt", "score"}
+    )
 
 
 def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:

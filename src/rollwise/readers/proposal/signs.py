@@ -22,6 +22,13 @@ TURNS = frozenset(
         "transcript", "chat", "steps",
     }
 )  # fmt: skip
+# Names of a list whose items may be rollouts, or the rounds of one.
+ROUNDS = frozenset(
+    {
+        "iterations", "iteration", "attempts", "queries", "tries", "trials", "refinements", "history", "log", "logs", "prompts",
+        "candidates", "steps", "probes",
+    }
+)  # fmt: skip
 _ANSWERING = frozenset(
     {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
 )

@@ -10,9 +10,9 @@ from rollwise.readers.proposal.contents import Content, alike, beginning_of, con
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import judges, merit, speaking
+from rollwise.readers.proposal.signs import ROUNDS, judges, merit, speaking
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of, verdict_claim
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
@@ -116,7 +116,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     made.refusal = made.refusal or refusal
     if made.refusal is not None:
         return made
-    places = places_in([content.below_header for content in contents] if header else contents)
+    contents = [content.below_header if header else content.of_rollouts for content in contents]
+    places = places_in(contents)
     chat = _chat_in_file(places)
     if chat is not None:
         made.data, made.why = chat, ["each file is a list of messages"]
@@ -214,7 +215,29 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
                 (outer, path),
             )
         )
+    elif _is_judged_whole(places, path):
+        made.questions.append(
+            Question(
+                "records",
+                f"the verdict is that of what holds `{path}`: is each of these a rollout, or a turn of one?",
+                {"records": "?"},
+                (outer or ALONE, path),
+            )
+        )
     return path, why
+
+
+def _is_judged_whole(places: Places, path: str) -> bool:
+    """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
+    items = places[path]
+    if not path.endswith("[*]") or any(
+        judges(each) for each in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+    ):
+        return False
+    around = fields_of(item.outers[-1] for item in items if item.outers).values()
+    verdicts = [each for each in around if each.kind != "binary" and judges(each)]  # a number may count them
+    name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
+    return bool(verdicts and name & ROUNDS)
 
 
 def _outer(path: str) -> str | None:
@@ -271,7 +294,7 @@ def _describe(
     rows = ids_of(made, fields, [item.value for item in items], [item.file for item in items], names.get("rollout_id"))
     if made.is_blocked:
         return
-    lists_of(made, path, fields, places, has_rows=rows)
+    lists_of(made, path, fields, places, has_rows=rows, is_named="records" in names)
     texts_of(made, fields)
     for name, column in names.items():
         path_of_column = fields[column].path if column in fields else column

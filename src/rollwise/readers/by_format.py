@@ -131,6 +131,7 @@ class _Tables:
 def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: bool, outcomes: bool) -> None:
     """Read one file into the table of its format; a file without rollouts is a problem."""
     rows, problem_count = table.height, len(table.problems.rows)
+    table.problems.has_encoding(document.name, document.encoding)
     read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
     try:
         read_document(document, table)

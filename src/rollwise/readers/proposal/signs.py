@@ -1,12 +1,13 @@
 """What records look like: whether they speak, judge, ask or answer, and how much a place looks like that of the rollouts."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rollwise.readers.chat_names import ROLES, TEXTS
 from rollwise.readers.chats.speakers import SPEAKERS, speaker
+from rollwise.readers.json_texts import list_in_cell
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
@@ -74,7 +75,7 @@ def judges(field: Field) -> bool:
 
 
 def holds_messages(field: Field) -> bool:
-    """Return whether a field holds lists of messages as JSON text, as a table does.
+    """Return whether a field holds lists of messages as text, as a table does.
 
     Examples
     --------
@@ -87,14 +88,14 @@ def holds_messages(field: Field) -> bool:
     texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
     if not texts or len(texts) < len(field.held[:20]):
         return False
-    values = [_decoded(text) for text in texts]
-    return all(isinstance(value, list) and speaking(value) is not None for value in values)
+    values = [value for text in texts if (value := _decoded(text)) is not None]  # some may be cut
+    return 2 * len(values) > len(texts) and all(isinstance(value, list) and speaking(value) for value in values)
 
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return list_in_cell(text)
+    except BrokenError:
         return None
 
 

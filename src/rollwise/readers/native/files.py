@@ -22,8 +22,8 @@ from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
-from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.shapes import NAMED, Shapes

@@ -63,6 +63,21 @@ def may_be_verdict(column: str) -> bool:
     return column not in TURNS.names and verdict_claim(name_in_file(column)) is not None
 
 
+def says_of_attacks(values: pl.Series) -> bool:
+    """Return whether a column has a few words that name outcomes of attacks, whatever it is called.
+
+    Examples
+    --------
+    >>> [says_of_attacks(pl.Series(words)) for words in (["blocked", "unblocked"], ["a", "b"], ["safe", "cat"])]
+    [True, False, False]
+    """
+    if not is_text(values.dtype):
+        return False
+    distinct = values.head(_FIRST).unique().drop_nulls().head(MOST_WORDS + 1).to_list()
+    kinds = {word(value).whose for value in distinct} - {"blank"}
+    return len(distinct) <= MOST_WORDS and "attack" in kinds and kinds <= {"attack", "doubt"}
+
+
 _NO_ROLES = frozenset(
     {None, "prompt", "response", "content", "reference", "context", "other", "role", "moment", "turn"}
 )
@@ -103,10 +118,14 @@ class Column:
 
     @property
     def claim(self) -> Claim | None:
-        """What its name says of verdicts; under our own names they are on the attack."""
+        """What its name says of verdicts; under our own names, spelled as ours, they are on the attack."""
         if joined(self.own) == "asr":  # of one rollout, if it is 0 or 1
             return Claim("attack", True, "Its name is one of rates")
-        return Claim("attack", True) if joined(self.own) in {"succeeded", "outcome"} else verdict_claim(self.own)
+        return (
+            Claim("attack", True)
+            if self.own in {"succeeded", "outcome"} or joined(self.own) == "outcome"
+            else verdict_claim(self.own)
+        )
 
     @property
     def words(self) -> frozenset[str]:

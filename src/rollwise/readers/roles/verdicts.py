@@ -131,7 +131,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
     """Return what words of both sides claim, whatever their column is called."""
     sides = {one.side for one in meanings.values() if one.whose == "attack"}
     if (
-        kinds == {"attack"}
+        kinds - {"doubt"} == {"attack"}
         and column.role is None
         and sides == {True, False}
         and not column.words & {"question", "prompt", "goal"}

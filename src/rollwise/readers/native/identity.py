@@ -4,10 +4,11 @@ An id is made of the name of the file or frame and the number of the row. Nothin
 exports that contain an older one are all counted, and a notice says so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count
+from itertools import count, permutations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -27,6 +28,7 @@ NATIVE = "native"  # the format of tables of turns
 _CHECKSUM = r"-[0-9a-f]{8}$"  # how the run of a file that names none ends
 _NEARLY_ALL = 0.9  # of the rows of a file: a copy may have been corrected
 _MOST_CANDIDATES = 3  # files that are searched for the rows of another one
+LEAST = 2  # rows that may be those of another file by chance
 _MOST_FILES = 3  # in one notice
 
 
@@ -145,7 +147,40 @@ def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFr
         problems.record_counts.of(inner).is_repeat = True
         problems.suggest([f"{Path(inner).name} has the rows of {Path(outer).name} in another form: read once"])
     problems.suggest(_in_words(pairs))
+    told = {name for inner, outer, *_ in pairs for name in (inner, outer)} | {
+        Path(inner).name for inner, _ in exports.values()
+    }
+    problems.suggest(_judged_again(rows, file_of, told))
     return turns.filter(~pl.col("run").is_in([*exports]).fill_null(value=False)) if exports else turns
+
+
+def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], told: Collection[str]) -> Iterator[str]:
+    """Iterate over notices on files that judge the rollouts of another file beside them, by their texts or by their ids."""
+    parts = {str(key[0]): part for key, part in rows.group_by("run", maintain_order=True)}
+    texts = {run: _texts_of(part) for run, part in parts.items()}
+    ids = {run: _ids_of(part, run) for run, part in parts.items()}
+    for run, other in permutations(parts, 2):
+        first, second = file_of[run], file_of[other]
+        inner, outer = _apart(first, second)
+        if Path(first).parent != Path(second).parent or {inner, outer} & {*told}:
+            continue
+        has_texts = texts[run] and texts[run] <= texts[other] and (texts[run] != texts[other] or run < other)
+        has_ids = not parts[run]["response"].count() and texts[other] and ids[run] and ids[run] <= ids[other]
+        if has_texts or has_ids:
+            what = "texts" if has_texts else "ids"
+            yield f"{inner} has {what} of {outer}, and both count: join them, or leave one of them out, if they are the same rollouts"
+
+
+def _texts_of(part: pl.DataFrame) -> frozenset[Any]:
+    """Return the prompts with their answers, where these tell the rows of a file apart."""
+    texts = frozenset(part.select("prompt", "response").drop_nulls().rows())
+    return texts if len(texts) == part.height > LEAST else frozenset()
+
+
+def _ids_of(part: pl.DataFrame, run: str) -> frozenset[str]:
+    """Return the ids that a file has of its own, one for each row; numbers may be those of the rows."""
+    ids = frozenset(part["rollout_id"].str.strip_prefix(f"{run}/"))
+    return ids if len(ids) == part.height > LEAST and not all(map(str.isdigit, ids)) else frozenset()
 
 
 def _is_export(inner: str, outer: str) -> bool:

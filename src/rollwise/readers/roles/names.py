@@ -105,7 +105,7 @@ COUNTS = _bag(
 )
 JUDGED = _bag(
     "verdict judgement judgment label classification outcome result decision judge evaluation rating grade status "
-    "assessment eval flagged detected"
+    "assessment flagged detected"
 )
 # Words of names that say whose the successes of a file are.
 OF_ATTACKS = _bag(

@@ -139,14 +139,20 @@ def test_rounds_whose_verdict_is_that_of_what_holds_them_are_asked_about(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "names", [("successful", "failed"), ("jailbreaks", "refusals"), ("attacks", "benign"), ("day1", "day2")]
+    "names",
+    [
+        ("successful", "failed"),
+        ("jailbreaks", "refusals"),
+        ("safe", "unsafe"),
+        ("failed_attacks", "successful_attacks"),
+    ],
 )
-def test_rollouts_in_several_lists_are_not_lost(tmp_path: Path, names: tuple[str, str]) -> None:
-    """Beside facts of the file, none of the lists is read as all of the rollouts."""
+def test_lists_whose_names_are_verdicts_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    """Beside facts of the file, neither list is read as all of the rollouts."""
     texts = [{name: value for name, value in record.items() if name != "breached"} for record in OWN]
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"model": "m", names[0]: texts[:3], names[1]: texts[3:]}))
-    with pytest.raises(ReadError, match="has rollouts in several lists"):
+    with pytest.raises(ReadError, match="says by its lists what came of the rollouts in them"):
         rw.read(path)
     path.write_text(json.dumps({"model": "m", names[0]: OWN, names[1]: [{"model": "m", "seconds": 3}] * 2}))
     assert verdicts(path) == SIDES
@@ -167,3 +173,26 @@ def test_rows_of_messages_are_one_conversation_of_each_id(tmp_path: Path, name: 
     ]
     assert verdicts(table(tmp_path / "a.csv", rows)) == SIDES
     assert verdicts(lines(tmp_path / "a.jsonl", rows)) == SIDES
+
+
+@pytest.mark.parametrize("kind", ["texts", "ids"])
+def test_a_file_that_judges_the_rollouts_of_another_is_told_of(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers and their judgements in two files count twice, and a notice says so; equal numbers of rows say nothing."""
+    answers = [{"id": f"q{n}", "prompt": f"Please do {n}", "response": f"Here is {n}"} for n in range(4)]
+    judged = [{"id": f"q{n}", "jailbroken": side} for n, side in enumerate(SIDES)]
+    if kind == "texts":
+        judged = [{**answer, **one} for answer, one in zip(answers, judged, strict=True)]
+    lines(tmp_path / "answers.jsonl", answers)
+    lines(tmp_path / "judged.jsonl", judged)
+    rw.read(tmp_path)
+    first, second = ("answers", "judged") if kind == "texts" else ("judged", "answers")
+    assert (
+        f"{first}.jsonl has {kind} of {second}.jsonl, and both count: join them, or leave one out"
+        in capsys.readouterr().err
+    )
+    lines(tmp_path / "answers.jsonl", [{**one, "id": n} for n, one in enumerate(answers)])
+    lines(tmp_path / "judged.jsonl", [{"goal": f"g{n}", "jailbroken": side, "id": n} for n, side in enumerate(SIDES)])
+    rw.read(tmp_path)
+    assert "both count" not in capsys.readouterr().err

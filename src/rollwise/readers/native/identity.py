@@ -168,7 +168,7 @@ def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], told: Collecti
         has_ids = not parts[run]["response"].count() and texts[other] and ids[run] and ids[run] <= ids[other]
         if has_texts or has_ids:
             what = "texts" if has_texts else "ids"
-            yield f"{inner} has {what} of {outer}, and both count: join them, or leave one of them out, if they are the same rollouts"
+            yield f"{inner} has {what} of {outer}, and both count: join them, or leave one out"
 
 
 def _texts_of(part: pl.DataFrame) -> frozenset[Any]:

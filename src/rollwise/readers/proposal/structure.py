@@ -10,15 +10,17 @@ from rollwise.readers.proposal.contents import Content, alike, beginning_of, con
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, roles_of, speaking
+from rollwise.readers.proposal.signs import ROUNDS, judges, merit, speaking
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.words import word
 from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
 LEAST = 2  # merit of a place that may hold the rollouts
+_ALIKE = 0.7  # share of the fields that records of one kind have in common
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
 _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
@@ -205,11 +207,10 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         )
         made.offered = _offered(made.refusal, fields)
         return None, []
-    beside = _beside(places, path)
-    if beside:
-        shown = "`, `".join([path, *beside])
+    twin = _twin(places, path)
+    if twin is not None and all(_says_side(place) for place in (path, twin)):
         made.refusal = (
-            f"has rollouts in several lists (`{shown}`), which may say what came of them: write them as one list"
+            f"says by its lists what came of the rollouts in them (`{path}`, `{twin}`): write it into each of them"
         )
         return None, []
     outer = _outer(path)
@@ -231,31 +232,45 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
                 (outer or ALONE, path),
             )
         )
+    elif twin is not None:
+        made.questions.append(
+            Question(
+                "records",
+                f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?",
+                {"records": "?"},
+                (path, twin),
+            )
+        )
     return path, why
 
 
-def _beside(places: Places, path: str) -> list[str]:
-    """Return lists beside that of the rollouts whose items speak under the same names: the rest of the rollouts."""
-    if not path.endswith("[*]") or "." in path:
-        return []
-    names, roles = _names_and_roles(places[path])
-    found = []
-    for place, items in places.items():
-        if place == path or not place.endswith("[*]") or "." in place:
+def _twin(places: Places, path: str) -> str | None:
+    """Return the path of further records of the same kind in the same object, which would be left out; null without some."""
+    parent, names = path.rpartition(".")[0], _names_at(places, path)
+    known = {repr(item.value) for item in places[path]}
+    for other in places:
+        if other in {path, ALONE} or other.rpartition(".")[0] != parent or not other.endswith("[*]"):
             continue
-        others, said = _names_and_roles(items)
+        own = _names_at(places, other)
+        is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
         if (
-            len(names & others) >= LEAST
-            and 2 * len(names & others) > len(names | others)
-            and "response" in roles & said
+            is_alike
+            and merit(other, places)[0] >= LEAST
+            and any(repr(item.value) not in known for item in places[other])
         ):
-            found.append(place)
-    return found
+            return other
+    return None
 
 
-def _names_and_roles(items: Sequence[Item]) -> tuple[frozenset[str], set[str]]:
-    fields = fields_of(item.value for item in items[:ENOUGH])
-    return frozenset(fields), roles_of(fields)
+def _says_side(path: str) -> bool:
+    """Return whether the name of a list says what came of the rollouts in it."""
+    name = path.removesuffix("[*]").rpartition(".")[2]
+    return any(word(one).side is not None for one in (name, name.removesuffix("s"), name.removesuffix("_attacks")))
+
+
+def _names_at(places: Places, path: str) -> set[str]:
+    """Return the names of all fields of the records of a place."""
+    return {name for item in places[path] if isinstance(item.value, dict) for name in item.value}
 
 
 def _is_judged_whole(places: Places, path: str) -> bool:

@@ -196,3 +196,28 @@ def test_a_file_that_judges_the_rollouts_of_another_is_told_of(
     lines(tmp_path / "judged.jsonl", [{"goal": f"g{n}", "jailbroken": side, "id": n} for n, side in enumerate(SIDES)])
     rw.read(tmp_path)
     assert "both count" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["Sure, here is how", "Here is a step by step guide to number"])
+def test_the_answer_that_an_attack_aims_at_is_no_target(tmp_path: Path, text: str) -> None:
+    """As suffixes are searched for it; the model is told by another column, or not at all."""
+    records = [{"goal": f"g{n}", "target": f"{text} {n}", **record} for n, record in enumerate(TEXTS)]
+    for extra, target in (({}, [None]), ({"model": "llama 3"}, ["llama 3"])):
+        for path in (lines(tmp_path / "a.jsonl", [{**one, **extra} for one in records]), table(tmp_path / "a.csv", [{**one, **extra} for one in records])):  # fmt: skip # noqa: E501
+            turns = rw.read(path)
+            assert turns["target"].to_list() == target * len(SIDES)
+            assert turns["target_text"].to_list() == [record["target"] for record in records]
+    names = ["meta-llama/Llama 3 8B Instruct", "GPT-4o (strict system prompt, v2)"]
+    records = [{"target": names[n % 2], **record} for n, record in enumerate(TEXTS)]
+    assert rw.read(lines(tmp_path / "b.jsonl", records))["target"].to_list() == names * 2
+
+
+def test_several_answers_side_by_side_are_refused(tmp_path: Path) -> None:
+    """One of them alone would be a part of the rollouts."""
+    for form in ("response_{}", "output{}", "completion {}"):
+        rows = [
+            {"prompt": f"Please do {n}", **{form.format(k): f"Here is {n} in {k} words" for k in (1, 2, 3)}}
+            for n in range(4)
+        ]
+        with pytest.raises(ReadError, match="several answers to each prompt side by side"):
+            rw.read(table(tmp_path / "a.csv", rows))

@@ -20,6 +20,7 @@ from rollwise.schema import NO_ATTACK
 from rollwise.schema.named import values_named
 
 SHAREGPT = "sharegpt"
+_SPOKEN = 5  # blanks in a target that is a text, not a name
 
 
 class Part(NamedTuple):
@@ -73,6 +74,7 @@ def understood(
     enclosing
         Columns that were the same for all records of an object, such as its totals.
     """
+    parts = [_with_models(part, problems, named) for part in parts]
     own = [part for part in parts if part.is_own and part.frame.height]
     if not any(_is_open(part, named) for part in own):
         return [part.frame for part in parts]
@@ -97,6 +99,18 @@ def understood(
         on_attacks = bool(ON_ATTACKS & ({*named} | {role.name for role in roles}))
         joint = _benign(joint, has_no_attack, on_attacks=on_attacks)
     return _apart(parts, joint, problems, {role.column for role in roles})
+
+
+def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part:
+    """Return a part without texts as targets, such as the answer that an attack aims at: they stay as `target_text`."""
+    if not part.is_own or {"target", "target_text"} & {*part.frame.columns} != {"target"}:
+        return part
+    targets = part.frame["target"].drop_nulls().unique()
+    spoken = (targets.str.count_matches(" ") >= _SPOKEN) | targets.str.starts_with("Sure")
+    if not len(targets) or spoken.sum() <= len(targets) / 2 or "target" in named:
+        return part
+    problems.read_as(["`target` (texts) as `target_text`, as it names no model"])
+    return part._replace(frame=part.frame.rename({"target": "target_text"}))
 
 
 def _joint(parts: Sequence[Part]) -> pl.DataFrame:

@@ -20,7 +20,7 @@ MODELS = re.compile(
 _NAMES = frozenset({"name", "metric"})
 _ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
 _NUMBERS = {"whole", "binary", "unit", "number"}
-_PAIR = re.compile(r"(.*?)[ _-]?([12abAB])")
+_PAIR = re.compile(r"(.*?)[ _-]?(\d|[abcdABCD])")
 _FACTS = {
     "target",
     "attack",
@@ -104,6 +104,12 @@ def texts_of(made: "Structure", fields: dict[str, Field]) -> None:
         return
     said = [each for each in fields.values() if _answers(each)]
     pair = [each for each in said if any(_half(each) == _half(other) != "" for other in said if other is not each)]
+    if len(pair) > 2:
+        shown = "`, `".join(each.name for each in pair)
+        made.refusal = (
+            f"holds several answers to each prompt side by side (`{shown}`): make each a row, with its verdict"
+        )
+        return
     if len(pair) == 2:
         made.data["columns"] = {**made.data.get("columns", {}), **{each.name: each.path for each in pair}}
         sentence = f"`{pair[0].name}` and `{pair[1].name}` answer the same prompt: which is of the model under test?"

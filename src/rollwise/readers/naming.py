@@ -3,6 +3,7 @@
 import io
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import polars as pl
 
@@ -25,7 +26,7 @@ from rollwise.readers.roles.columns import CUSTOM, name_in_file, own_names
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
-from rollwise.schema import TURNS
+from rollwise.schema import FAILURE, SUCCESS, TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
 OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
@@ -141,7 +142,9 @@ class Naming:
             filled = "outcome" if has_turns and source in of_records and name == "succeeded" else name
             values = values_named(frame, source)
             if name in LABELED:
-                values = values_of(values, filled, column, self.values.get(name), frame["rollout_id"])
+                labels = self.values.get(name)
+                labels = labels if filled == name or labels is None else _as_outcomes(labels)
+                values = values_of(values, filled, column, labels, frame["rollout_id"])
             else:
                 values = cast(values, TURNS.dtypes[name], frame["rollout_id"])
             frame = frame.drop(columns_named(source)).with_columns(values.alias(filled))
@@ -364,3 +367,9 @@ def _are_verdicts(lazy: pl.LazyFrame, names: Iterable[str]) -> bool:
     """Return whether columns of labels have the dtype of TURNS already."""
     dtypes = lazy.collect_schema()
     return all(dtypes[name] == TURNS.dtypes[name] for name in names if name in LABELED)
+
+
+def _as_outcomes(labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what labels mean as outcomes of whole rollouts."""
+    words = {True: SUCCESS, False: FAILURE}
+    return {label: words.get(side, side) for label, side in labels.items()}

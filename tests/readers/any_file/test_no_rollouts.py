@@ -221,3 +221,47 @@ def test_several_answers_side_by_side_are_refused(tmp_path: Path) -> None:
         ]
         with pytest.raises(ReadError, match="several answers to each prompt side by side"):
             rw.read(table(tmp_path / "a.csv", rows))
+
+
+# ── the line that is printed never changes which the rollouts are ─────────────────────────────────────────────────────
+def _said(n: int) -> list[dict[str, str]]:
+    return [{"role": "user", "content": f"Hi {n}"}, {"role": "assistant", "content": f"Step {n}"}] * 2
+
+
+SHAPES: dict[str, list[Any]] = {
+    "chats": [{"data": [{"id": n, "messages": _said(n), "unsafe": side} for n, side in enumerate(SIDES)]}],
+    "messages": [
+        {"data": [{"id": n, "dialog": [{**one, "unsafe": side} for one in _said(n)]} for n, side in enumerate(SIDES)]}
+    ],
+    "turns": [
+        {
+            "data": [
+                {"goal": "g", "turns": [{"user": f"{n}", "assistant": f"{n}", "unsafe": side}] * 2}
+                for n, side in enumerate(SIDES)
+            ]
+        }
+    ],
+    "files": [{"goal": f"g{n}", "history": _said(n), "unsafe": side} for n, side in enumerate(SIDES)],
+    "named": [{f"b{n}": {"prompt": f"p{n}", "response": f"r{n}", "unsafe": side} for n, side in enumerate(SIDES)}],
+    "deep": [{"a": {"b": [{"prompt": f"p{n}", "response": f"r{n}", "unsafe": side} for n, side in enumerate(SIDES)]}}],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_verdict_that_is_answered_leaves_the_rollouts_as_they_are(tmp_path: Path, shape: str) -> None:
+    """A named verdict is no sign of which the rollouts are, and a verdict of a whole conversation becomes its outcome."""
+    for n, value in enumerate(SHAPES[shape]):
+        (tmp_path / f"{n}.json").write_text(json.dumps(value))
+    turns = rw.read(tmp_path)
+    assert turns["rollout_id"].n_unique() == len(SIDES)
+    assert turns["outcome"].count() == turns["succeeded"].count() == 0
+    labels = rw.read(tmp_path, names={"succeeded": ("unsafe", {"true": True, "false": False})})
+    assert labels.select("rollout_id", "turn", "prompt", "response").equals(
+        turns.select("rollout_id", "turn", "prompt", "response")
+    )
+    last = labels.group_by("rollout_id", maintain_order=True).last()
+    sides = [
+        outcome == "success" if outcome else succeeded
+        for outcome, succeeded in last.select("outcome", "succeeded").rows()
+    ]
+    assert sides == SIDES

@@ -34,9 +34,9 @@ def ids_of(
     turn = next((each for each in fields.values() if each.role == "turn" and each.kind in WHOLE), None)
     speaks = speaking(values)
     if named is not None and (named in fields or named == "@key"):
-        path = fields[named].path if named in fields else named
-        made.data["rollout"] = [path]
-        if named not in fields or _is_own(fields[named], files):
+        path = fields[named].path if named in fields else None  # each record has an id of its own
+        made.data |= {} if path is None else {"rollout": [path]}
+        if path is None or _is_own(fields[named], files):
             return False
         made.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
         made.data |= {"turns": "rows", **speakers(speaks)}

@@ -10,7 +10,7 @@ from rollwise.readers.proposal.contents import Content, alike, beginning_of, con
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import ROUNDS, judges, merit, speaking
+from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, are_turns, below, is_chat, judges, merit, speaking
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
@@ -102,6 +102,9 @@ def is_elsewhere(document: Document) -> bool:
     is_lone = document.kind == "json" and isinstance(document.top, dict)
     if refusals.counts_of_groups(fields) is not None or (is_lone and not refusals.is_named(ALONE, fields, places)):
         return True
+    for name, items in below(ALONE, places).items():  # conversations under names that only a proposal finds
+        if is_chat(name, items, fields) or are_turns(name, fields_of(item.value for item in items), items):
+            return True
     best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
     return best != ALONE and merit(best, places)[0] > merit(ALONE, places)[0]
 
@@ -168,10 +171,11 @@ def _is_said(value: object) -> bool:
     return isinstance(value, str) and len(value.split()) > 1
 
 
-def _has_named(items: Sequence[Item], names: Mapping[str, str]) -> bool:
-    """Return whether records have a field that the user names."""
-    firsts = [item.value for item in items[:20] if isinstance(item.value, dict)]
-    return bool({*names.values()} & fields_of(firsts).keys())
+def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bool:
+    """Return whether records have a field that the user names; what is named of turns is no sign that these are records."""
+    fields = fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict))
+    values = [item.value for item in items[:ENOUGH]]
+    return bool({*names.values()} & fields.keys()) and not are_turns(path, fields, items) and not speaking(values)
 
 
 def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
@@ -195,7 +199,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         made.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
     scored = [(*merit(path, places), path) for path in places]
-    scored = [(points + _NAMED * _has_named(places[path], names), why, path) for points, why, path in scored]
+    scored = [(points + _NAMED * _has_named(path, places[path], names), why, path) for points, why, path in scored]
     scored.sort(key=lambda each: (-each[0], len(each[2])))
     points, why, path = scored[0] if scored else (0, [], ALONE)
     if points < LEAST:

@@ -22,6 +22,7 @@ from rollwise.readers.native.own_columns import understood
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import NATIVE, forced_format
+from rollwise.readers.roles.benign import benign_cases
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -270,6 +271,7 @@ def turns_of(
     if is_own:
         turns = once(turns, tables[0].origins, problems)
         problems.suggest(repeated_rewards(turns))
+        problems.suggest(benign_cases(turns))
     problems.record_counts.count(turns, tables[0].origins)
     if forced is not None and forced.given is not None:
         problems.suggest(filter(None, [forced.given.changed(turns)]))

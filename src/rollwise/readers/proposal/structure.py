@@ -246,7 +246,11 @@ def _twin(places: Places, path: str) -> str | None:
             continue
         own = _names_at(places, other)
         is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
-        if is_alike and merit(other, places)[0] >= LEAST and any(repr(item.value) not in known for item in places[other]):
+        if (
+            is_alike
+            and merit(other, places)[0] >= LEAST
+            and any(repr(item.value) not in known for item in places[other])
+        ):
             return other
     return None
 

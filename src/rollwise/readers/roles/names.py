@@ -44,7 +44,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "task": (
         "task taskid instanceid problemid questionid taskname",
-        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid",
+        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid topicid variationid templateid",
     ),
     "category": (
         "category harmcategory semanticcategory riskcategory testcategory",

@@ -27,8 +27,9 @@ MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task o
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
 _NUMBERS = {"whole", "binary", "unit", "number"}
+_FIRST = 200  # lines that show which fields there are
 _PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
-_KINDS = ("type", "kind", "event", "entry_type", "event_type", "record_type")
+_KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 
 
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
@@ -125,7 +126,8 @@ def kinds_of_lines(contents: Sequence[Content]) -> str | None:
         records = [record for record in content.records if isinstance(record, dict)]
         if content.form != LINES or len(records) < 3:
             continue
-        for name in _KINDS:
+        names_of_kinds = {name for record in records[:_FIRST] for name in record if {*words_of(name)} & _KINDS}
+        for name in sorted(names_of_kinds):
             kinds: dict[str, list[frozenset[str]]] = {}
             for record in records:
                 if isinstance(record.get(name), str):

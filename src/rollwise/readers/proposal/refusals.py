@@ -43,8 +43,9 @@ _TOTALS = {
     "rollouts",
 }
 _CONFUSION = ({"tp", "fp", "tn", "fn"}, {"truepositives", "falsepositives", "truenegatives", "falsenegatives"})
+_FIRST = 200  # lines that show which fields there are
 _PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
-_KINDS = ("type", "kind", "event", "entry_type", "event_type", "record_type")
+_KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 
 
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
@@ -154,7 +155,8 @@ def kinds_of_lines(contents: Sequence[Content]) -> str | None:
         records = [record for record in content.records if isinstance(record, dict)]
         if content.form != LINES or len(records) < 3:
             continue
-        for name in _KINDS:
+        names_of_kinds = {name for record in records[:_FIRST] for name in record if {*words_of(name)} & _KINDS}
+        for name in sorted(names_of_kinds):
             kinds: dict[str, list[frozenset[str]]] = {}
             for record in records:
                 if isinstance(record.get(name), str):

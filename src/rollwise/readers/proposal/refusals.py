@@ -23,6 +23,8 @@ LESSONS = "holds questions with answers, which may be data to learn from: name t
 _LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
 NOTHING = "is not recognized"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
+CALLS = "holds calls of tools, not rollouts"
+_OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
@@ -36,6 +38,8 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     names = {"".join(words_of(name)) for name in fields}
     if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
         return SPANS
+    if names & _OF_CALLS or (names & _TOOLS and not roles_of(dict(fields)) & {"prompt", "response", "task"}):
+        return CALLS
     groups = counts_of_groups(fields)
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
@@ -70,6 +74,8 @@ def _are_lessons(fields: Mapping[str, Field]) -> bool:
 def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether records answer, or hold messages or turns that do."""
     if "response" in roles_of(dict(fields)) or any(map(holds_messages, fields.values())):
+        return True
+    if path in places and speaking([item.value for item in places[path][:50]]):
         return True
     inner = ([item.value for item in items[:50]] for items in below(path, places).values())
     return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)

@@ -1,6 +1,7 @@
 """Records that are no rollouts, each kind by its name: spans, prompts, measurements, counts of groups."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
@@ -15,6 +16,7 @@ from rollwise.readers.roles.names import (
     OF_PROMPTS,
     TASK_FALSE,
     TASK_TRUE,
+    may_be_of_prompts,
     verdict_claim,
     words_of,
 )
@@ -36,14 +38,15 @@ _KINDS = ("type", "kind", "event", "entry_type", "event_type", "record_type")
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
     """Return why the records of a place are no rollouts, as the predicate of a sentence; None where they may be some."""
     names = {"".join(words_of(name)) for name in fields}
-    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
-        return SPANS
-    if names & _OF_CALLS or (names & _TOOLS and not roles_of(dict(fields)) & {"prompt", "response", "task"}):
-        return CALLS
+    parts = _of_logs(names, roles_of(dict(fields)))
+    if parts is not None:
+        return parts
     groups = counts_of_groups(fields)
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
+    if groups is None and _are_labeled_prompts(fields, verdicts) and not _has_texts(path, fields, places):
+        return PROMPTS
     if groups is not None or is_clear or _has_texts(path, fields, places):
         return groups or (LESSONS if _are_lessons(fields) else None)
     roles = roles_of(dict(fields))
@@ -55,6 +58,25 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     if "score" in roles:
         return None if is_named or "goal" in roles else MEASUREMENTS
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def _are_labeled_prompts(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> bool:
+    """Return whether records are texts with labels that may be the texts' own, and nothing of an attack on a target."""
+    roles = roles_of(dict(fields))
+    are_labels = bool(verdicts) and all(may_be_of_prompts(field.name) for field in verdicts)
+    return (
+        are_labels
+        and bool(roles & {"prompt", "content", "goal"})
+        and not roles & {"target", "attack", "attempt", "score"}
+    )
+
+
+def _of_logs(names: AbstractSet[str], roles: AbstractSet[str]) -> str | None:
+    """Return why records are parts of a log, by their names: spans of traces, calls of tools; None for others."""
+    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
+        return SPANS
+    is_call = names & _OF_CALLS or (names & _TOOLS and not roles & {"prompt", "response", "task"})
+    return CALLS if is_call else None
 
 
 def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:

@@ -148,6 +148,8 @@ def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Fiel
             sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgements?"
         elif said and not is_task and 0 <= _same_within(asked, owner, others, files) < _MOSTLY:
             sentence = f"`{owner.name}` repeats with other texts: is a row a rollout, or a turn of one?"
+        elif not said and len(owner.distinct) > 1 and {*words_of(owner.name)} & CONVERSATIONS:
+            sentence = f"`{owner.name}` repeats: is a row a rollout, or a turn of one?"
         else:
             continue
         made.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))

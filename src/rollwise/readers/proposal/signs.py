@@ -1,12 +1,13 @@
 """What records look like: whether they speak, judge, ask or answer, and how much a place looks like that of the rollouts."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rollwise.readers.chat_names import ROLES, TEXTS
 from rollwise.readers.chats.speakers import SPEAKERS, speaker
+from rollwise.readers.json_texts import list_in_cell
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
@@ -34,6 +35,13 @@ _PARTS = frozenset(
         "test", "tests", "check", "checks", "checkpoint", "checkpoints", "criteria", "criterion", "rubric", "rubrics",
         "assertion", "assertions", "milestones", "subtasks", "subgoals", "judges", "judgements", "judgments", "votes", "voters",
         "ratings", "raters", "annotations", "annotators", "graders", "evaluators", "metrics", "scores",
+    }
+)  # fmt: skip
+# Names of a list whose items may be rollouts, or the rounds of one.
+ROUNDS = frozenset(
+    {
+        "iterations", "iteration", "attempts", "queries", "tries", "trials", "refinements", "history", "log", "logs", "prompts",
+        "candidates", "steps", "probes",
     }
 )  # fmt: skip
 _ANSWERING = frozenset(
@@ -81,7 +89,7 @@ def judges(field: Field) -> bool:
 
 
 def holds_messages(field: Field) -> bool:
-    """Return whether a field holds lists of messages as JSON text, as a table does.
+    """Return whether a field holds lists of messages as text, as a table does.
 
     Examples
     --------
@@ -94,14 +102,14 @@ def holds_messages(field: Field) -> bool:
     texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
     if not texts or len(texts) < len(field.held[:20]):
         return False
-    values = [_decoded(text) for text in texts]
-    return all(isinstance(value, list) and speaking(value) is not None for value in values)
+    values = [value for text in texts if (value := _decoded(text)) is not None]  # some may be cut
+    return 2 * len(values) > len(texts) and all(isinstance(value, list) and speaking(value) for value in values)
 
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return list_in_cell(text)
+    except BrokenError:
         return None
 
 
@@ -115,15 +123,38 @@ def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
 def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> bool:
     """Return whether a list holds the turns of the record around it, rather than records.
 
-    Its name says so, or its numbers; where each has a verdict and stands beside counts, they are records.
+    Its name says so, or its numbers; where each has a verdict and stands beside counts, or in no record, they are records.
+    So they are where their numbers begin again: the list holds several conversations.
     """
     name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
     roles = roles_of(fields)
     if not path.endswith("[*]") or not roles & {"prompt", "response"}:
         return False
-    is_numbered = any(field.role == "turn" and field.kind in {"whole", "binary"} for field in fields.values())
+    number = next(
+        (field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None
+    )
+    if number is not None and _begins_again(number, items):
+        return False
     are_judged = any(field.is_usual and judges(field) for field in fields.values())
-    return bool({*name} & TURNS or is_numbered) and not (are_judged and (counted(items[0]) or len(items[0].outers) < 2))
+    is_alone = len(items[0].outers) - _plain_steps(path) < 2
+    return bool({*name} & TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+
+
+def _begins_again(number: Field, items: Sequence[Item]) -> bool:
+    """Return whether a number repeats within one list."""
+    seen: set[tuple[int, str]] = set()
+    for value, item in zip(number.values, items, strict=False):
+        key = (id(item.outers[-1]) if item.outers else item.file, str(value))
+        if value is not None and key in seen:
+            return True
+        seen.add(key)
+    return False
+
+
+def _plain_steps(path: str) -> int:
+    """Return how many objects of a path are neither records nor hold them."""
+    steps = re.sub(r'"[^"]*"', "name", path).split(".")
+    return sum("[*]" not in step and "{*}" not in step for step in steps)
 
 
 def are_parts(path: str, places: Places) -> bool:

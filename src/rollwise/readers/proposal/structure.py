@@ -11,16 +11,18 @@ from rollwise.readers.proposal.contents import Content, alike, beginning_of, con
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import are_parts, judges, merit, outside, speaking, speaks
+from rollwise.readers.proposal.signs import ROUNDS, are_parts, judges, merit, outside, speaking, speaks
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
-_TEXTS = frozenset({"response", "prompt", "messages", "turns"})  # names that say that records are rollouts
 LEAST = 2  # merit of a place that may hold the rollouts
+_NAMED = 10  # merit of a place with a field that the user names
+# What a user may name to say that records are rollouts.
+_SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
 
 @dataclass
@@ -43,6 +45,8 @@ class Structure:
         What only the user knows of the structure; where there is one, nothing is read.
     examples
         Fields of the records, with some values of each.
+    offered
+        What makes files readable that are not read because no field is called so: which is the answer, or the verdict.
     """
 
     files: list[Document]
@@ -52,6 +56,7 @@ class Structure:
     refusal: str | None = None
     questions: list[Question] = field(default_factory=list)
     examples: dict[str, list[Any]] = field(default_factory=dict)
+    offered: tuple[Question, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
@@ -114,7 +119,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     made.refusal = made.refusal or refusal
     if made.refusal is not None:
         return made
-    places = places_in([content.below_header for content in contents] if header else contents)
+    contents = [content.below_header if header else content.of_rollouts for content in contents]
+    places = places_in(contents)
     chat = _chat_in_file(places)
     if chat is not None:
         made.data, made.why = chat, ["each file is a list of messages"]
@@ -134,12 +140,39 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     fields = fields_of(values)
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
-    if not _TEXTS & names.keys():  # else the user says that these are rollouts
+    if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
+        made.offered = _offered(made.refusal, fields)
     if made.refusal is None and not made.is_blocked:
         _describe(made, path, items, fields, places, names)
     return made
+
+
+def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
+    """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
+    if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
+        return ()
+    open_fields = [each for each in fields.values() if each.role is None and verdict_claim(each.name) is None]
+    texts = open_fields if refusal == refusals.PROMPTS else fields.values()
+    said = tuple(each.name for each in texts if each.kind == "text" or any(map(_is_said, each.distinct[:2])))
+    if said:
+        sentence = "if each record is a rollout, which field is the answer of the model?"
+        return (Question("", sentence, {"response": "?"}, said),)
+    sides = tuple(each.name for each in open_fields if each.kind in {"bool", "binary"} and len(each.distinct) > 1)
+    sentence = "if each record is a rollout, which field says whether the attack succeeded?"
+    return (Question("", sentence, {"succeeded": "?"}, sides),) if sides else ()
+
+
+def _is_said(value: object) -> bool:
+    """Return whether a value is a text of several words, as an answer may be."""
+    return isinstance(value, str) and len(value.split()) > 1
+
+
+def _has_named(items: Sequence[Item], names: Mapping[str, str]) -> bool:
+    """Return whether records have a field that the user names."""
+    firsts = [item.value for item in items[:20] if isinstance(item.value, dict)]
+    return bool({*names.values()} & fields_of(firsts).keys())
 
 
 def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
@@ -162,17 +195,18 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         shown = ", ".join(f"`{place}`" for place in places)
         made.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
-    scored = sorted(((*merit(path, places), path) for path in places), key=lambda each: (-each[0], len(each[2])))
+    scored = [(*merit(path, places), path) for path in places]
+    scored = [(points + _NAMED * _has_named(places[path], names), why, path) for points, why, path in scored]
+    scored.sort(key=lambda each: (-each[0], len(each[2])))
     points, why, path = scored[0] if scored else (0, [], ALONE)
     if points < LEAST:
         values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
         fields = fields_of(values)
         made.examples = {name: each.distinct[:2] for name, each in fields.items()}
-        if {names[name] for name in _TEXTS & names.keys()} & fields.keys():
-            return path, ["a text that you named"]
         made.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
+        made.offered = _offered(made.refusal, fields)
         return None, []
     outer = _outer(path)
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
@@ -190,12 +224,34 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         made.questions.append(
             Question(
                 "records",
-                f"`{outer}` and the `{path}` in it both have a verdict: which are the rollouts?",
+                f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?",
                 {"records": "?"},
                 (outer, path),
             )
         )
+    elif _is_judged_whole(places, path):
+        made.questions.append(
+            Question(
+                "records",
+                f"the verdict is that of what holds `{path}`: is each of these a rollout, or a turn of one?",
+                {"records": "?"},
+                (outer or ALONE, path),
+            )
+        )
     return path, why
+
+
+def _is_judged_whole(places: Places, path: str) -> bool:
+    """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
+    items = places[path]
+    if not path.endswith("[*]") or any(
+        judges(each) for each in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+    ):
+        return False
+    around = fields_of(item.outers[-1] for item in items if item.outers).values()
+    verdicts = [each for each in around if each.kind != "binary" and judges(each)]  # a number may count them
+    name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
+    return bool(verdicts and name & ROUNDS)
 
 
 def _outer(path: str) -> str | None:
@@ -263,7 +319,7 @@ def _describe(
     rows = ids_of(made, fields, [item.value for item in items], [item.file for item in items], names.get("rollout_id"))
     if made.is_blocked:
         return
-    lists_of(made, path, fields, places, has_rows=rows)
+    lists_of(made, path, fields, places, has_rows=rows, is_named="records" in names)
     texts_of(made, fields)
     for name, column in names.items():
         path_of_column = fields[column].path if column in fields else column

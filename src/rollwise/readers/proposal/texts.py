@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import WHOLE, speakers
-from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, roles_of, speaking
+from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, judges, roles_of, speaking
 from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
@@ -43,8 +43,13 @@ _OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
-def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool) -> None:
-    """Put the list of messages or turns of each record into a mapping, if they have one."""
+def lists_of(
+    made: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool, is_named: bool
+) -> None:
+    """Put the list of messages or turns of each record into a mapping, if they have one.
+
+    Where the user named the records, a list of texts without verdicts in them is of turns, whatever its name.
+    """
     if has_rows:
         return
     inner = below(path, places)
@@ -58,7 +63,9 @@ def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Pla
             return
     _scores(made, inner)
     for place, items in inner.items():
-        if are_turns(place, fields_of(item.value for item in items[:200]), items):
+        inside = fields_of(item.value for item in items[:200])
+        are_rounds = is_named and "response" in roles_of(inside) and not any(map(judges, inside.values()))
+        if are_rounds or are_turns(place, inside, items):
             made.data["turns"] = place.removesuffix("[*]")
             made.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
             _texts_of_turns(made, items)

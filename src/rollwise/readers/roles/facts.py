@@ -42,7 +42,11 @@ def facts(table: Table) -> tuple[list[Role], list[Role]]:
 def _named(table: Table, name: str) -> list[Column]:
     """Return the columns that are called so, the likeliest names first."""
     ranks = RANKS[name]
-    candidates = [column for column in table.columns if joined(column.own) in ranks and _fits(column, name)]
+    candidates = [
+        column
+        for column in table.columns
+        if joined(column.own) in ranks and _fits(column, name) and not column.has_sides
+    ]
     return sorted(candidates, key=lambda column: ranks[joined(column.own)])
 
 

@@ -147,7 +147,7 @@ _NOT = frozenset({"not", "non", "un", "no"})
 # Words of names that are of no verdict, whatever else stands in them.
 _NO_VERDICT = _bag(
     "reason reasons ids id score scores prompt prompts question tactic method time model name expected gold reference "
-    "explanation query attacker confidence text at input"
+    "explanation query attacker confidence text at input by"
 )
 
 

@@ -148,7 +148,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
     """Return what words of both sides claim, whatever their column is called."""
     sides = {one.side for one in meanings.values() if one.whose == "attack"}
     if (
-        kinds == {"attack"}
+        kinds - {"doubt"} == {"attack"}
         and column.role is None
         and sides == {True, False}
         and not column.words & {"question", "prompt", "goal"}
@@ -218,7 +218,8 @@ def settle(table: Table, verdict: Verdict) -> None:
             return
     elif is_generic and verdict.sides:
         verdict.whose = _told(table, attack, task, said)
-    if verdict.whose == "task" and attack and verdict.column.words & {"passed", "pass", "ok"}:
+    speaks_of_attacks = bool(attack) or table.names_refusals
+    if verdict.whose == "task" and speaks_of_attacks and verdict.column.words & {"passed", "pass", "ok"}:
         verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
         verdict.whose = "attack"  # which got through, or was held off
         return
@@ -247,7 +248,8 @@ def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any)
     if sure and (not of_tasks or (attack & _SURELY_ATTACKS and not of_tasks - {"task", "tasks"})):
         return "attack"
     # A goal may be one of attackers.
-    return "task" if of_tasks and not attack and not table.holds("goal") else "either"
+    is_of_tasks = of_tasks and not attack and not table.holds("goal") and not table.names_refusals
+    return "task" if is_of_tasks else "either"
 
 
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
@@ -259,6 +261,12 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
         return
     if column.dtype.is_numeric() and (total := _count_beside(table, column)) is not None:
         yield f"It may be a number of the `{total.own}`"
+    other = next(
+        (each for each in table.columns if each is not column and each.has_sides and _says_the_opposite(verdict, each)),
+        None,
+    )
+    if other is not None:
+        yield f"`{other.own}` says the opposite"
     if _may_be_of_prompts(table, verdict):
         yield DOUBT_OF_PROMPTS
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
@@ -280,6 +288,15 @@ def _count_beside(table: Table, column: Column) -> Column | None:
         if (other.values >= column.values).all() and (other.values > 1).any():
             return other
     return None
+
+
+def _says_the_opposite(verdict: Verdict, other: Column) -> bool:
+    """Return whether the words of another column are on the other side wherever both say something."""
+    if verdict.whose != "attack" or verdict.is_unknown:
+        return False
+    sides = other.values.map_elements(lambda value: word(value).side, return_dtype=pl.Boolean)
+    differ = (verdict.series != sides).drop_nulls()
+    return len(differ) > _FEW and bool(differ.all())
 
 
 def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:

@@ -20,6 +20,7 @@ from rollwise.readers.sources.documents import Document
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
 LEAST = 2  # merit of a place that may hold the rollouts
+_ALIKE = 0.7  # share of the fields that records of one kind have in common
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
 _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
@@ -238,7 +239,35 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
                 (outer or ALONE, path),
             )
         )
+    elif (twin := _twin(places, path)) is not None:
+        made.questions.append(
+            Question(
+                "records",
+                f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?",
+                {"records": "?"},
+                (path, twin),
+            )
+        )
     return path, why
+
+
+def _twin(places: Places, path: str) -> str | None:
+    """Return the path of further records of the same kind in the same object, which would be left out; null without some."""
+    parent, names = path.rpartition(".")[0], _names_at(places, path)
+    known = {repr(item.value) for item in places[path]}
+    for other in places:
+        if other in {path, ALONE} or other.rpartition(".")[0] != parent or not other.endswith("[*]"):
+            continue
+        own = _names_at(places, other)
+        is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
+        if is_alike and merit(other, places)[0] >= LEAST and any(repr(item.value) not in known for item in places[other]):
+            return other
+    return None
+
+
+def _names_at(places: Places, path: str) -> set[str]:
+    """Return the names of all fields of the records of a place."""
+    return {name for item in places[path] if isinstance(item.value, dict) for name in item.value}
 
 
 def _is_judged_whole(places: Places, path: str) -> bool:

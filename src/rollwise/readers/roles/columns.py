@@ -193,6 +193,11 @@ class Table:
         columns = (Column(name, self, schema[name]) for name in own_names(self.frame.columns))
         return [column for column in columns if column.filled]
 
+    @property
+    def of_records(self) -> list[Column]:
+        """The columns that records state themselves: what an object says around them is of all of them."""
+        return [column for column in self.columns if column.name not in self.enclosing]
+
     def holds(self, name: str) -> bool:
         """Return whether a column of TURNS has a value anywhere."""
         return name in self.frame.columns and self.frame[name].null_count() < self.frame.height

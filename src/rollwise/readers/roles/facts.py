@@ -132,7 +132,7 @@ def _scores(table: Table) -> Iterator[Role]:
 
     One that is the same on several turns is of their rollout, and stays a column.
     """
-    scores = [column for column in table.columns if column.role == "score" and _is_number(column)]
+    scores = [column for column in table.of_records if column.role == "score" and _is_number(column)]
     scores = [column for column in scores if table.is_single or not column.is_fact]
     for name in ("score", "reward"):
         named = [column for column in scores if joined(column.own) == name]
@@ -144,7 +144,7 @@ def _scores(table: Table) -> Iterator[Role]:
 
 def _rewards(table: Table) -> Iterator[Role]:
     """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
-    for column in table.columns:
+    for column in table.of_records:
         is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
         if is_reward and not table.is_single and column.is_fact:
             yield Role(column.name, "reward", OF_ROLLOUT)
@@ -161,7 +161,7 @@ def _is_number(column: Column) -> bool:
 def _numbers(table: Table) -> Iterator[Role]:
     """Iterate over costs, tokens and seconds; what is one for each rollout is of the rollout, and never counted by turn."""
     used: set[str] = set()
-    for column in table.columns:
+    for column in table.of_records:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
         if (

@@ -228,7 +228,7 @@ def _is_answer(words: Words, bag: frozenset[str]) -> bool:
     if ends & _ANSWERS and {*words[:-1]} <= _ANSWERED_BY:
         return True
     is_known = bag <= _ANSWERS | _ANSWERED_BY | {"1", "2", "a", "b"}
-    return len(words) > 1 and is_known and bool(bag & (_ANSWERS | {"patch"}))
+    return len(words) > 1 and words[-1] != "model" and is_known and bool(bag & (_ANSWERS | {"patch"}))
 
 
 def _is_cost(words: Words, bag: frozenset[str]) -> bool:

@@ -185,3 +185,53 @@ def test_a_number_beside_what_it_is_a_part_of_is_no_verdict(tmp_path, total):
 def test_words_of_tests_are_verdicts_beside_tasks(tmp_path):
     rows = [{"task": f"t{place}", "status": ["PASS", "FAIL", "ERROR"][place % 3]} for place in range(9)]
     assert solved(of_json(tmp_path, rows)) == (9, 6, 3)
+
+
+def test_a_deviation_stands_beside_its_mean(tmp_path):
+    rows = [{"task": f"t{place}", "solved": place % 2, "reward": float(place)} for place in range(6)]
+    rows += [{"task": "mean", "solved": 0.5, "reward": 2.5}, {"task": "std", "solved": 0.547, "reward": 1.87}]
+    assert solved(of_rows(tmp_path, rows)) == (6, 6, 3)
+
+
+def kept(folder: Path, paths: Path) -> tuple[int, int, int]:
+    """Return what is read by the mapping that is proposed, kept and given."""
+    return solved_by(paths, rw.propose(paths).write(folder / "kept.yml"))
+
+
+def solved_by(path: Path, mapping: Path) -> tuple[int, int, int]:
+    """Return the same as `solved`, by a mapping, with the number of turns for that of verdicts."""
+    frame, _ = rw.read(path, mapping=mapping, errors="collect")
+    return frame["rollout_id"].n_unique(), frame.height, int(frame.unique("rollout_id")["solved"].sum() or 0)
+
+
+CHAT = [{"role": role, "content": text} for role, text in (("user", "Hi"), ("assistant", "Yes"), ("user", "Bye"))]
+
+
+@pytest.mark.parametrize("names", [["reward"], ["score"], ["reward", "score"], ["error"], ["refused"]])
+def test_a_kept_mapping_of_chats_reads_messages(tmp_path, names):
+    rows = [{"messages": CHAT, "solved": place % 2 == 0, **dict.fromkeys(names, place % 2)} for place in range(6)]
+    path = of_lines(tmp_path, rows)
+    assert solved(path)[0] == 6
+    turns = rw.read(path).height
+    assert kept(tmp_path, path) == (6, turns, 3)
+
+
+@pytest.mark.parametrize("write", [of_rows, of_lines])
+def test_a_kept_mapping_leaves_out_what_is_left_out(tmp_path, write):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    rows = [{"task_id": f"t{place}", "passed": place % 2 == 0} for place in range(6)]
+    of_lines(folder, [{**row, **answer} for row, answer in zip(rows, ANSWERS, strict=True)], "details.jsonl")
+    write(folder, rows, f"verdicts.{'csv' if write is of_rows else 'jsonl'}")
+    assert solved(folder) == (6, 6, 3)
+    assert kept(tmp_path, folder) == (6, 6, 3)
+
+
+def test_references_beside_answers_are_not_asked_about(tmp_path):
+    of_lines(
+        tmp_path, [{"id": n, "question": f"What is {n} and {n}?", "answer": str(n)} for n in range(6)], "gold.jsonl"
+    )
+    of_lines(tmp_path, [{"id": n, "prediction": f"It is {n} I say", "correct": n < 2} for n in range(6)], "run.jsonl")
+    frame, problems = rw.read(tmp_path, errors="collect")
+    assert (frame.height, frame["solved"].sum(), problems.height) == (6, 2, 1)
+    assert rw.propose(tmp_path).questions == []

@@ -58,9 +58,11 @@ def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
             words = [values[row] for row in totals]
             is_outside = totals in (places[: len(totals)], places[-len(totals) :]) and len(words) <= _MOST
             is_clear = is_outside and len({*words}) == len(words) and all(_CLEAR.search(word) for word in words)
+            made = {
+                row for row in totals if any(_is_made_of(each, row, _above(row, totals, places)) for each in numbers)
+            }
             for row in totals:
-                above = _above(row, totals, places)
-                if is_clear or any(_is_made_of(series, row, above) for series in numbers):
+                if is_clear or row in made or (is_outside and made):  # a deviation stands beside its mean
                     found.setdefault(row, (name_in_file(name), values[row].strip()))
     return found
 

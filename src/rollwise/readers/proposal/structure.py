@@ -80,6 +80,9 @@ def structures(documents: Iterable[Document], names: Mapping[str, str] = Mapping
     reshaped.join_ids(found, contents)
     if len(found) > 1:
         reshaped.judged_beside(found)
+    if any(made.refusal is None for made in found):  # then questions with answers beside them are references
+        for made in found:
+            made.questions = [] if made.refusal == refusals.LESSONS else made.questions
     return found
 
 
@@ -260,7 +263,11 @@ def _twin(places: Places, path: str) -> str | None:
             continue
         own = _names_at(places, other)
         is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
-        if is_alike and merit(other, places)[0] >= LEAST and any(repr(item.value) not in known for item in places[other]):
+        if (
+            is_alike
+            and merit(other, places)[0] >= LEAST
+            and any(repr(item.value) not in known for item in places[other])
+        ):
             return other
     return None
 

@@ -19,6 +19,7 @@ from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets, once
 from rollwise.readers.native.own_columns import understood
+from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import NATIVE, forced_format
@@ -257,6 +258,7 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = naming.of_parts(part for table in tables for part in native.parts_of(table))
+    parts = without_totals(parts, tables[0].origins, problems)
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:

@@ -1,6 +1,7 @@
 """Records that are no rollouts, each kind by its name: spans, prompts, measurements, counts of groups."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
@@ -24,6 +25,8 @@ LESSONS = "holds questions with answers, which may be data to learn from: name t
 _LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
 NOTHING = "is not recognized"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
+CALLS = "holds calls of tools, not rollouts"
+_OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
@@ -51,8 +54,9 @@ _KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
     """Return why the records of a place are no rollouts, as the predicate of a sentence; None where they may be some."""
     names = {"".join(words_of(name)) for name in fields}
-    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
-        return SPANS
+    parts = _of_logs(names, roles_of(dict(fields)))
+    if parts is not None:
+        return parts
     groups = counts_of_groups(fields)
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
@@ -83,6 +87,14 @@ def _are_labeled_prompts(fields: Mapping[str, Field], verdicts: Sequence[Field])
     )
 
 
+def _of_logs(names: AbstractSet[str], roles: AbstractSet[str]) -> str | None:
+    """Return why records are parts of a log, by their names: spans of traces, calls of tools; None for others."""
+    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
+        return SPANS
+    is_call = names & _OF_CALLS or (names & _TOOLS and not roles & {"prompt", "response", "task"})
+    return CALLS if is_call else None
+
+
 def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether a record says of which rollout it is: by a text, or by an id or a task beside a clear verdict."""
     roles = roles_of(dict(fields))
@@ -100,6 +112,8 @@ def _are_lessons(fields: Mapping[str, Field]) -> bool:
 def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether records answer, or hold messages or turns that do."""
     if "response" in roles_of(dict(fields)) or any(map(holds_messages, fields.values())):
+        return True
+    if path in places and speaking([item.value for item in places[path][:50]]):
         return True
     inner = ([item.value for item in items[:50]] for items in below(path, places).values())
     return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)

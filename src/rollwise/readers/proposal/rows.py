@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field
-from rollwise.readers.proposal.signs import judges, roles_of, speaking
+from rollwise.readers.proposal.signs import CONVERSATIONS, judges, roles_of, speaking
 from rollwise.readers.roles.names import words_of
 from rollwise.readers.roles.questions import Question
 
@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from rollwise.readers.proposal.structure import Structure
 
 WHOLE = {"whole", "binary"}
-CONVERSATIONS = frozenset(
-    {
-        "conversation",
-        "conv",
-        "rollout",
-        "session",
-        "thread",
-        "dialog",
-        "dialogue",
-        "chat",
-        "episode",
-        "trajectory",
-        "transcript",
-    }
-)
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
 _JUDGES = frozenset({"metric", "filter", "judge", "evaluator", "scorer", "grader", "rater", "annotator"})

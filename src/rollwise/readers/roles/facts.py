@@ -182,6 +182,10 @@ def _numbers(table: Table) -> Iterator[Role]:
     for column in table.of_records:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
+        if (
+            column.name in table.enclosing
+        ):  # an amount of all records of an object, which each of them would count again
+            continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
         is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
         if name is not None and not is_named and not table.holds(name):

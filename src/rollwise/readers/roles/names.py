@@ -61,7 +61,7 @@ EITHER_IDS = frozenset(
 )
 _OTHERS: Mapping[str, str] = {
     "id": "id uid uuid runid rowid rolloutid sampleid caseid testid sessionid trialid conversationid conv conversation convid "
-    "chatid dialogid dialogueid threadid episodeid attackid recordid exampleid trajectoryid index idx pairid case",
+    "chatid dialogid dialogueid threadid episodeid attackid recordid exampleid trajectoryid index idx pairid case item",
     "turn": "turn turnid turnindex turnidx turnnumber turnno round roundid roundindex roundnumber sequence step",
     "role": "role from speaker author source sender who participant actor",
     "content": "content value text message body parts convertedvalue utterance words said msg",

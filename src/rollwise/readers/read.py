@@ -228,7 +228,7 @@ def read_local(
     if folder is None:
         return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
-    logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
+    logs = [*dict.fromkeys(document.file for document, _ in documents(paths, unused, rollouts=True))]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
     settings = (
         format_name,

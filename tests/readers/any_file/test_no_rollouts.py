@@ -181,15 +181,19 @@ def test_a_file_that_judges_the_rollouts_of_another_is_told_of(
 ) -> None:
     """Answers and their judgements in two files count twice, and a notice says so; equal numbers of rows say nothing."""
     answers = [{"id": f"q{n}", "prompt": f"Please do {n}", "response": f"Here is {n}"} for n in range(4)]
-    judged = [{"id": f"q{n}", "jailbroken": side} for n, side in enumerate(SIDES)]
+    judged = [{"id": f"q{n}", "attack": "dan", "jailbroken": side} for n, side in enumerate(SIDES)]
     if kind == "texts":
         judged = [{**answer, **one} for answer, one in zip(answers, judged, strict=True)]
     lines(tmp_path / "answers.jsonl", answers)
     lines(tmp_path / "judged.jsonl", judged)
-    rw.read(tmp_path)
-    first, second = ("answers", "judged") if kind == "texts" else ("judged", "answers")
+    turns = rw.read(tmp_path)
+    if kind == "ids":  # they are not read beside the answers, and stderr names their file
+        assert turns.height == len(SIDES)
+        assert "judged.jsonl" in capsys.readouterr().err
+        assert verdicts(tmp_path / "judged.jsonl") == SIDES
+        return
     assert (
-        f"{first}.jsonl has {kind} of {second}.jsonl, and both count: join them, or leave one out"
+        "answers.jsonl has texts of judged.jsonl, and both count: join them, or leave one out"
         in capsys.readouterr().err
     )
     lines(tmp_path / "answers.jsonl", [{**one, "id": n} for n, one in enumerate(answers)])

@@ -2,15 +2,28 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 from rollwise.readers.proposal import refusals, reshaped
 from rollwise.readers.proposal.contents import Content, alike, beginning_of, content_of
-from rollwise.readers.proposal.fields import Field, fields_of
+from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, are_turns, below, is_chat, judges, merit, speaking
+from rollwise.readers.proposal.signs import (
+    ENOUGH,
+    ROUNDS,
+    are_parts,
+    are_turns,
+    below,
+    is_chat,
+    judges,
+    merit,
+    outside,
+    speaking,
+    speaks,
+)
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
@@ -78,6 +91,11 @@ def structures(documents: Iterable[Document], names: Mapping[str, str] = Mapping
     contents = [content for document in documents if (content := content_of(document)) is not None]
     found = [_structure(group, names) for group in alike(contents)]
     reshaped.join_ids(found, contents)
+    if len(found) > 1:
+        reshaped.judged_beside(found)
+    if any(made.refusal is None for made in found):  # then questions with answers beside them are references
+        for made in found:
+            made.questions = [] if made.refusal == refusals.LESSONS else made.questions
     return found
 
 
@@ -218,7 +236,18 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         )
         return None, []
     outer = _outer(path)
-    if outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
+    if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
+        if speaks(outer, places):
+            return outer, merit(outer, places)[1]
+        made.questions.append(
+            Question(
+                "records",
+                f"are the `{path}` rollouts, or parts of what is around them?",
+                {"records": "?"},
+                (outer, path),
+            )
+        )
+    elif outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
         made.questions.append(
             Question(
                 "records",
@@ -302,7 +331,8 @@ def _shares(places: Places, outer: str, path: str) -> bool:
     """Return whether not both of the outer and the inner records have a verdict of their own."""
     both = []
     for place in (outer, path):
-        fields = fields_of(item.value for item in places[place] if isinstance(item.value, dict))
+        values = (item.value for item in places[place] if isinstance(item.value, dict))
+        fields = outside(fields_of(values), place, places)
         both.append([each for each in fields.values() if each.is_usual and judges(each)])
     return not all(both)
 
@@ -313,12 +343,22 @@ def _chat_in_file(places: Places) -> dict[str, Any] | None:
     speaks = speaking(values)
     if speaks is None or len(values) < 2:
         return None
-    names = {name for value in values for name in value}
+    fields = fields_of(values)
     if any(
-        word in name.lower() for name in names for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
+        word in name.lower() for name in fields for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
     ):
         return None
+    if any(each.role in {"id", "task"} and 1 < len(each.distinct) < len(values) for each in fields.values()):
+        return None  # the messages of several conversations
+    if any(each.role == "turn" and _begins_again(each.values) for each in fields.values()):
+        return None
     return {"rows": {"by": ["@file"]}, "turns": "rows", **speakers(speaks)}
+
+
+def _begins_again(numbers: Sequence[Any]) -> bool:
+    """Return whether numbers of messages begin again after larger ones."""
+    counts = [number for number in numbers if isinstance(number, int)]
+    return any(after < before for before, after in pairwise(counts))
 
 
 def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
@@ -326,9 +366,9 @@ def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
     if all(isinstance(item.value, list) for item in items):
         return {"turns": "value"}
     if not path.endswith("{*}"):
-        asked = next((name for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
-        around = around_of(items[0])
-        return {"response": "value", "prompt": around.pop(str(asked), None), "columns": around}
+        asked = next((quoted(name) for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
+        around = {name: rule for name, rule in around_of(items[0]).items() if rule != f"^{asked}"}
+        return {"response": "value", "columns": around} | ({} if asked is None else {"prompt": f"^{asked}"})
     return {"facts": {"task": "@key"}, "columns": {"solved": "value"}} if path.endswith("{*}") else {}
 
 

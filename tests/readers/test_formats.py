@@ -381,7 +381,7 @@ def test_permission_denied_says_what_to_do(tmp_path, monkeypatch):
         ("half.arrow", b"ARROW1\0\0" + b"x" * 40, "not a complete Arrow file"),
         ("half.csv.gz", gzip.compress(b"rollout_id,prompt\na,b\n", mtime=0)[:-9], "not a complete gzip file"),
         ("half.csv", b'rollout_id,prompt\na,"b', "not a complete table"),
-        ("latin.csv", "rollout_id,prompt\na,é\n".encode("latin-1"), r"is not UTF-8 \(byte 20\): save it as UTF-8"),
+        ("other.csv", "rollout_id,prompt\na,Да\n".encode("cp1251"), r"is not UTF-8 \(byte 20\): save it as UTF-8"),
         ("short.csv", b"rollout_id,turn,prompt\na,1,x\nb,1", "ends in the middle of a row"),
         ("wide.csv", b"rollout_id,prompt\na,b,c,d\n", "not a complete table"),
     ],
@@ -400,10 +400,10 @@ def test_a_broken_file_is_an_error_or_a_row(tmp_path, name, content, says):
 
 
 def test_a_table_that_is_not_utf_8_is_named_as_such_whatever_its_columns(tmp_path):
-    """As Excel saves "CSV": that comes before advice on names of columns."""
+    """As Excel saves "CSV" where people write Cyrillic: that comes before advice on names of columns."""
     file = tmp_path / "excel.csv"
-    file.write_bytes("Modèle,Réponse\na,b\n".encode("cp1252"))
-    with pytest.raises(ReadError, match=r"excel\.csv: is not UTF-8 \(byte 3\): save it as UTF-8$"):
+    file.write_bytes("Модель,Ответ\na,b\n".encode("cp1251"))
+    with pytest.raises(ReadError, match=r"excel\.csv: is not UTF-8 \(byte 0\): save it as UTF-8$"):
         read(file)
 
 

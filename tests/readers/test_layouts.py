@@ -659,17 +659,18 @@ def test_chats_spelled_out_in_json_are_read(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_chats_spelled_out_in_python_are_told_to_be_decoded(tmp_path, monkeypatch, suffix):
-    """As pandas writes lists to CSV: the text that Python shows; what is said to do does it."""
-    frame = pl.DataFrame({"id": ["a", "b"], "messages": [str(chat())] * 2})
+def test_turns_spelled_out_in_python_are_told_to_be_decoded(tmp_path, monkeypatch, suffix):
+    """Turns that are no messages; what is said to do does it."""
+    turns = [{"prompt": prompt, "response": response} for _, prompt, response in OF_SAID]
+    frame = pl.DataFrame({"id": ["a", "b"], "turns": [str(turns)] * 2})
     path = tmp_path / f"log.{suffix}"
     (frame.write_csv if suffix == "csv" else frame.write_parquet)(path)
-    with pytest.raises(ReadError, match="holds `messages` as text: decode it") as told:
+    with pytest.raises(ReadError, match="holds `turns` as text: decode it") as told:
         read(path)
     (call,) = [part for part in str(told.value).split("`") if part.startswith("Path(")]
     monkeypatch.chdir(tmp_path)
     eval(call, {"path": path, "pl": pl, "json": json, "ast": ast, "Path": Path})
-    assert read("rollouts.json").select(COLUMNS).rows() == ROWS_OF_CHATS * 2
+    assert read("rollouts.json").select("turn", "prompt", "response").rows() == OF_SAID * 2
 
 
 # ── both ways ────────────────────────────────────────────────────────────────────────────────────────────────────────

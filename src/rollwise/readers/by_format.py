@@ -81,7 +81,7 @@ class _Tables:
                     batches.flush()
                 elif form.copies(document) if callable(form.copies) else form.copies:
                     # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
-                    waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
+                    waiting = document if form is NATIVE else document.reopened()
                     self._copies.append((waiting, form, by_name))
                 elif not (
                     self._is_native(document, form) and batches.takes(document, by_name=by_name, is_recognized=True)
@@ -92,6 +92,8 @@ class _Tables:
 
     def read_unknown(self) -> None:
         """Read the files of no known format, by mappings that are proposed for them."""
+        if not self._unknown:
+            return
         names, seen = self._naming.given.structure, self._naming.saw
         logs = {name: name not in CUSTOM for name, table in self.tables.items() if table.height}
         for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
@@ -129,6 +131,7 @@ class _Tables:
 def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: bool, outcomes: bool) -> None:
     """Read one file into the table of its format; a file without rollouts is a problem."""
     rows, problem_count = table.height, len(table.problems.rows)
+    table.problems.has_encoding(document.name, document.encoding)
     read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
     try:
         read_document(document, table)

@@ -282,3 +282,18 @@ def _fitted(value: Any, dtype: Any) -> Any:
     if isinstance(dtype, pl.Struct):
         return {name: _fitted(value[name], inner) for name, inner in dict(dtype).items()}
     return float(value) if dtype == pl.Float64 else value
+
+
+def built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
+    """Return columns of values as a frame, with the dtypes of TURNS."""
+    return pl.DataFrame({name: series_of(name, values) for name, values in columns.items()})
+
+
+def series_of(name: str, values: list[Any]) -> pl.Series:
+    """Return the values of a column with its dtype in TURNS, or that which they have."""
+    dtype = DTYPES.get(name)
+    if dtype is None:
+        return column(name, values, nested=False)
+    if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list
+        return pl.DataFrame([{name: value} for value in values], schema={name: dtype}, strict=True)[name]
+    return pl.Series(name, values, dtype=dtype, strict=True)

@@ -74,6 +74,7 @@ def gather(
                     problems.warned(document.name, record, field or None, TOO_DEEP)
             if not frame.is_empty():
                 frames.append(frame)
+                problems.has_encoding(document.name, document.encoding)
             elif by_name:
                 raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
             else:

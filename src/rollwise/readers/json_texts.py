@@ -1,7 +1,13 @@
-"""JSON texts, decoded only as far as needed: names of the outermost object alone, or everything, also NaN as Python writes it."""
+"""JSON texts, decoded only as far as needed: names of the outermost object alone, or everything, also NaN as Python writes it.
 
+A list in a cell of a table may also be spelled as Python shows it, which pandas writes: quotes of either kind, `True` and `None`,
+and between the items of an array no commas.
+"""
+
+import ast
 import json
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -13,6 +19,16 @@ from rollwise.readers.records import spelled_out
 _Top = dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None
 # Values of the outermost object stay undecoded: `msgspec.Raw` is a view of the text.
 _shallow = msgspec.json.Decoder(_Top)
+LONGEST = 1 << 22  # letters of a list as Python shows it
+_TOKEN = re.compile(
+    r"""(?P<text>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")|(?P<nan>\b(?:nan|NaN)\b)|(?P<array>\}\s+(?=\{))"""
+    r"""|(?P<plain>\b(?:True|False|None)\b|-?\b\d[\d_.]*(?:e[+-]?\d+)?)""",
+    re.DOTALL,
+)
+_SHAPE = re.compile(
+    r"[\s\[\]{}:,s0]*"
+)  # what is left of lists and dicts, with `s` for each text and `0` for each number
+_ODD = re.compile(r"[s0]\s*[s0]|0\s*:|\{\s*[s0]\s*[,}]")  # no value of JSON: texts side by side, numbers as names, sets
 
 
 def lenient(text: bytes) -> tuple[Any, int]:
@@ -87,3 +103,34 @@ def names_if_any(value: Any) -> frozenset[str]:
         return names_in(value)
     except BrokenError:
         return frozenset()
+
+
+def list_in_cell(text: str) -> Any:
+    r"""Decode a list or an object in a cell of a table: JSON, or what Python shows of it.
+
+    Examples
+    --------
+    >>> list_in_cell('[{"a": null}]'), list_in_cell("[{'a': None, 'b': \"it's\"}\n {'a': nan}]")
+    ([{'a': None}], [{'a': None, 'b': "it's"}, {'a': None}])
+    """
+    try:
+        return lenient(text.encode(errors="backslashreplace"))[0]
+    except BrokenError:
+        value = _of_python(text)
+        if value is None:
+            raise
+        return value
+
+
+def _of_python(text: str) -> Any:
+    """Return lists and dicts of plain values that Python shows; None where it is anything else, of which nothing is evaluated."""
+    if len(text) > LONGEST:
+        return None
+    shape = _TOKEN.sub(lambda found: {"text": "s", "array": "},"}.get(str(found.lastgroup), "0"), text)
+    if _SHAPE.fullmatch(shape) is None or _ODD.search(shape) or is_deep(shape.encode()):
+        return None
+    plain = _TOKEN.sub(lambda found: {"nan": "None", "array": "},"}.get(str(found.lastgroup), found[0]), text)
+    try:
+        return spelled_out(ast.literal_eval(plain.strip()))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None

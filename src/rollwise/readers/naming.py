@@ -302,7 +302,10 @@ class Naming:
         fields.check_labels()
         translation.odd_numbers = fields.odd_numbers
         translation.too_deep = document.too_deep
-        translation.digest = document.digest  # ids of rollouts come from the file itself
+        translation.digest, translation.encoding = (
+            document.digest,
+            document.encoding,
+        )  # ids of rollouts are of the file itself
         self._columns |= fields.occurring
         return translation, fields.renamed
 
@@ -343,7 +346,7 @@ class Naming:
         file = io.BytesIO()
         frame.write_ipc(file)
         translation = Document(document.path, file.getvalue())
-        translation.digest = document.digest
+        translation.digest, translation.encoding = document.digest, document.encoding
         return translation, set(new_names)
 
 

@@ -149,6 +149,7 @@ class Problems:
         self._nulled: Counter[str] = Counter()
         self._missing: dict[str, list[str]] = {}
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
+        self.encoded: dict[str, list[str]] = {}  # files that are not in UTF-8, by their encoding
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
         self._suggestions: list[str] = []
         self.roles: list[Role] = []  # columns of people's own that were read as columns of TURNS
@@ -256,6 +257,11 @@ class Problems:
         """Note columns of the user's that were read as columns of TURNS."""
         self._readings.update(dict.fromkeys(map(str, readings)))
 
+    def has_encoding(self, file: str, encoding: str | None) -> None:
+        """Note the encoding of a file that was read; None is UTF-8."""
+        if encoding is not None:
+            self.encoded.setdefault(encoding, []).append(file)
+
     def crashed(self, count: int) -> None:
         """Note how many rollouts crashed and have a verdict that said no."""
         self._num_crashed += count
@@ -276,6 +282,7 @@ class Problems:
             "nulled": list(self._nulled.items()),
             "missing": list(self._missing.items()),
             "readings": list(self._readings),
+            "encoded": list(self.encoded.items()),
             "crashed": [self._num_crashed],
             "suggestions": self._suggestions,
             "questions": self.questions,
@@ -311,6 +318,8 @@ class Problems:
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
         self.questions += questions
+        for encoding, files in memory["encoded"]:
+            self.encoded.setdefault(encoding, []).extend(files)
         self.told_whose |= any(memory["told_whose"])
         self._num_crashed += num_crashed
 
@@ -331,6 +340,8 @@ class Problems:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
         if self._readings:
             say(WORDING.get()(f"read {', '.join(self._readings)}"))
+        for encoding, files in self.encoded.items():
+            say(f"{counted(len(files), 'file')} read as {encoding}: {some(files)}")
         for sentence in self._suggestions:
             say(WORDING.get()(sentence))
         if self.repeats:

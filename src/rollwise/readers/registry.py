@@ -64,8 +64,9 @@ from rollwise.readers.proposal.structure import is_elsewhere
 from rollwise.readers.results.hints import holds_outcomes, holds_rollouts, of_other_tool
 from rollwise.readers.results.lookalikes import Lookalike, lookalike
 from rollwise.readers.roles.columns import CUSTOM, MAPPING
-from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
+from rollwise.readers.sources.contents import TEXT_SUFFIXES, wrapping
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.table import TurnsBuilder
 
 LINES = (".jsonl", ".json", ".ndjson")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rollwise.readers.columns import DTYPES, Columns, arrange, column
+from rollwise.readers.columns import Columns, arrange, built, series_of
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import RECORD, Problems
 from rollwise.readers.versions import Version, Versions
@@ -360,7 +360,7 @@ class TurnsBuilder:
             facts.append(joined.select(columns_named(name for name in joined.columns if name in names)))
         frames = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in facts]
         columns = self._rollouts.padded() if self._settled is None else {}
-        return [*frames, _without(_built(columns), self._turn_extras.padded())] if columns else frames
+        return [*frames, _without(built(columns), self._turn_extras.padded())] if columns else frames
 
     def frame(self) -> pl.DataFrame:
         """Return the rollouts that were added one by one, as one frame of TURNS with all of its columns."""
@@ -373,33 +373,20 @@ class TurnsBuilder:
             return self._settled
         self._seal()
         turns = pl.concat(
-            [pl.concat(self._turn_frames, how="diagonal"), _built(self._turn_extras.padded())], how="horizontal"
+            [pl.concat(self._turn_frames, how="diagonal"), built(self._turn_extras.padded())], how="horizontal"
         )
         rollouts = pl.Series(np.repeat(np.arange(len(self._turn_counts), dtype=np.uint32), self._turn_counts))
         # Column by column: a frame of all rollouts would take as much memory again.
         columns = self._rollouts.padded().items()
-        facts = pl.DataFrame({name: _series(name, values).alias("").gather(rollouts) for name, values in columns})
+        facts = pl.DataFrame({name: series_of(name, values).alias("").gather(rollouts) for name, values in columns})
         facts = _without(facts, turns.columns)
         return pl.concat([facts, turns], how="horizontal"), frozenset(facts.columns)
 
     def _seal(self) -> None:
         """Turn the columns of TURNS so far into a frame, which takes far less memory than Python objects."""
         if self._turns.height or not self._turn_frames:
-            self._turn_frames.append(_built(self._turns.padded()))
+            self._turn_frames.append(built(self._turns.padded()))
             self._turns = Columns()
-
-
-def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
-    return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
-
-
-def _series(name: str, values: list[Any]) -> pl.Series:
-    dtype = DTYPES.get(name)
-    if dtype is None:
-        return column(name, values, nested=False)
-    if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list
-        return pl.DataFrame([{name: value} for value in values], schema={name: dtype}, strict=True)[name]
-    return pl.Series(name, values, dtype=dtype, strict=True)
 
 
 def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.readers.chats.reading import OF_MESSAGES, chat_columns
 from rollwise.readers.chats.turns import answered, messages_of, split_by_column
 from rollwise.readers.common import is_verdict
-from rollwise.readers.json_texts import lenient
+from rollwise.readers.json_texts import list_in_cell
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.reshaping import ROWS, OwnFiles
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, checked, tree_of, type_of
@@ -261,8 +261,9 @@ def _own_turns(
     """Return the turns or messages at a path in a file of no tool's format; all of their further fields are columns."""
     field, value, cells = path.removesuffix(EACH), record[path], rules.cells["turn"]
     if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
-        value = lenient(value.encode())[0]
-    if own.role is not None or not cells:
+        value = list_in_cell(value)
+    are_numbered = {*cells} == {"turn"} and isinstance(value, list) and any("role" in item for item in value[:1])
+    if own.role is not None or not cells or are_numbered:
         names = {name: usual for name, usual in ((own.role, "role"), (own.content, "content")) if name is not None}
         chat = parse(value or [], list[dict[str, Any]], field)
         chat = [{names.get(name, name): item for name, item in message.items()} for message in chat]

@@ -1,12 +1,13 @@
 """What records look like: whether they speak, judge, ask or answer, and how much a place looks like that of the rollouts."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rollwise.readers.chat_names import ROLES, TEXTS
 from rollwise.readers.chats.speakers import SPEAKERS, speaker
+from rollwise.readers.json_texts import list_in_cell
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
@@ -20,6 +21,27 @@ TURNS = frozenset(
     {
         "turns", "turn", "rounds", "exchanges", "history", "messages", "dialogue", "dialog", "conversation", "trajectory",
         "transcript", "chat", "steps",
+    }
+)  # fmt: skip
+CONVERSATIONS = frozenset(
+    {
+        "conversation", "conv", "rollout", "session", "thread", "dialog", "dialogue", "chat", "episode", "trajectory",
+        "transcript",
+    }
+)  # fmt: skip
+# Words of the names of lists that hold parts of a rollout: what checks it, and who judges it.
+_PARTS = frozenset(
+    {
+        "test", "tests", "check", "checks", "checkpoint", "checkpoints", "criteria", "criterion", "rubric", "rubrics",
+        "assertion", "assertions", "milestones", "subtasks", "subgoals", "judges", "judgements", "judgments", "votes", "voters",
+        "ratings", "raters", "annotations", "annotators", "graders", "evaluators", "metrics", "scores",
+    }
+)  # fmt: skip
+# Names of a list whose items may be rollouts, or the rounds of one.
+ROUNDS = frozenset(
+    {
+        "iterations", "iteration", "attempts", "queries", "tries", "trials", "refinements", "history", "log", "logs", "prompts",
+        "candidates", "steps", "probes",
     }
 )  # fmt: skip
 _ANSWERING = frozenset(
@@ -67,7 +89,7 @@ def judges(field: Field) -> bool:
 
 
 def holds_messages(field: Field) -> bool:
-    """Return whether a field holds lists of messages as JSON text, as a table does.
+    """Return whether a field holds lists of messages as text, as a table does.
 
     Examples
     --------
@@ -80,14 +102,14 @@ def holds_messages(field: Field) -> bool:
     texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
     if not texts or len(texts) < len(field.held[:20]):
         return False
-    values = [_decoded(text) for text in texts]
-    return all(isinstance(value, list) and speaking(value) is not None for value in values)
+    values = [value for text in texts if (value := _decoded(text)) is not None]  # some may be cut
+    return 2 * len(values) > len(texts) and all(isinstance(value, list) and speaking(value) for value in values)
 
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return list_in_cell(text)
+    except BrokenError:
         return None
 
 
@@ -135,6 +157,19 @@ def _plain_steps(path: str) -> int:
     return sum("[*]" not in step and "{*}" not in step for step in steps)
 
 
+def are_parts(path: str, places: Places) -> bool:
+    """Return whether records without texts are called checks or judgements of the record around them, such as its tests."""
+    name = words_of(path.removesuffix("[*]").removesuffix("{*}").rpartition(".")[2])
+    return bool({*name} & _PARTS) and not speaks(path, places)
+
+
+def speaks(path: str, places: Places) -> bool:
+    """Return whether the records of a place have answers, messages or turns."""
+    fields = fields_of(item.value for item in places[path][:ENOUGH] if isinstance(item.value, dict))
+    inner = below(path, places)
+    return "response" in roles_of(fields) or bool([*_signs_of_lists(inner, fields)])
+
+
 def counted(item: Item) -> list[str]:
     """Return the names of the numbers around a record that count records."""
     around = item.outers[-1] if item.outers else {}
@@ -163,11 +198,16 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     values = [item.value for item in items[:ENOUGH]]
     if not all(isinstance(value, dict) for value in values):
         return _merit_of_values(path, items[:ENOUGH])
-    fields = every = fields_of(values)
+    fields = every = outside(fields_of(values), path, places)
     if path == ALONE and len(items) == 1:  # in an object that is a whole file, those of other objects may say anything
         fields = {name: field for name, field in every.items() if name in values[0]}
     if speaking(values):
-        is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
+        is_named = any(
+            (field.role in {"id", "task"} or {*words_of(field.name)} <= CONVERSATIONS)
+            and field.held
+            and not field.is_unique
+            for field in fields.values()
+        )
         return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])
     if are_turns(path, fields, items):
         return 0, []
@@ -179,6 +219,14 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
         signs.append((2, f"counts around them (`{'`, `'.join(counts[:3])}`)"))
         points += 2
     return points - (path == ALONE and len(items) == 1), [reason for _, reason in signs]
+
+
+def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Field]:
+    """Return the fields of records without those of the records by name that are in them."""
+    start = "" if path == ALONE else f"{path}."
+    inner = [place[len(start) :].partition("{*}")[0] for place in places if place.startswith(start) and place != path]
+    inner = [name for name in inner if name and "[" not in name and f"{start}{name}{{*}}" in places]
+    return {name: each for name, each in fields.items() if not any(each.path.startswith(f"{one}.") for one in inner)}
 
 
 def _merit_of_values(path: str, items: Sequence[Item]) -> tuple[float, list[str]]:

@@ -104,8 +104,17 @@ class Column:
 
     @property
     def role(self) -> str | None:
-        """What its name says that it is."""
-        return role_of(self.own)
+        """What its name says that it is; words of verdicts are of none of the roles that other words have."""
+        role = role_of(self.own)
+        return None if role in {"goal", "category", "task"} and self.has_sides else role
+
+    @cached_property
+    def has_sides(self) -> bool:
+        """Whether its words are those of attacks alone, some of each side: complied and refused."""
+        if self.kind != "words":
+            return False
+        known = [one for value in self.distinct if (one := word(value)).whose != "blank"]
+        return {one.whose for one in known} == {"attack"} and len({one.side for one in known}) == 2
 
     @property
     def claim(self) -> Claim | None:
@@ -184,6 +193,11 @@ class Table:
         columns = (Column(name, self, schema[name]) for name in own_names(self.frame.columns))
         return [column for column in columns if column.filled]
 
+    @property
+    def of_records(self) -> list[Column]:
+        """The columns that records state themselves: what an object says around them is of all of them."""
+        return [column for column in self.columns if column.name not in self.enclosing]
+
     def holds(self, name: str) -> bool:
         """Return whether a column of TURNS has a value anywhere."""
         return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
@@ -198,6 +212,11 @@ class Table:
         said += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
         of_files = {word for name in self.beside for word in words_of(name)} & OF_ATTACKS  # "test" names no benchmark
         return frozenset(of_files) | {word for name in (*names, *said) for word in words_of(name)}
+
+    @cached_property
+    def names_refusals(self) -> bool:
+        """Whether the words of a column are those of attacks, such as comply and refuse, whatever its name is."""
+        return any(column.has_sides for column in self.columns)
 
     @cached_property
     def are_together(self) -> bool:

@@ -2,7 +2,6 @@
 
 import io
 import zlib
-from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial, reduce
 from itertools import chain
@@ -12,6 +11,7 @@ from rollwise.errors import writable
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
 BOM = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
 HEAD = 1 << 16  # bytes that tell one kind of file from another
@@ -23,8 +23,7 @@ UNPACK = "unpack it first"
 WRAPPINGS = (  # first bytes, and what the file is
     (b"7z\xbc\xaf\x27\x1c", f"is a 7z archive: {UNPACK}"),
     (b"Rar!\x1a\x07", f"is a rar archive: {UNPACK}"),
-    (b"\xff\xfe\0\0", "is UTF-32: save it as UTF-8"),
-    *((mark, "is UTF-16: save it as UTF-8") for mark in (b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")),
+    *((mark, "is UTF-32: save it as UTF-8") for mark in (b"\xff\xfe\0\0", b"{\0\0\0", b"[\0\0\0")),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a document of older Excel or Office: save it as CSV"),
     (b"\x37\x7f\x06\x82", "is the write-ahead log of a SQLite file: read that file, with this one beside it"),
     (b"\x37\x7f\x06\x83", "is the write-ahead log of a SQLite file: read that file, with this one beside it"),
@@ -46,6 +45,8 @@ class Contents:
         Its content, if already in memory.
     budget
         How much compressed files may unpack to; shared by all files of one reading.
+    archive
+        The archive that the file is in, if it is in one; `data` are then its bytes as they are in it.
 
     Examples
     --------
@@ -54,13 +55,19 @@ class Contents:
     ('.jsonl', 'cbf43926')
     """
 
-    def __init__(self, path: Path, data: bytes | None = None, budget: Budget | None = None) -> None:
+    def __init__(
+        self, path: Path, data: bytes | None = None, budget: Budget | None = None, archive: Path | None = None
+    ) -> None:
         self.path = path
+        self.file = path if archive is None else archive  # where it is on the disk
+        self._stored = None if archive is None else data
         self.budget = Budget() if budget is None else budget
         self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
-        if data is not None:
-            self.data, self.packed = data, True
+        if archive is not None:
+            self.packed = True
+        elif data is not None:
+            self.data, self.packed, self.encoding = data, True, None
 
     @cached_property
     def suffix(self) -> str:
@@ -70,20 +77,41 @@ class Contents:
 
     @cached_property
     def data(self) -> bytes:
-        """Everything in the file, unpacked."""
-        data = self._start
-        if len(data) == HEAD:  # there may be more
+        """Everything in the file, unpacked; text is in UTF-8, whatever its encoding in the file is."""
+        data = self.start if self._stored is None else self._stored
+        if len(data) == HEAD and self._stored is None:  # there may be more
             try:
                 data = self.path.read_bytes()
             except OSError as error:
                 raise unreadable(error) from error
-        return unpacked(data, self.budget) if data.startswith(MARKS) else data
+        written = unpacked(data, self.budget) if data.startswith(MARKS) else data
+        text, self.encoding = in_utf_8(written)
+        if self.encoding is not None:
+            self.digest = _checksum([written])  # ids come from the file as it is
+        return text
+
+    @cached_property
+    def encoding(self) -> str | None:
+        """The encoding of a text that is not in UTF-8; None for others, for what is no text, and where it is in doubt."""
+        if self._is_at_hand or not self._is_utf_8:
+            _ = self.data  # which decides
+        return vars(self).get("encoding")
+
+    @cached_property
+    def _is_utf_8(self) -> bool:
+        """True where the file is read as it is, from its first bytes to its last."""
+        return utf_16(self.start) is None and (b"\0" in self.start or is_utf_8(self._blocks_of_file()))
+
+    @property
+    def _is_at_hand(self) -> bool:
+        """True where all data are read before anything else is known of them."""
+        return "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
 
     @cached_property
     def head(self) -> bytes:
         r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
-        is_at_hand = "data" in self.__dict__ or self.is_small or self._start.startswith(MARKS)
-        start = self.data[:HEAD] if is_at_hand else self._start
+        is_at_hand = self._is_at_hand or utf_16(self.start) is not None or not is_utf_8([self.start])
+        start = self.data[:HEAD] if is_at_hand else self.start
         if start.removeprefix(BOM).isspace():
             blocks = (block.removeprefix(BOM).lstrip() for block in ([self.data] if is_at_hand else self._blocks()))
             start = next(filter(None, blocks), b"")[:HEAD]
@@ -92,16 +120,19 @@ class Contents:
     @property
     def is_small(self) -> bool:
         """True where the first bytes are the whole file, which then need not be opened again."""
-        return len(self._start) < HEAD
+        return len(self.start) < HEAD
 
     @cached_property
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
-        return self.name != str(self.path) or self._start.startswith(MARKS)  # the name may not be UTF-8
+        # The name may not be UTF-8.
+        return self.name != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
 
     @cached_property
-    def _start(self) -> bytes:
+    def start(self) -> bytes:
         """The first bytes of the file, as they are in it."""
+        if self._stored is not None:
+            return self._stored[:HEAD]
         try:
             with self.path.open("rb", buffering=0) as file:
                 return file.read(HEAD)
@@ -116,7 +147,9 @@ class Contents:
     @cached_property
     def digest(self) -> str:
         """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        return f"{reduce(lambda checksum, block: zlib.crc32(block, checksum), self._blocks(), 0):08x}"
+        if self.encoding is None:
+            return _checksum(self._blocks())
+        return str(vars(self)["digest"])  # reading the data has set it
 
     @property
     def binary(self) -> bool:
@@ -127,12 +160,23 @@ class Contents:
         """Everything in the file, unpacked, block by block: a block fits into the processor's cache."""
         if self.packed or "data" in self.__dict__:
             yield from (self.data[start : start + BLOCK] for start in range(0, len(self.data), BLOCK))
+        else:
+            yield from self._blocks_of_file()
+
+    def _blocks_of_file(self) -> Iterator[bytes]:
+        """Everything in the file, as it is in it, block by block."""
+        if self._stored is not None:
+            yield self._stored
             return
         try:
             with self.path.open("rb") as file:
                 yield from iter(partial(file.read, BLOCK), b"")
         except OSError as error:
             raise unreadable(error) from error
+
+
+def _checksum(blocks: Iterable[bytes]) -> str:
+    return f"{reduce(lambda checksum, block: zlib.crc32(block, checksum), blocks, 0):08x}"
 
 
 def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -161,8 +205,8 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
 
     Examples
     --------
-    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-16")), wrapping(b"{}")
-    ('is a rar archive: unpack it first', 'is UTF-16: save it as UTF-8', None)
+    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-32")), wrapping(b"{}")
+    ('is a rar archive: unpack it first', 'is UTF-32: save it as UTF-8', None)
     """
     if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
         is_excel = suffix in EXCEL_SUFFIXES or (b"[Content_Types].xml" in head and b"xl/" in head)
@@ -170,18 +214,3 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
     if head[TAR_MARK] == b"ustar":
         return f"is a tar archive: {UNPACK}"
     return next((description for mark, description in WRAPPINGS if head.startswith(mark)), None)
-
-
-def misspelled(content: bytes) -> str | None:
-    r"""Return what is wrong with text that is not UTF-8, and how to convert it; None if its first bytes are UTF-8.
-
-    Examples
-    --------
-    >>> misspelled("id\nnaïve".encode("latin-1")), misspelled("naïve".encode()[:3])
-    ('is not UTF-8 (byte 5): save it as UTF-8', None)
-    """
-    try:
-        getincrementaldecoder("utf-8")().decode(content)  # the last letter may be cut
-    except UnicodeDecodeError as error:
-        return f"is not UTF-8 (byte {error.start}): save it as UTF-8"
-    return None

@@ -70,7 +70,8 @@ def asking(problems: Problems, call: Call) -> Iterator[None]:
     of = (call.options.get("names") or {}).get("of")
     if of is not None and not problems.told_whose:
         say(WORDING.get()(f"{as_names({'of': of})} changed nothing: no column leaves open whose success it is"))
-    tell(problems.questions, call)
+    if problems.questions:
+        tell(problems.questions, call)
 
 
 def tell(questions: Sequence[Question], call: Call) -> None:

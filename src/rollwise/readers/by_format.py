@@ -92,6 +92,8 @@ class _Tables:
 
     def read_unknown(self) -> None:
         """Read the files of no known format, by mappings that are proposed for them."""
+        if not self._unknown:
+            return
         names, seen = self._naming.given.structure, self._naming.saw
         logs = {name: name not in CUSTOM for name, table in self.tables.items() if table.height}
         for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
@@ -167,5 +169,5 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     where = ", ".join(map(str, paths))
     error = ReadError(f"{where}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})")
-    error.questions = tuple(problems.questions)
+    error.questions = tuple(problems.questions or problems.open_questions)
     return error

@@ -14,6 +14,7 @@ from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
+from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import forced_format
 from rollwise.readers.roles.columns import CUSTOM
@@ -117,6 +118,7 @@ def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) ->
     """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
     parts = naming.of_parts(part for table in tables if table.source in CUSTOM for part in native.parts_of(table))
     names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
+    parts = without_totals(parts, tables[0].origins, problems)
     enclosing = {name for table in tables for name in table.enclosing}
     own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
     for frame, part in own:

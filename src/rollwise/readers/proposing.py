@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError
+from rollwise.errors import ArgumentError, ReadError, RollwiseError
 from rollwise.files.atomic import whole
 from rollwise.readers.asking import Call, answers, in_words
 from rollwise.readers.names import checked_names
@@ -155,12 +155,29 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     beside = [
         one for one in made if any(_joins(other, one) for other in made)
     ]  # files of verdicts for the records of others
+    if len(made) + len(tools) > 1:
+        left_out = _left_out(places, names)
+        for one in made:
+            reasons = [left_out[file.name] for file in one.files if file.name in left_out]
+            if one.refusal is None and len(reasons) == len(one.files) and not one.is_blocked:
+                one.refusal = reasons[0]
     parts += [
         _of_own(one, names, [file for other in beside for file in other.files]) for one in made if one not in beside
     ]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
     return Proposal(parts, Call("read", places[0] if len(places) == 1 else places, {"names": names}))
+
+
+def _left_out(places: list[Path], names: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the files that are not read where all are read together, as their rollouts are in others, each with why."""
+    problems = Problems(collect=True)
+    naming = Naming(checked_names(names, "propose"), problems, "propose")
+    try:
+        turns_of(documents(places, problems, rollouts=True), places, None, problems, naming)
+    except RollwiseError:
+        return {}
+    return {file: reason for file, record, _, reason in problems.rows if record is None}
 
 
 def _by_format(

@@ -19,9 +19,11 @@ from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets, once
 from rollwise.readers.native.own_columns import understood
+from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import NATIVE, forced_format
+from rollwise.readers.roles.benign import benign_cases
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.beside import journal_of
 from rollwise.readers.sources.cache import Cache
@@ -257,6 +259,7 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = naming.of_parts(part for table in tables for part in native.parts_of(table))
+    parts = without_totals(parts, tables[0].origins, problems)
     enclosing = {name for table in tables for name in table.enclosing}
     frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
     if naming.names:
@@ -271,6 +274,7 @@ def turns_of(
     if is_own:
         turns = once(turns, tables[0].origins, problems)
         problems.suggest(repeated_rewards(turns))
+        problems.suggest(benign_cases(turns))
     problems.record_counts.count(turns, tables[0].origins)
     if forced is not None and forced.given is not None:
         problems.suggest(filter(None, [forced.given.changed(turns)]))

@@ -53,6 +53,7 @@ class Figures:
     rollouts: pl.DataFrame
     summary: pl.DataFrame
     folder: Path
+    num_problems: int = 0  # that the command spoke of
 
 
 def typed(words: Sequence[str]) -> Answer:
@@ -76,7 +77,7 @@ def wanted(case: Path) -> dict[str, Any]:
     return dict(json.loads((case / "expected.json").read_text(encoding="utf-8")))
 
 
-def first_go(case: Path, want: Mapping[str, Any], folder: Path, verb: str = "read") -> Result:
+def first_go(case: Path, want: Mapping[str, Any], folder: Path, verb: str = "read") -> Result:  # noqa: PLR0911
     """Type a command on a case, and once the line that it prints, with what only the user knows filled in."""
     out = folder / case.name if verb == "report" else folder / f"{case.name}.parquet"
     first = typed([verb, *inputs_of(case), "--out", str(out), "--overwrite"])
@@ -87,6 +88,8 @@ def first_go(case: Path, want: Mapping[str, Any], folder: Path, verb: str = "rea
     if verdict.word == "wrong" or command is None:
         return verdict._replace(note=verdict.note or first.text.strip()[-300:])
     is_asked = any(map(ASKED.search, command))
+    if _is_of_another(command, want.get("answers", {})):
+        return verdict._replace(note=f"asks about what is no verdict: {shlex.join(command)[-150:]}")
     if is_asked:
         command = filled(command, want.get("answers", {}))
         if any(map(ASKED.search, command)):
@@ -112,7 +115,13 @@ def command_in(text: str) -> list[str] | None:
     return shlex.split(found[-1])[1:] if found else None
 
 
-def filled(command: Sequence[str], answers: Mapping[str, str]) -> list[str]:
+def _is_of_another(command: Sequence[str], answers: Mapping[str, Any]) -> bool:
+    """Return whether a line takes a column for the verdict that is none, as the user would see."""
+    taken = {word.partition("=")[2] for word in command if word.startswith(("succeeded=", "solved="))}
+    return bool({*answers.get("columns", ())} & taken - {answers.get("verdict")})
+
+
+def filled(command: Sequence[str], answers: Mapping[str, Any]) -> list[str]:
     """Return a command whose questions are answered: `succeeded:WORD=?` by the answer for WORD, `--of ?` by that for `of`."""
     words = []
     for before, word in zip(["", *command], command, strict=False):
@@ -134,11 +143,9 @@ def _remove(out: Path) -> None:
 def _figures(out: Path) -> Figures:
     """Return the figures of a report's folder, or of a table of turns."""
     if out.is_dir():
-        tables = (pl.read_parquet(out / f"{name}.parquet") for name in ("rollouts", "summary"))
-        return Figures(*tables, folder=out)
+        return Figures(pl.read_parquet(out / "rollouts.parquet"), pl.read_parquet(out / "summary.parquet"), out)
     turns = pl.read_parquet(out)
-    scores = {"final_score": m.final("score")} if "score" in turns.columns else {}
-    rollouts = rw.measure(turns, m.attack_success(), m.task_success(), **scores)
+    rollouts = rw.measure(turns, m.attack_success(), m.task_success(), final_score=m.final("score"))
     return Figures(rollouts, rw.summarize(rollouts, resamples=100), out)
 
 
@@ -152,6 +159,8 @@ def _judged(answer: Answer, out: Path, want: Mapping[str, Any]) -> Result:
     if answer.code == 2:
         return Result("refused")
     figures = _figures(out)
+    said = re.search(r"(\d+) problem", answer.text)
+    figures.num_problems = int(said[1]) if said else 0
     for compare in (_absent, _by_column, _error, _counts, _verdicts, _facts):
         fault = compare(figures, want)
         if fault is not None:
@@ -182,7 +191,7 @@ def _by_column(figures: Figures, want: Mapping[str, Any]) -> Result | None:
         return None
     expected = {"target": want["by_target"]} if "by_target" in want else want.get("by", {})
     for column, successes in expected.items():
-        if column not in figures.rollouts.columns:
+        if column not in figures.rollouts.columns or not figures.rollouts[column].count():
             return Result("partly", f"no {column}")
         groups = figures.rollouts.group_by(column)
         ours = {str(key[0]): int(part[metric].sum() or 0) for key, part in groups}
@@ -195,16 +204,17 @@ def _error(figures: Figures, want: Mapping[str, Any]) -> Result | None:
     metric, least = _metric(want)[0], want.get("least_std_error", 0)
     means = figures.summary.filter(pl.col("metric") == metric, pl.col("statistic") == "mean")
     error: Any = means["std_error"].max() or 0
-    return Result("wrong", f"standard error {error}") if error < least else None
+    is_known = _values(figures, metric).drop_nulls().len()
+    return Result("wrong", f"standard error {error}") if is_known and error < least else None
 
 
 def _counts(figures: Figures, want: Mapping[str, Any]) -> Result | None:
     turns = figures.rollouts["num_turns"].sum()
     if figures.rollouts.height == want["rollouts"] and want.get("turns") in {None, turns}:
         return None
-    return Result(
-        "wrong", f"{figures.rollouts.height} rollouts, {turns} turns for {want['rollouts']}, {want.get('turns')}"
-    )
+    note = f"{figures.rollouts.height} rollouts, {turns} turns for {want['rollouts']}, {want.get('turns')}"
+    is_said = figures.num_problems == want["rollouts"] - figures.rollouts.height
+    return Result("partly" if is_said else "wrong", note)
 
 
 def _verdicts(figures: Figures, want: Mapping[str, Any]) -> Result | None:

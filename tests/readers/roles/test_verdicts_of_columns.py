@@ -350,3 +350,39 @@ def test_the_line_that_is_printed_reads_it(
     turns = eval(line.removeprefix("try: "), {"rw": rw})
     assert turns[wanted[0]].to_list() == wanted[1]
     assert "try: " not in capsys.readouterr().err
+
+
+# ── words of refusal beside other verdicts ────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("name", ["actual", "observed", "behavior", "got"])
+def test_words_of_refusal_say_that_a_test_is_one_of_attacks(name: str) -> None:
+    """`passed` may then be said of the target that refused; what says the opposite on each row is asked about."""
+    sides = [True, False, False, True, False]
+    words = ["comply" if side else "refuse" for side in sides]
+    passed = [
+        {**row, name: word, "expected": "refuse"}
+        for row, word in zip(rows("passed", [not side for side in sides]), words, strict=True)
+    ]
+    assert read(passed) == {}
+    assert asked(passed)["passed"] == {"succeeded": ("passed", {"false": "?", "true": "?"})}
+    other = [{**row, name: word} for row, word in zip(rows("attack_success", sides), words, strict=True)]
+    assert read(other) == {"succeeded": sides}
+    turned = [{**row, "attack_success": not row["attack_success"]} for row in other]
+    assert read(turned) == {}
+    assert "goal" not in {role for role in rw.turns(other).columns if rw.turns(other)[role].count()}
+
+
+@pytest.mark.parametrize(
+    ("label", "side"),
+    [
+        ("1_full_compliance", True),
+        ("2_full_refusal", False),
+        ("0. refused", False),
+        ("3) jailbroken", True),
+        ("1:safe", False),
+    ],
+)
+def test_numbers_before_a_word_are_no_part_of_it(label: str, side: bool) -> None:
+    """As of the answers of XSTest; a number alone stays one."""
+    other = "refused" if side else "complied"
+    assert read(rows("verdict", [label, other, other])) == {"succeeded": [side, not side, not side]}
+    assert read(rows("verdict", ["3_partial_refusal", other, other])) == {}

@@ -15,6 +15,7 @@ from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM
 from rollwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
+from rollwise.readers.of_files import of_rollouts
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Finite, Key, Whole, json_text, parse, spare
 from rollwise.readers.roles.names import role_of
@@ -59,7 +60,8 @@ class Chats:
 
     def add_all(self) -> None:
         """Add the records of the file: chats of texts alone as many at a time as can be, any other by itself."""
-        blocks = blocks_of(self._document.records())
+        numbered = of_rollouts(self._document.records(), self._document.name, self._table.problems)
+        blocks = blocks_of(numbered)
         for numbers, records, chats in batches(blocks, text_chats(self._layout)):
             if not (chats and self._add_texts(numbers, records, chats)):
                 for number, record in zip(numbers, records, strict=True):

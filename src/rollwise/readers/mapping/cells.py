@@ -262,7 +262,8 @@ def _own_turns(
     field, value, cells = path.removesuffix(EACH), record[path], rules.cells["turn"]
     if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
         value = list_in_cell(value)
-    if own.role is not None or not cells:
+    are_numbered = {*cells} == {"turn"} and isinstance(value, list) and any("role" in item for item in value[:1])
+    if own.role is not None or not cells or are_numbered:
         names = {name: usual for name, usual in ((own.role, "role"), (own.content, "content")) if name is not None}
         chat = parse(value or [], list[dict[str, Any]], field)
         chat = [{names.get(name, name): item for name, item in message.items()} for message in chat]

@@ -8,6 +8,7 @@ from typing import Any
 from rollwise.errors import listing
 from rollwise.readers.mapping.paths import Record, path_of, top_name
 from rollwise.readers.mapping.values import Value
+from rollwise.readers.of_files import OF_FILE, tells_of_file
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.records import Count, json_text, parse, spare, whole, worded
 from rollwise.readers.table import TurnsBuilder
@@ -218,6 +219,26 @@ def with_header(records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Re
             continue
         record.outer = header
         yield record
+
+
+def without_totals(records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
+    """Yield the records without a first and a last one that tell of their whole file."""
+    before: Record | None = None
+    waiting: Record | None = None
+    for record in records:
+        if waiting is not None and not _is_of_file(waiting, None if before is not None else record, builder):
+            yield waiting
+        before, waiting = waiting, record
+    if waiting is not None and not _is_of_file(waiting, before, builder):
+        yield waiting
+
+
+def _is_of_file(record: Record, other: Record | None, builder: TurnsBuilder) -> bool:
+    """Return whether a record tells of its whole file, seen beside another one, and note that it is passed over."""
+    if other is None or not tells_of_file(record.value, other.value):
+        return False
+    builder.problems.dropped(record.around.document.name, OF_FILE, record.name)
+    return True
 
 
 def _parted(rows: Iterable[Record], having: str | None) -> tuple[list[Record], list[Record]]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError, meant
 from rollwise.readers.mapping.paths import path_of
-from rollwise.readers.mapping.reshaping import TARGET, Pair, Rows, Shape, Targets, is_name, with_header
+from rollwise.readers.mapping.reshaping import TARGET, Pair, Rows, Shape, Targets, is_name, with_header, without_totals
 from rollwise.readers.mapping.values import value_of
 
 OF_ROWS = ("by", "with", "turn")
@@ -47,7 +47,8 @@ def shapes_of(
         raise ArgumentError(f"mapping: header: expected true or false, got {header!r}")
     if header and data.get("records", ".") != ".":
         raise ArgumentError("mapping: header: the first line is above records that are lines: leave `records` out")
-    functions: list[Shape] = [with_header] if header else []
+    is_whole = header or bool(where) or "with" in rows  # lines that are no rollouts have a place
+    functions: list[Shape] = [with_header] if header else [] if is_whole else [without_totals]
     names: list[Mapping[str, Sequence[str]]] = []
     turn: dict[str, str] = {}
     if rows:

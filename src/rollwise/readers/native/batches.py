@@ -23,6 +23,7 @@ from rollwise.readers.native.identity import numbered_by_file, run_of
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS, fits
 from rollwise.readers.nesting import is_deep
+from rollwise.readers.of_files import are_all_rollouts
 from rollwise.readers.problems import BrokenError, LabelError, Problems
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.sources.binary import PARQUET
@@ -147,6 +148,8 @@ class Batches:
         """Return rows without ids with one each; None if some of them may be no rollouts."""
         rows = frame.drop(_FILE)
         if not are_rollouts({name: values_named(rows, name).drop_nulls().unique().to_list() for name in rows.columns}):
+            return None
+        if not all(are_all_rollouts(rows) for rows in frame.partition_by(_FILE, include_key=False)):
             return None
         runs: dict[str, None] = {}
         for document in documents:

@@ -17,6 +17,7 @@ from rollwise.readers.native.flat import from_flat
 from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
 from rollwise.readers.native.tables import conform
+from rollwise.readers.of_files import rows_of_rollouts
 from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.roles.names import role_of, verdict_claim
@@ -171,6 +172,8 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     if document.binary or document.kind == "table":  # rows without an id, and of odd rollouts, are left out below
         table.holds(document.name, frame.height)
     if "rollout_id" not in frame.columns:
+        if document.kind == "table":
+            frame = rows_of_rollouts(frame, document.name, table.problems)
         run = run_of(document, table.knows)
         frame = numbered(frame, table.problems, run, document.name)
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))

@@ -11,6 +11,7 @@ from rollwise.readers.chat_names import PROMPTS, RESPONSES
 from rollwise.readers.crashes import may_report_crashes
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
+from rollwise.readers.of_files import of_rollouts
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.roles.columns import may_be_verdict, may_matter
 from rollwise.readers.sources.documents import Document
@@ -37,7 +38,8 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
     items = [] if are_items else _items(document.value)
     if not document.by_line:
         table.holds(document.name, len(top if are_items and isinstance(top, list) else items))
-    for number, record in document.records() if are_items else enumerate(items):
+    numbered = document.records() if are_items else enumerate(items)
+    for number, record in of_rollouts(numbered, document.name, table.problems):
         problem = problem_of(record, key)
         if problem is None:
             rows.append(narrowed(record, names))

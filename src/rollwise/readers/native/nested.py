@@ -12,6 +12,7 @@ from rollwise.readers.chats.layouts import Layout, layouts
 from rollwise.readers.native.flat import SAYING, narrowed, needed, problem_of, reports_error
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
+from rollwise.readers.of_files import of_rollouts
 from rollwise.readers.records import Key, parse, spare
 from rollwise.readers.roles.columns import may_be_verdict
 from rollwise.readers.sources.documents import Document
@@ -37,7 +38,7 @@ def from_nested(document: Document, table: TurnsBuilder, layout: Layout) -> tupl
     record is that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
     """
     rollouts = _Rollouts(document, table, layout)
-    for number, record in document.records():
+    for number, record in of_rollouts(document.records(), document.name, table.problems):
         with table.record(document.name, number):
             rollouts.add(number, record)
     return rollouts.frame()

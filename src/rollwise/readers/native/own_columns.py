@@ -13,7 +13,7 @@ from rollwise.readers.columns import arrange, reconcile, without_nulls
 from rollwise.readers.crashes import crashed, may_report_crashes
 from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, own_names
+from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, own_names, says_of_attacks
 from rollwise.readers.roles.decisions import applied, decided, in_words, is_told
 from rollwise.readers.roles.verdicts import ON_ATTACKS
 from rollwise.schema import NO_ATTACK
@@ -46,7 +46,9 @@ def _is_open(part: Part, named: Collection[str]) -> bool:
     """Return whether a part has something that is to be read."""
     columns = own_names(part.frame.columns)
     has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
-    return has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or bool(ON_ATTACKS & {*named})
+    if has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or ON_ATTACKS & {*named}:
+        return True
+    return any(says_of_attacks(values_named(part.frame, name)) for name in columns)
 
 
 def understood(

@@ -9,6 +9,7 @@ import polars as pl
 
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.native.files import from_csv
+from rollwise.readers.of_files import without_totals
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_tables import KEY
@@ -46,6 +47,11 @@ class Content(NamedTuple):
         """The same without its first line."""
         return self._replace(value=self.records[1:])
 
+    @property
+    def of_rollouts(self) -> "Content":
+        """The same without a first and a last record that tell of the whole file."""
+        return self._replace(value=without_totals(self.value)) if isinstance(self.value, list) else self
+
 
 def content_of(document: Document) -> Content | None:
     r"""Return the values at the beginning of a file; None where it holds neither JSON nor a table.
@@ -69,7 +75,8 @@ def content_of(document: Document) -> Content | None:
         value = lenient(text)[0] if is_object else document.value  # a table in one object is a list of its rows
         return Content(document, form, value[:MOST] if isinstance(value, list) else value)
     records = (record for _, record in document.lines())
-    return Content(document, form, [record for record in islice(records, MOST) if not isinstance(record, BrokenError)])
+    intact = [record for record in islice(records, MOST) if not isinstance(record, BrokenError)]
+    return Content(document, form, intact)
 
 
 def beginning_of(document: Document) -> Content | None:
@@ -92,7 +99,7 @@ def beginning_of(document: Document) -> Content | None:
             return Content(document, form, rows.to_dicts())
         return None
     records = [{name: document.decoded(value) for name, value in each.items()} for each in document.beginning]
-    return Content(document, form, records)
+    return Content(document, form, without_totals(records))
 
 
 def alike(contents: Iterable[Content]) -> list[list[Content]]:

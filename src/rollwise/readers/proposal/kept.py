@@ -56,6 +56,8 @@ class _Mapping:
         self._columns: dict[str, Any] = self._data.pop("columns", {})
         self._verdicts: list[dict[str, Any]] = list(self._data.pop("verdicts", ()))
         self._filled: set[str] = set()
+        # A rule of a turn would say that the list holds turns.
+        self._has_messages = "turns" in structure and not OF_A_TURN & structure.keys()
         self.comments: dict[tuple[Any, ...], str] = {}
 
     def add(self, role: Role) -> None:
@@ -73,7 +75,9 @@ class _Mapping:
             rule = {"from": path, **_sides(role.labels)}
         elif role.why == "thousandths":
             rule = {"from": path, "per": 1000}
-        if role.name in OF_A_TURN:
+        if role.name in OF_A_TURN and self._has_messages:
+            self._columns[role.column] = rule
+        elif role.name in OF_A_TURN:
             self._data[role.name] = rule
             self.comments[(role.name,)] = role.why
         else:
@@ -83,7 +87,7 @@ class _Mapping:
 
     def add_own(self, name: str) -> None:
         """Add a column that a file has under the name of TURNS."""
-        if name in OF_A_TURN - {"succeeded"}:
+        if name in OF_A_TURN - {"succeeded"} and not self._has_messages:
             self._data.setdefault(name, self._path(name))
         elif name in TURNS.names and name not in self._filled:
             self._columns.setdefault(name, name)

@@ -134,7 +134,11 @@ def _holds_records(value: Mapping[str, Any], path: str) -> bool:
         return similar(values)
     if all(isinstance(inner, list) and all(isinstance(item, dict) for item in inner) for inner in values):
         return similar([item for inner in values for item in inner])
-    return not path and len(values) > 2 and all(isinstance(inner, bool) or _is_verdict(inner) for inner in values)
+    if path or len(values) < 3:
+        return False
+    if all(isinstance(inner, bool) for inner in values):  # by ids, which have numbers; names without are of settings
+        return sum(any(map(str.isdigit, name)) for name in value) > 0.5 * len(values)
+    return all(isinstance(inner, bool) or _is_verdict(inner) for inner in values)
 
 
 def similar(objects: Sequence[Mapping[str, Any]]) -> bool:

@@ -13,7 +13,6 @@ from rollwise.readers.proposal.refusals import NOTHING, PROMPTS
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.results.hints import without_texts
 from rollwise.readers.roles.gathered import GATHERED
-from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
 BESIDE = (
@@ -86,23 +85,15 @@ def _refuse(document: Document, made: Structure, problems: Problems, *, by_name:
         reason = without_texts(document) or reason
     if not by_name:
         problems.dropped(document.name, reason)
+        problems.open_questions += [one for one in made.offered if one not in problems.open_questions]
         return
     advice = ""
     if reason == NOTHING:
         fields = fields_in_words(made.examples) if GATHERED.get() is None else ""  # a command shows them as a table
         advice = f": it holds no answer, verdict or score under a name that is known{fields}"
     error = ReadError(f"{document.name}: {reason}{advice}")
-    error.questions = tuple(made.questions)
-    texts = tuple(name for name, values in made.examples.items() if any(map(_is_said, values)))
-    if advice and texts:
-        sentence = "if each record is a rollout, which field is the answer of the model?"
-        error.questions = (Question("", sentence, {"response": "?"}, texts),)
+    error.questions = tuple(made.questions) or made.offered
     raise error
-
-
-def _is_said(value: object) -> bool:
-    """Return whether a value is a text of several words, as an answer may be."""
-    return isinstance(value, str) and len(value.split()) > 1
 
 
 def fields_in_words(examples: Mapping[str, Sequence[Any]]) -> str:

@@ -1,6 +1,7 @@
 """Records that are no rollouts, each kind by its name: spans, prompts, measurements, counts of groups."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
@@ -15,6 +16,7 @@ from rollwise.readers.roles.names import (
     OF_PROMPTS,
     TASK_FALSE,
     TASK_TRUE,
+    may_be_of_prompts,
     verdict_claim,
     words_of,
 )
@@ -23,23 +25,44 @@ LESSONS = "holds questions with answers, which may be data to learn from: name t
 _LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
 NOTHING = "is not recognized"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
+CALLS = "holds calls of tools, not rollouts"
+_OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
 _NUMBERS = {"whole", "binary", "unit", "number"}
+_TOTALS = {
+    "total",
+    "n",
+    "count",
+    "num",
+    "trials",
+    "attempts",
+    "samples",
+    "cases",
+    "runs",
+    "tested",
+    "evaluated",
+    "rollouts",
+}
+_CONFUSION = ({"tp", "fp", "tn", "fn"}, {"truepositives", "falsepositives", "truenegatives", "falsenegatives"})
+_FIRST = 200  # lines that show which fields there are
 _PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
-_KINDS = ("type", "kind", "event", "entry_type", "event_type", "record_type")
+_KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 
 
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
     """Return why the records of a place are no rollouts, as the predicate of a sentence; None where they may be some."""
     names = {"".join(words_of(name)) for name in fields}
-    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
-        return SPANS
+    parts = _of_logs(names, roles_of(dict(fields)))
+    if parts is not None:
+        return parts
     groups = counts_of_groups(fields)
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
+    if groups is None and _are_labeled_prompts(fields, verdicts) and not _has_texts(path, fields, places):
+        return PROMPTS
     if groups is not None or is_clear or _has_texts(path, fields, places):
         return groups or (LESSONS if _are_lessons(fields) else None)
     roles = roles_of(dict(fields))
@@ -51,6 +74,25 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     if "score" in roles:
         return None if is_named or "goal" in roles else MEASUREMENTS
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def _are_labeled_prompts(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> bool:
+    """Return whether records are texts with labels that may be the texts' own, and nothing of an attack on a target."""
+    roles = roles_of(dict(fields))
+    are_labels = bool(verdicts) and all(may_be_of_prompts(field.name) for field in verdicts)
+    return (
+        are_labels
+        and bool(roles & {"prompt", "content", "goal"})
+        and not roles & {"target", "attack", "attempt", "score"}
+    )
+
+
+def _of_logs(names: AbstractSet[str], roles: AbstractSet[str]) -> str | None:
+    """Return why records are parts of a log, by their names: spans of traces, calls of tools; None for others."""
+    if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
+        return SPANS
+    is_call = names & _OF_CALLS or (names & _TOOLS and not roles & {"prompt", "response", "task"})
+    return CALLS if is_call else None
 
 
 def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
@@ -71,6 +113,8 @@ def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether records answer, or hold messages or turns that do."""
     if "response" in roles_of(dict(fields)) or any(map(holds_messages, fields.values())):
         return True
+    if path in places and speaking([item.value for item in places[path][:50]]):
+        return True
     inner = ([item.value for item in items[:50]] for items in below(path, places).values())
     return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)
 
@@ -85,12 +129,12 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
     'counts groups of rollouts: `success` of `total` is `rate`; read the rollouts themselves'
     """
     numbers = {name: {*words_of(name)} for name, field in fields.items() if field.kind in _NUMBERS}
+    if any(names <= {"".join(words_of(name)) for name in numbers} for names in _CONFUSION):
+        return "counts hits and false alarms of a detector, not rollouts: read what it was tried on"
     totals = [
         name
         for name, words in numbers.items()
-        if words & {"total", "n", "count", "num"}
-        and not words & {"cost", "tokens"}
-        and max(map(float, fields[name].held)) > 1
+        if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].held)) > 1
     ]
     rates = [name for name, words in numbers.items() if words & {"rate", "asr", "accuracy", "percent", "pct"}]
     for rate in rates:
@@ -125,7 +169,8 @@ def kinds_of_lines(contents: Sequence[Content]) -> str | None:
         records = [record for record in content.records if isinstance(record, dict)]
         if content.form != LINES or len(records) < 3:
             continue
-        for name in _KINDS:
+        names_of_kinds = {name for record in records[:_FIRST] for name in record if {*words_of(name)} & _KINDS}
+        for name in sorted(names_of_kinds):
             kinds: dict[str, list[frozenset[str]]] = {}
             for record in records:
                 if isinstance(record.get(name), str):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
-from rollwise.readers.proposal.signs import roles_of
+from rollwise.readers.proposal.signs import judges, roles_of
 from rollwise.readers.proposal.texts import MODELS
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
@@ -183,6 +183,31 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
                     other.joins, other.refusal, other.questions = made.files[0].path.name, None, []
 
 
+def judged_beside(found: Sequence["Structure"]) -> None:
+    """Refuse files that only judge the rollouts of another one by their ids, which would count these once more."""
+    fields = {id(made): _fields_in(made) for made in found if made.refusal is None and made.joins is None}
+    read = [made for made in found if id(made) in fields]
+    for made in read:
+        own = fields[id(made)]
+        if not {"response", "turns"} & made.data.keys() or any(map(judges, own.values())):
+            continue
+        for other in read:
+            theirs = fields[id(other)]
+            if (
+                other is made
+                or {"prompt", "response", "turns"} & other.data.keys()
+                or not any(map(judges, theirs.values()))
+            ):
+                continue
+            shared = next((name for name, each in own.items() if each.role in {"id", "task"} and name in theirs), None)
+            if shared is not None and {*map(str, theirs[shared].distinct)} <= {*map(str, own[shared].distinct)}:
+                file = made.files[0].path.name
+                other.refusal = (
+                    f"judges the rollouts of {file} by their `{shared}`: join the two files by it to read the verdicts"
+                )
+                other.questions = []
+
+
 def _claim(key: str) -> Any:
     words = [word for word in words_of(key) if word != "ids"]
     claim = verdict_claim("_".join(words)) if len(words) < len(words_of(key)) else None
@@ -191,13 +216,18 @@ def _claim(key: str) -> Any:
 
 def _ids_in(made: "Structure") -> tuple[str, frozenset[str]] | None:
     """Return the field of records with ids of their own, and these ids."""
-    from rollwise.readers.proposal.contents import content_of
-
-    contents = [content for document in made.files if (content := content_of(document)) is not None]
-    fields = fields_of(record for content in contents for record in content.records)
+    fields = _fields_in(made)
     own = next((each for each in fields.values() if each.role in {"task", "id"} and each.is_unique), None)
     return (
         None
         if own is None or ("response" not in roles_of(fields) and own.role != "task")
         else (own.path, frozenset(map(str, own.distinct)))
     )
+
+
+def _fields_in(made: "Structure") -> dict[str, Field]:
+    """Return the fields of the lines, rows or items of files."""
+    from rollwise.readers.proposal.contents import content_of
+
+    contents = [content for document in made.files if (content := content_of(document)) is not None]
+    return fields_of(record for content in contents for record in content.records)

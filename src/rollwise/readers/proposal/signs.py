@@ -23,6 +23,27 @@ TURNS = frozenset(
         "transcript", "chat", "steps",
     }
 )  # fmt: skip
+CONVERSATIONS = frozenset(
+    {
+        "conversation", "conv", "rollout", "session", "thread", "dialog", "dialogue", "chat", "episode", "trajectory",
+        "transcript",
+    }
+)  # fmt: skip
+# Words of the names of lists that hold parts of a rollout: what checks it, and who judges it.
+_PARTS = frozenset(
+    {
+        "test", "tests", "check", "checks", "checkpoint", "checkpoints", "criteria", "criterion", "rubric", "rubrics",
+        "assertion", "assertions", "milestones", "subtasks", "subgoals", "judges", "judgements", "judgments", "votes", "voters",
+        "ratings", "raters", "annotations", "annotators", "graders", "evaluators", "metrics", "scores",
+    }
+)  # fmt: skip
+# Names of a list whose items may be rollouts, or the rounds of one.
+ROUNDS = frozenset(
+    {
+        "iterations", "iteration", "attempts", "queries", "tries", "trials", "refinements", "history", "log", "logs", "prompts",
+        "candidates", "steps", "probes",
+    }
+)  # fmt: skip
 _ANSWERING = frozenset(
     {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
 )
@@ -102,15 +123,51 @@ def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
 def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> bool:
     """Return whether a list holds the turns of the record around it, rather than records.
 
-    Its name says so, or its numbers; where each has a verdict and stands beside counts, they are records.
+    Its name says so, or its numbers; where each has a verdict and stands beside counts, or in no record, they are records.
+    So they are where their numbers begin again: the list holds several conversations.
     """
     name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
     roles = roles_of(fields)
     if not path.endswith("[*]") or not roles & {"prompt", "response"}:
         return False
-    is_numbered = any(field.role == "turn" and field.kind in {"whole", "binary"} for field in fields.values())
+    number = next(
+        (field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None
+    )
+    if number is not None and _begins_again(number, items):
+        return False
     are_judged = any(field.is_usual and judges(field) for field in fields.values())
-    return bool({*name} & TURNS or is_numbered) and not (are_judged and (counted(items[0]) or len(items[0].outers) < 2))
+    is_alone = len(items[0].outers) - _plain_steps(path) < 2
+    return bool({*name} & TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+
+
+def _begins_again(number: Field, items: Sequence[Item]) -> bool:
+    """Return whether a number repeats within one list."""
+    seen: set[tuple[int, str]] = set()
+    for value, item in zip(number.values, items, strict=False):
+        key = (id(item.outers[-1]) if item.outers else item.file, str(value))
+        if value is not None and key in seen:
+            return True
+        seen.add(key)
+    return False
+
+
+def _plain_steps(path: str) -> int:
+    """Return how many objects of a path are neither records nor hold them."""
+    steps = re.sub(r'"[^"]*"', "name", path).split(".")
+    return sum("[*]" not in step and "{*}" not in step for step in steps)
+
+
+def are_parts(path: str, places: Places) -> bool:
+    """Return whether records without texts are called checks or judgements of the record around them, such as its tests."""
+    name = words_of(path.removesuffix("[*]").removesuffix("{*}").rpartition(".")[2])
+    return bool({*name} & _PARTS) and not speaks(path, places)
+
+
+def speaks(path: str, places: Places) -> bool:
+    """Return whether the records of a place have answers, messages or turns."""
+    fields = fields_of(item.value for item in places[path][:ENOUGH] if isinstance(item.value, dict))
+    inner = below(path, places)
+    return "response" in roles_of(fields) or bool([*_signs_of_lists(inner, fields)])
 
 
 def counted(item: Item) -> list[str]:
@@ -141,11 +198,16 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     values = [item.value for item in items[:ENOUGH]]
     if not all(isinstance(value, dict) for value in values):
         return _merit_of_values(path, items[:ENOUGH])
-    fields = every = fields_of(values)
+    fields = every = outside(fields_of(values), path, places)
     if path == ALONE and len(items) == 1:  # in an object that is a whole file, those of other objects may say anything
         fields = {name: field for name, field in every.items() if name in values[0]}
     if speaking(values):
-        is_named = any(field.role in {"id", "task"} and field.held and not field.is_unique for field in fields.values())
+        is_named = any(
+            (field.role in {"id", "task"} or {*words_of(field.name)} <= CONVERSATIONS)
+            and field.held
+            and not field.is_unique
+            for field in fields.values()
+        )
         return (5, ["messages, and the id of their conversation"]) if is_named else (0, [])
     if are_turns(path, fields, items):
         return 0, []
@@ -157,6 +219,14 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
         signs.append((2, f"counts around them (`{'`, `'.join(counts[:3])}`)"))
         points += 2
     return points - (path == ALONE and len(items) == 1), [reason for _, reason in signs]
+
+
+def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Field]:
+    """Return the fields of records without those of the records by name that are in them."""
+    start = "" if path == ALONE else f"{path}."
+    inner = [place[len(start) :].partition("{*}")[0] for place in places if place.startswith(start) and place != path]
+    inner = [name for name in inner if name and "[" not in name and f"{start}{name}{{*}}" in places]
+    return {name: each for name, each in fields.items() if not any(each.path.startswith(f"{one}.") for one in inner)}
 
 
 def _merit_of_values(path: str, items: Sequence[Item]) -> tuple[float, list[str]]:

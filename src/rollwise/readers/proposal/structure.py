@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -10,16 +11,19 @@ from rollwise.readers.proposal.contents import Content, alike, beginning_of, con
 from rollwise.readers.proposal.fields import Field, fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
-from rollwise.readers.proposal.signs import judges, merit, speaking
+from rollwise.readers.proposal.signs import ROUNDS, are_parts, judges, merit, outside, speaking, speaks
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
-_TEXTS = frozenset({"response", "prompt", "messages", "turns"})  # names that say that records are rollouts
 LEAST = 2  # merit of a place that may hold the rollouts
+_ALIKE = 0.7  # share of the fields that records of one kind have in common
+_NAMED = 10  # merit of a place with a field that the user names
+# What a user may name to say that records are rollouts.
+_SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
 
 @dataclass
@@ -42,6 +46,8 @@ class Structure:
         What only the user knows of the structure; where there is one, nothing is read.
     examples
         Fields of the records, with some values of each.
+    offered
+        What makes files readable that are not read because no field is called so: which is the answer, or the verdict.
     """
 
     files: list[Document]
@@ -51,6 +57,7 @@ class Structure:
     refusal: str | None = None
     questions: list[Question] = field(default_factory=list)
     examples: dict[str, list[Any]] = field(default_factory=dict)
+    offered: tuple[Question, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
@@ -71,6 +78,11 @@ def structures(documents: Iterable[Document], names: Mapping[str, str] = Mapping
     contents = [content for document in documents if (content := content_of(document)) is not None]
     found = [_structure(group, names) for group in alike(contents)]
     reshaped.join_ids(found, contents)
+    if len(found) > 1:
+        reshaped.judged_beside(found)
+    if any(made.refusal is None for made in found):  # then questions with answers beside them are references
+        for made in found:
+            made.questions = [] if made.refusal == refusals.LESSONS else made.questions
     return found
 
 
@@ -111,7 +123,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     made.refusal = made.refusal or refusal
     if made.refusal is not None:
         return made
-    places = places_in([content.below_header for content in contents] if header else contents)
+    contents = [content.below_header if header else content.of_rollouts for content in contents]
+    places = places_in(contents)
     chat = _chat_in_file(places)
     if chat is not None:
         made.data, made.why = chat, ["each file is a list of messages"]
@@ -131,12 +144,39 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     fields = fields_of(values)
     made.examples = {name: each.distinct[:2] for name, each in fields.items()}
     made.data |= reshaped.targets_of(fields, made)
-    if not _TEXTS & names.keys():  # else the user says that these are rollouts
+    if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
+        made.offered = _offered(made.refusal, fields)
     if made.refusal is None and not made.is_blocked:
         _describe(made, path, items, fields, places, names)
     return made
+
+
+def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
+    """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
+    if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
+        return ()
+    open_fields = [each for each in fields.values() if each.role is None and verdict_claim(each.name) is None]
+    texts = open_fields if refusal == refusals.PROMPTS else fields.values()
+    said = tuple(each.name for each in texts if each.kind == "text" or any(map(_is_said, each.distinct[:2])))
+    if said:
+        sentence = "if each record is a rollout, which field is the answer of the model?"
+        return (Question("", sentence, {"response": "?"}, said),)
+    sides = tuple(each.name for each in open_fields if each.kind in {"bool", "binary"} and len(each.distinct) > 1)
+    sentence = "if each record is a rollout, which field says whether the attack succeeded?"
+    return (Question("", sentence, {"succeeded": "?"}, sides),) if sides else ()
+
+
+def _is_said(value: object) -> bool:
+    """Return whether a value is a text of several words, as an answer may be."""
+    return isinstance(value, str) and len(value.split()) > 1
+
+
+def _has_named(items: Sequence[Item], names: Mapping[str, str]) -> bool:
+    """Return whether records have a field that the user names."""
+    firsts = [item.value for item in items[:20] if isinstance(item.value, dict)]
+    return bool({*names.values()} & fields_of(firsts).keys())
 
 
 def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
@@ -159,20 +199,32 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
         shown = ", ".join(f"`{place}`" for place in places)
         made.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
-    scored = sorted(((*merit(path, places), path) for path in places), key=lambda each: (-each[0], len(each[2])))
+    scored = [(*merit(path, places), path) for path in places]
+    scored = [(points + _NAMED * _has_named(places[path], names), why, path) for points, why, path in scored]
+    scored.sort(key=lambda each: (-each[0], len(each[2])))
     points, why, path = scored[0] if scored else (0, [], ALONE)
     if points < LEAST:
         values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
         fields = fields_of(values)
         made.examples = {name: each.distinct[:2] for name, each in fields.items()}
-        if {names[name] for name in _TEXTS & names.keys()} & fields.keys():
-            return path, ["a text that you named"]
         made.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
+        made.offered = _offered(made.refusal, fields)
         return None, []
     outer = _outer(path)
-    if outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
+    if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
+        if speaks(outer, places):
+            return outer, merit(outer, places)[1]
+        made.questions.append(
+            Question(
+                "records",
+                f"are the `{path}` rollouts, or parts of what is around them?",
+                {"records": "?"},
+                (outer, path),
+            )
+        )
+    elif outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
         made.questions.append(
             Question(
                 "records",
@@ -181,7 +233,61 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
                 (outer, path),
             )
         )
+    elif _is_judged_whole(places, path):
+        made.questions.append(
+            Question(
+                "records",
+                f"the verdict is that of what holds `{path}`: is each of these a rollout, or a turn of one?",
+                {"records": "?"},
+                (outer or ALONE, path),
+            )
+        )
+    elif (twin := _twin(places, path)) is not None:
+        made.questions.append(
+            Question(
+                "records",
+                f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?",
+                {"records": "?"},
+                (path, twin),
+            )
+        )
     return path, why
+
+
+def _twin(places: Places, path: str) -> str | None:
+    """Return the path of further records of the same kind in the same object, which would be left out; null without some."""
+    parent, names = path.rpartition(".")[0], _names_at(places, path)
+    known = {repr(item.value) for item in places[path]}
+    for other in places:
+        if other in {path, ALONE} or other.rpartition(".")[0] != parent or not other.endswith("[*]"):
+            continue
+        own = _names_at(places, other)
+        is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
+        if (
+            is_alike
+            and merit(other, places)[0] >= LEAST
+            and any(repr(item.value) not in known for item in places[other])
+        ):
+            return other
+    return None
+
+
+def _names_at(places: Places, path: str) -> set[str]:
+    """Return the names of all fields of the records of a place."""
+    return {name for item in places[path] if isinstance(item.value, dict) for name in item.value}
+
+
+def _is_judged_whole(places: Places, path: str) -> bool:
+    """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
+    items = places[path]
+    if not path.endswith("[*]") or any(
+        judges(each) for each in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+    ):
+        return False
+    around = fields_of(item.outers[-1] for item in items if item.outers).values()
+    verdicts = [each for each in around if each.kind != "binary" and judges(each)]  # a number may count them
+    name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
+    return bool(verdicts and name & ROUNDS)
 
 
 def _outer(path: str) -> str | None:
@@ -196,7 +302,8 @@ def _shares(places: Places, outer: str, path: str) -> bool:
     """Return whether not both of the outer and the inner records have a verdict of their own."""
     both = []
     for place in (outer, path):
-        fields = fields_of(item.value for item in places[place] if isinstance(item.value, dict))
+        values = (item.value for item in places[place] if isinstance(item.value, dict))
+        fields = outside(fields_of(values), place, places)
         both.append([each for each in fields.values() if each.is_usual and judges(each)])
     return not all(both)
 
@@ -207,12 +314,22 @@ def _chat_in_file(places: Places) -> dict[str, Any] | None:
     speaks = speaking(values)
     if speaks is None or len(values) < 2:
         return None
-    names = {name for value in values for name in value}
+    fields = fields_of(values)
     if any(
-        word in name.lower() for name in names for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
+        word in name.lower() for name in fields for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
     ):
         return None
+    if any(each.role in {"id", "task"} and 1 < len(each.distinct) < len(values) for each in fields.values()):
+        return None  # the messages of several conversations
+    if any(each.role == "turn" and _begins_again(each.values) for each in fields.values()):
+        return None
     return {"rows": {"by": ["@file"]}, "turns": "rows", **speakers(speaks)}
+
+
+def _begins_again(numbers: Sequence[Any]) -> bool:
+    """Return whether numbers of messages begin again after larger ones."""
+    counts = [number for number in numbers if isinstance(number, int)]
+    return any(after < before for before, after in pairwise(counts))
 
 
 def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
@@ -238,7 +355,7 @@ def _describe(
     rows = ids_of(made, fields, [item.value for item in items], [item.file for item in items], names.get("rollout_id"))
     if made.is_blocked:
         return
-    lists_of(made, path, fields, places, has_rows=rows)
+    lists_of(made, path, fields, places, has_rows=rows, is_named="records" in names)
     texts_of(made, fields)
     for name, column in names.items():
         path_of_column = fields[column].path if column in fields else column

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import WHOLE, speakers
-from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, roles_of, speaking
+from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, judges, roles_of, speaking
+from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
+from rollwise.schema import TURNS
 
 if TYPE_CHECKING:
     from rollwise.readers.proposal.structure import Structure
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 MODELS = re.compile(
     r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b", re.IGNORECASE
 )
+_MODEL_LISTS = frozenset({"models", "targets", "agents", "llms", "systems"})
 _NAMES = frozenset({"name", "metric"})
 _ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
 _NUMBERS = {"whole", "binary", "unit", "number"}
@@ -29,12 +32,24 @@ _FACTS = {
     "category",
     "judge",
 }  # columns of TURNS that a field of the same name fills
+_OF_ALL = frozenset(TURNS.names) - {
+    *_FACTS,
+    "run",
+    "attempt",
+    "expected",
+    "context",
+}  # of all records that it surrounds
 _OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a turn, which a field of that name fills
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
-def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool) -> None:
-    """Put the list of messages or turns of each record into a mapping, if they have one."""
+def lists_of(
+    made: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool, is_named: bool
+) -> None:
+    """Put the list of messages or turns of each record into a mapping, if they have one.
+
+    Where the user named the records, a list of texts without verdicts in them is of turns, whatever its name.
+    """
     if has_rows:
         return
     inner = below(path, places)
@@ -48,7 +63,9 @@ def lists_of(made: "Structure", path: str, fields: dict[str, Field], places: Pla
             return
     _scores(made, inner)
     for place, items in inner.items():
-        if are_turns(place, fields_of(item.value for item in items[:200]), items):
+        inside = fields_of(item.value for item in items[:200])
+        are_rounds = is_named and "response" in roles_of(inside) and not any(map(judges, inside.values()))
+        if are_rounds or are_turns(place, inside, items):
             made.data["turns"] = place.removesuffix("[*]")
             made.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
             _texts_of_turns(made, items)
@@ -140,9 +157,24 @@ def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str
             columns[each.name] = each.path
     if "{*}" in path and items[0].key is not None:
         facts.setdefault(_of_keys(items, roles_of(fields)), "^@key" if path.endswith("[*]") else "@key")
-    columns |= {name: outer_path for name, outer_path in around_of(items[0]).items() if name not in fields}
+    around = around_of(items[0])
+    columns |= _model_of_list(path, items[0], {*fields, *around}) if "target" not in roles_of(fields) else {}
+    columns |= {name: outer_path for name, outer_path in around.items() if name not in fields}
     made.data |= {"columns": columns} if columns else {}
     made.data |= {"facts": facts} if facts else {}
+
+
+def _model_of_list(path: str, item: Item, names: set[str]) -> dict[str, str]:
+    """Return the name of the model that a list called `models` around a record gives, as a column `model`."""
+    steps = path.split(".")
+    if "{*}" in path or len(steps) != len(item.outers) or any(role_of(name) == "target" for name in names):
+        return {}
+    for depth, step in enumerate(reversed(steps[:-1])):
+        outer = item.outers[-1 - depth]
+        name = next((name for name in ("name", "id") if isinstance(outer.get(name), str)), None)
+        if step.removesuffix("[*]").lower() in _MODEL_LISTS and name is not None:
+            return {"model": f"{'^' * (depth + 1)}{name}"}
+    return {}
 
 
 def around_of(item: Item) -> dict[str, str]:
@@ -152,7 +184,7 @@ def around_of(item: Item) -> dict[str, str]:
         apart = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
         for name, (path, value) in flat(apart).items():
             if not isinstance(value, list | dict) and value is not None:
-                found.setdefault(name, f"{'^' * (depth + 1)}{path}")
+                found.setdefault(spare(name) if name in _OF_ALL else name, f"{'^' * (depth + 1)}{path}")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
 from rollwise.readers.roles.words import word
@@ -12,7 +13,7 @@ _ANSWERS = ("true", "false", "null")
 def question(verdict: Verdict) -> Question:
     """Return the question about a verdict in doubt."""
     own, labels = verdict.column.own, _meanings(verdict)
-    name = "solved" if verdict.whose == "task" else "succeeded"
+    name = "solved" if verdict.whose == "task" or _speaks_of_tasks(verdict) else "succeeded"
     shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.is_unknown:
         unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
@@ -30,9 +31,19 @@ def question(verdict: Verdict) -> Question:
         return Question(own, sentence, {name: (own, open_labels)}, _ANSWERS)
     where = " or ".join(label for label, meaning in labels.items() if meaning is side)
     sentence = f"{shown}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
-    if verdict.is_contradicted:  # a verdict it is
+    if verdict.is_contradicted and verdict.claim.doubt is None:  # a verdict it is
         return Question(own, sentence, {name: _named(verdict, labels)})
     return Question(own, sentence, {name: (own, dict.fromkeys(labels, ASK))}, _ANSWERS)
+
+
+def _speaks_of_tasks(verdict: Verdict) -> bool:
+    """Return whether the file of a verdict that may be any speaks of tasks, and not of attacks."""
+    table = verdict.column.table
+    is_of_tasks = (
+        bool(table.words & OF_TASKS) or table.holds("task") or any(one.role == "task" for one in table.columns)
+    )
+    is_of_attacks = bool(table.words & OF_ATTACKS) or table.holds("attack") or table.holds("goal")
+    return verdict.whose == "either" and is_of_tasks and not is_of_attacks
 
 
 def which(group: list[Verdict]) -> Question:

@@ -11,8 +11,7 @@ from rollwise.readers.roles.verdicts import Verdict, is_open, settle, verdict_of
 
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
-    own = [column for column in table.columns if column.name not in table.enclosing]  # what is around records is of all
-    found = [verdict for column in own if (verdict := verdict_of(column)) is not None]
+    found = [verdict for column in table.of_records if (verdict := verdict_of(column)) is not None]
     for verdict in found:
         settle(table, verdict)
     found = [verdict for verdict in found if is_open(table, verdict)]
@@ -92,7 +91,9 @@ def _differ(first: pl.Series, second: pl.Series) -> bool:
 
 
 def _is_rival(first: Verdict, other: Verdict) -> bool:
-    """Return whether a verdict in doubt has the same word in its name as one beyond doubt, and says otherwise."""
+    """Return whether a verdict in doubt has the words of one beyond doubt, in its name or its values, and says otherwise."""
+    if first.column.kind == other.column.kind == "words" and {*first.column.distinct} == {*other.column.distinct}:
+        return _differ(first.series, other.series)
     words = (first.column.words & other.column.words) - OF_ATTACKS
     same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
     is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})

@@ -9,6 +9,7 @@ import polars as pl
 
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
 from rollwise.readers.roles.values import MOST_WORDS, kind_of
+from rollwise.readers.roles.words import word
 from rollwise.schema import NO_ATTACK, TURNS
 from rollwise.schema.named import values_named
 
@@ -62,6 +63,21 @@ def may_be_verdict(column: str) -> bool:
     return column not in TURNS.names and verdict_claim(name_in_file(column)) is not None
 
 
+def says_of_attacks(values: pl.Series) -> bool:
+    """Return whether a column has a few words that name outcomes of attacks, whatever it is called.
+
+    Examples
+    --------
+    >>> [says_of_attacks(pl.Series(words)) for words in (["blocked", "unblocked"], ["a", "b"], ["safe", "cat"])]
+    [True, False, False]
+    """
+    if not is_text(values.dtype):
+        return False
+    distinct = values.head(_FIRST).unique().drop_nulls().head(MOST_WORDS + 1).to_list()
+    kinds = {word(value).whose for value in distinct} - {"blank"}
+    return len(distinct) <= MOST_WORDS and "attack" in kinds and kinds <= {"attack", "doubt"}
+
+
 _NO_ROLES = frozenset(
     {None, "prompt", "response", "content", "reference", "context", "other", "role", "moment", "turn"}
 )
@@ -88,15 +104,28 @@ class Column:
 
     @property
     def role(self) -> str | None:
-        """What its name says that it is."""
-        return role_of(self.own)
+        """What its name says that it is; words of verdicts are of none of the roles that other words have."""
+        role = role_of(self.own)
+        return None if role in {"goal", "category", "task"} and self.has_sides else role
+
+    @cached_property
+    def has_sides(self) -> bool:
+        """Whether its words are those of attacks alone, some of each side: complied and refused."""
+        if self.kind != "words":
+            return False
+        known = [one for value in self.distinct if (one := word(value)).whose != "blank"]
+        return {one.whose for one in known} == {"attack"} and len({one.side for one in known}) == 2
 
     @property
     def claim(self) -> Claim | None:
-        """What its name says of verdicts; under our own names they are on the attack."""
+        """What its name says of verdicts; under our own names, spelled as ours, they are on the attack."""
         if joined(self.own) == "asr":  # of one rollout, if it is 0 or 1
             return Claim("attack", True, "Its name is one of rates")
-        return Claim("attack", True) if joined(self.own) in {"succeeded", "outcome"} else verdict_claim(self.own)
+        return (
+            Claim("attack", True)
+            if self.own in {"succeeded", "outcome"} or joined(self.own) == "outcome"
+            else verdict_claim(self.own)
+        )
 
     @property
     def words(self) -> frozenset[str]:
@@ -164,6 +193,11 @@ class Table:
         columns = (Column(name, self, schema[name]) for name in own_names(self.frame.columns))
         return [column for column in columns if column.filled]
 
+    @property
+    def of_records(self) -> list[Column]:
+        """The columns that records state themselves: what an object says around them is of all of them."""
+        return [column for column in self.columns if column.name not in self.enclosing]
+
     def holds(self, name: str) -> bool:
         """Return whether a column of TURNS has a value anywhere."""
         return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
@@ -178,6 +212,11 @@ class Table:
         said += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
         of_files = {word for name in self.beside for word in words_of(name)} & OF_ATTACKS  # "test" names no benchmark
         return frozenset(of_files) | {word for name in (*names, *said) for word in words_of(name)}
+
+    @cached_property
+    def names_refusals(self) -> bool:
+        """Whether the words of a column are those of attacks, such as comply and refuse, whatever its name is."""
+        return any(column.has_sides for column in self.columns)
 
     @cached_property
     def are_together(self) -> bool:

@@ -14,6 +14,24 @@ from rollwise.readers.roles.questions import Role
 from rollwise.schema import TURNS
 
 OF_ROLLOUT = "of the whole rollout"  # what a reward rests on that only the last turn has
+_PLAIN = frozenset(
+    {
+        "total",
+        "s",
+        "ms",
+        "sec",
+        "secs",
+        "seconds",
+        "wall",
+        "time",
+        "duration",
+        "latency",
+        "elapsed",
+        "runtime",
+        "usd",
+        "cost",
+    }
+)  # words of amounts that say no more of what they are
 _LEAST = 100  # from which whole numbers without a unit may be milliseconds
 _LONGEST = 10_000_000  # seconds: more is a moment
 
@@ -42,7 +60,11 @@ def facts(table: Table) -> tuple[list[Role], list[Role]]:
 def _named(table: Table, name: str) -> list[Column]:
     """Return the columns that are called so, the likeliest names first."""
     ranks = RANKS[name]
-    candidates = [column for column in table.columns if joined(column.own) in ranks and _fits(column, name)]
+    candidates = [
+        column
+        for column in table.columns
+        if joined(column.own) in ranks and _fits(column, name) and not column.has_sides
+    ]
     return sorted(candidates, key=lambda column: ranks[joined(column.own)])
 
 
@@ -128,7 +150,7 @@ def _scores(table: Table) -> Iterator[Role]:
 
     One that is the same on several turns is of their rollout, and stays a column.
     """
-    scores = [column for column in table.columns if column.role == "score" and _is_number(column)]
+    scores = [column for column in table.of_records if column.role == "score" and _is_number(column)]
     scores = [column for column in scores if table.is_single or not column.is_fact]
     for name in ("score", "reward"):
         named = [column for column in scores if joined(column.own) == name]
@@ -140,7 +162,7 @@ def _scores(table: Table) -> Iterator[Role]:
 
 def _rewards(table: Table) -> Iterator[Role]:
     """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
-    for column in table.columns:
+    for column in table.of_records:
         is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
         if is_reward and not table.is_single and column.is_fact:
             yield Role(column.name, "reward", OF_ROLLOUT)
@@ -156,17 +178,25 @@ def _is_number(column: Column) -> bool:
 
 def _numbers(table: Table) -> Iterator[Role]:
     """Iterate over costs, tokens and seconds; what is one for each rollout is of the rollout, and never counted by turn."""
-    used: set[str] = set()
-    for column in table.columns:
+    found: dict[str, list[Column]] = {}
+    for column in table.of_records:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
+            continue
+        if (
+            column.name in table.enclosing
+        ):  # an amount of all records of an object, which each of them would count again
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
         is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
-        if name is None or name in used or is_named or table.holds(name):
-            continue
-        used.add(name)
-        is_thousandths = column.role == "seconds" and "ms" in column.words
-        yield Role(column.name, name, "thousandths" if is_thousandths else "named so")
+        if name is not None and not is_named and not table.holds(name):
+            found.setdefault(name, []).append(column)
+    for name, columns in found.items():
+        shared = frozenset.intersection(*(column.words for column in columns))
+        # `latency_ms` says more than nothing beside `judge_latency_ms`; `a_latency_ms` and `b_latency_ms` are of two things.
+        plain = [column for column in columns if column.words <= shared | _PLAIN]
+        for column in (plain or columns)[: 1 if plain or len(columns) == 1 else 0]:
+            is_thousandths = column.role == "seconds" and "ms" in column.words
+            yield Role(column.name, name, "thousandths" if is_thousandths else "named so")
 
 
 def _is_amount(column: Column) -> bool:

@@ -44,7 +44,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "task": (
         "task taskid instanceid problemid questionid taskname",
-        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid",
+        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid topicid variationid templateid",
     ),
     "category": (
         "category harmcategory semanticcategory riskcategory testcategory",
@@ -61,7 +61,7 @@ EITHER_IDS = frozenset(
 )
 _OTHERS: Mapping[str, str] = {
     "id": "id uid uuid runid rowid rolloutid sampleid caseid testid sessionid trialid conversationid conv conversation convid "
-    "chatid dialogid dialogueid threadid episodeid attackid recordid exampleid trajectoryid index idx pairid case",
+    "chatid dialogid dialogueid threadid episodeid attackid recordid exampleid trajectoryid index idx pairid case item",
     "turn": "turn turnid turnindex turnidx turnnumber turnno round roundid roundindex roundnumber sequence step",
     "role": "role from speaker author source sender who participant actor",
     "content": "content value text message body parts convertedvalue utterance words said msg",
@@ -134,7 +134,7 @@ OF_PROMPTS = _bag("harmful toxic malicious unsafe safe benign harmless jailbreak
 OF_ANSWERS = _bag("response output answer reply completion attack")  # which say that a label is not the prompt's
 # Said of many things; asked, unless something else in the file confirms it.
 _WEAK = _bag(
-    "ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected flagged accepted"
+    "ok won broken refused refusal refuses refuse acc utility valid completed answered compliance comply detected flagged accepted"
 )
 _REFUSALS = _bag("refused refusal refuses refuse")
 _OF_TARGETS = _bag("is was has did the model target response answer llm")
@@ -147,7 +147,7 @@ _NOT = frozenset({"not", "non", "un", "no"})
 # Words of names that are of no verdict, whatever else stands in them.
 _NO_VERDICT = _bag(
     "reason reasons ids id score scores prompt prompts question tactic method time model name expected gold reference "
-    "explanation query attacker confidence text at input"
+    "explanation query attacker confidence text at input by"
 )
 
 
@@ -228,7 +228,7 @@ def _is_answer(words: Words, bag: frozenset[str]) -> bool:
     if ends & _ANSWERS and {*words[:-1]} <= _ANSWERED_BY:
         return True
     is_known = bag <= _ANSWERS | _ANSWERED_BY | {"1", "2", "a", "b"}
-    return len(words) > 1 and is_known and bool(bag & (_ANSWERS | {"patch"}))
+    return len(words) > 1 and words[-1] != "model" and is_known and bool(bag & (_ANSWERS | {"patch"}))
 
 
 def _is_cost(words: Words, bag: frozenset[str]) -> bool:

@@ -46,6 +46,23 @@ _SURELY_ATTACKS = frozenset(
 # Words that say little of whose a success is: of security and code alike, or of any evaluation.
 _LOOSELY_ATTACKS = frozenset({"vulnerability", "exploit", "technique"})
 _LOOSELY_TASKS = frozenset({"test", "tests", "tool", "tools", "expected", "reference", "steps"})
+_COUNTING = frozenset({"total", "n", "num", "count", "number"})
+_COUNTED = frozenset(
+    {
+        "of",
+        "test",
+        "tests",
+        "question",
+        "questions",
+        "sample",
+        "samples",
+        "trials",
+        "runs",
+        "items",
+        "cases",
+        "problems",
+    }
+)
 MOST_LABELS = 8  # of a column that is asked about
 
 
@@ -107,10 +124,12 @@ def verdict_of(column: Column) -> Verdict | None:
     claim = column.claim or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
+    if claim.doubt is not None and column.kind in {"bool", "binary"} and len(column.distinct) == 1:
+        return None  # a name of something else beside the same value everywhere says nothing
     if kinds <= {"answer"}:
         return _answered(column, claim, meanings)
     of_run = {"task"} if "completed" in column.distinct else set()
-    is_of_run = "status" in column.words and not kinds & ({"attack", "task"} - of_run)
+    is_of_run = "status" in column.words and not kinds & ({"attack", "task", "test"} - of_run)
     is_judged = bool(column.words & _OF_JUDGES) if claim.when_true is None else claim.doubt is None
     is_judged &= len(meanings) <= MOST_LABELS and not column.words & OF_PROMPTS
     is_judged &= len(meanings) > 1 or not column.words & {*_SAYS_LITTLE, "result"}
@@ -131,7 +150,7 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
     """Return what words of both sides claim, whatever their column is called."""
     sides = {one.side for one in meanings.values() if one.whose == "attack"}
     if (
-        kinds == {"attack"}
+        kinds - {"doubt"} == {"attack"}
         and column.role is None
         and sides == {True, False}
         and not column.words & {"question", "prompt", "goal"}
@@ -201,7 +220,11 @@ def settle(table: Table, verdict: Verdict) -> None:
             return
     elif is_generic and verdict.sides:
         verdict.whose = _told(table, attack, task, said)
-    if verdict.whose == "task" and attack and verdict.column.words & {"passed", "pass", "ok"}:
+        if verdict.whose == "attack" and _says_what_a_test_says(table, verdict):
+            verdict.doubt = DOUBT_OF_TESTS
+            return
+    speaks_of_attacks = bool(attack) or table.names_refusals
+    if verdict.whose == "task" and speaks_of_attacks and verdict.column.words & {"passed", "pass", "ok"}:
         verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
         verdict.whose = "attack"  # which got through, or was held off
         return
@@ -218,8 +241,20 @@ def settle(table: Table, verdict: Verdict) -> None:
         verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
 
 
+DOUBT_OF_TESTS = "A test in the file says the same, and the target may have passed it"
 DOUBT_OF_PROMPTS = "It may be of the prompt"
 DOUBT_OF_CONSTANTS = "It is the same on all rows"
+
+
+def _says_what_a_test_says(table: Table, verdict: Verdict) -> bool:
+    """Return whether another column, of a test that was passed or not, has the same values."""
+    tests = (one for one in table.columns if one.words & {"pass", "passed"} and one.name != verdict.column.name)
+    for test in tests:
+        if test.dtype == pl.Boolean and verdict.series.dtype == pl.Boolean:
+            agrees = test.values == verdict.series
+            if agrees.count() and agrees.all():
+                return True
+    return False
 
 
 def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any) -> str:
@@ -230,7 +265,8 @@ def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any)
     if sure and (not of_tasks or (attack & _SURELY_ATTACKS and not of_tasks - {"task", "tasks"})):
         return "attack"
     # A goal may be one of attackers.
-    return "task" if of_tasks and not attack and not table.holds("goal") else "either"
+    is_of_tasks = of_tasks and not attack and not table.holds("goal") and not table.names_refusals
+    return "task" if is_of_tasks else "either"
 
 
 def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generic: bool) -> Iterator[str]:
@@ -240,6 +276,14 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
         yield "It is of the object around the records"
     if column.own in {*ON_ATTACKS, "solved"}:  # our own names
         return
+    if column.dtype.is_numeric() and (total := _count_beside(table, column)) is not None:
+        yield f"It may be a number of the `{total.own}`"
+    other = next(
+        (each for each in table.columns if each is not column and each.has_sides and _says_the_opposite(verdict, each)),
+        None,
+    )
+    if other is not None:
+        yield f"`{other.own}` says the opposite"
     if _may_be_of_prompts(table, verdict):
         yield DOUBT_OF_PROMPTS
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
@@ -250,6 +294,26 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
         return
     if not attack - words and not table.holds("attack") and not table.holds("goal"):
         yield "Nothing else in the file speaks of attacks"
+
+
+def _count_beside(table: Table, column: Column) -> Column | None:
+    """Return a column that counts what a number may be a part of, such as `total` beside `correct`."""
+    for other in table.columns:
+        is_count = bool(other.words & _COUNTING) and other.words <= _COUNTING | _COUNTED and other.dtype.is_integer()
+        if not is_count or other.name in table.enclosing:
+            continue
+        if (other.values >= column.values).all() and (other.values > 1).any():
+            return other
+    return None
+
+
+def _says_the_opposite(verdict: Verdict, other: Column) -> bool:
+    """Return whether the words of another column are on the other side wherever both say something."""
+    if verdict.whose != "attack" or verdict.is_unknown:
+        return False
+    sides = other.values.map_elements(lambda value: word(value).side, return_dtype=pl.Boolean)
+    differ = (verdict.series != sides).drop_nulls()
+    return len(differ) > _FEW and bool(differ.all())
 
 
 def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:

@@ -7,6 +7,7 @@ word means the opposite of its word, by an exact prefix; a word that is near a k
 The words are those of the readers' formats, of judges in public files, and of the libraries that write them.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -57,6 +58,8 @@ _RESULTS = _spelled(
     [word for word, side in RESULTS.items() if side], [word for word, side in RESULTS.items() if not side]
 )
 
+_NUMBERED = re.compile(r"^\d+[_.):]+(?=[a-z])")  # `1_full_compliance`
+
 
 class Word(NamedTuple):
     """What a word of a verdict says."""
@@ -84,7 +87,7 @@ def word(value: object) -> Word:
     >>> word("partial").whose, word("n/a").whose, word("abgewehrt").whose, word("blockd").whose
     ('doubt', 'blank', '?', '?')
     """
-    label = normal(value)
+    label = _NUMBERED.sub("", normal(value))
     if label in BLANK:
         return Word("blank")
     if label in DOUBTFUL:

@@ -1,0 +1,114 @@
+"""Rows of totals below the rows that they sum up, as spreadsheets and logs have them: left out, and said."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from rollwise.readers.native.own_columns import Part
+from rollwise.readers.origins import Origins
+from rollwise.readers.problems import Problems
+from rollwise.readers.roles.columns import is_text, name_in_file, own_names
+from rollwise.schema.named import values_named
+
+IS_TOTAL = "is a total of the other rows (`{}`: {}), not a rollout"
+_WORDS = (
+    "total totals overall average averages avg mean median std stdev stddev sum summary all gesamt insgesamt summe durchschnitt "
+    "mittelwert promedio moyenne media итого среднее 合计 总计 平均"
+)
+_TOTAL = rf"(?i)^\W*(?:(?:grand|macro|micro|weighted|sub)[\s_-]*)?(?:{'|'.join(_WORDS.split())})(?:\W*\(.*\))?[\W\d_]*$"
+_CLEAR = re.compile(r"(?i)total|overall|average|gesamt|summary|合计|总计|平均|итого")
+_FACTS = ("task", "target", "category", "goal")
+_LEAST = 3  # rows of a file whose last may be a total
+_MOST = 4  # rows of totals, such as a mean and its deviation
+_ID = re.compile(r".*/")
+
+
+def without_totals(parts: Sequence[Part], origins: Origins, problems: Problems) -> list[Part]:
+    """Return the turns of people's own files without the rows that a word in place of a name calls a total of the others.
+
+    Such a row is the first or the last of its file, or its numbers are the sums or means of the rows above it.
+    """
+    found = []
+    for part in parts:
+        rows = _totals(part.frame) if part.is_own and part.frame.height >= _LEAST else {}
+        kept = part.frame
+        if rows:
+            where = origins.files_of(part.frame["rollout_id"])
+            for row, (name, label) in rows.items():
+                record = _ID.sub("", part.frame["rollout_id"][row])
+                problems.dropped(str(where[row]), IS_TOTAL.format(name, label), record)
+            kept = part.frame.with_row_index("").filter(~pl.col("").is_in([*rows])).drop("")
+        found.append(part._replace(frame=kept))
+    return found
+
+
+def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
+    """Return the rows of totals, each with the column and the word that say so."""
+    found: dict[int, tuple[str, str]] = {}
+    runs = frame["run"] if "run" in frame.columns else pl.repeat("", frame.height, eager=True)
+    for name, values in _labels(frame):
+        rows = values.str.contains(_TOTAL).fill_null(value=False).arg_true().to_list()
+        if not rows or 2 * len(rows) > frame.height:
+            continue
+        numbers = _numbers(frame)
+        for run in {runs[row] for row in rows}:
+            places = runs.eq_missing(pl.Series([run], dtype=runs.dtype)).arg_true().to_list()
+            totals = [row for row in rows if runs[row] == run]
+            words = [values[row] for row in totals]
+            is_outside = totals in (places[: len(totals)], places[-len(totals) :]) and len(words) <= _MOST
+            is_clear = is_outside and len({*words}) == len(words) and all(_CLEAR.search(word) for word in words)
+            made = {
+                row for row in totals if any(_is_made_of(each, row, _above(row, totals, places)) for each in numbers)
+            }
+            for row in totals:
+                if is_clear or row in made or (is_outside and made):  # a deviation stands beside its mean
+                    found.setdefault(row, (name_in_file(name), values[row].strip()))
+    return found
+
+
+def _above(row: int, totals: Sequence[int], places: Sequence[int]) -> list[int]:
+    """Return the rows above a row of totals, back to the total before them; of the first row of a file, those below."""
+    others = [place for place in places if place not in {*totals}]
+    if row == places[0]:
+        return others
+    start = max((total for total in totals if any(total < place < row for place in others) and total < row), default=-1)
+    return [place for place in others if start < place < row]
+
+
+def _numbers(frame: pl.DataFrame) -> list[pl.Series]:
+    """Return the columns of numbers and of truth, as numbers; texts are numbers if they are so in a mixed column."""
+    names = [name for name in frame.columns if name not in {"turn", "attempt"}]
+    columns = (values_named(frame, name) for name in names if not frame.schema[name].is_nested())
+    numbers = (_as_numbers(series) for series in columns)
+    return [series for series in numbers if series is not None and series.count() > 1]
+
+
+def _as_numbers(series: pl.Series) -> pl.Series | None:
+    if is_text(series.dtype):
+        series = series.cast(pl.String).replace({"true": "1", "false": "0", "True": "1", "False": "0"})
+    elif not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        return None
+    return series.cast(pl.Float64, strict=False)
+
+
+def _is_made_of(numbers: pl.Series, row: int, rows: Sequence[int]) -> bool:
+    """Return whether a number is the sum or the mean of those of other rows, which are not all zero."""
+    value, others = numbers[row], [number for place in rows if (number := numbers[place]) is not None]
+    if value is None or len(others) < 2 or (len({*others}) == 1 and value == others[0]):
+        return False
+    total = sum(others)
+    return bool(total) and any(
+        abs(value - made) <= 0.005 * abs(made) for made in (total, total / len(others), 100 * total / len(others))
+    )
+
+
+def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+    """Iterate over the columns of names: ids, facts, and people's own; rollouts have one row each where they count."""
+    ids = frame["rollout_id"]
+    if ids.n_unique() < len(ids):
+        return
+    yield "rollout_id", ids.str.replace(r".*/", "")
+    for name in (*(name for name in _FACTS if name in frame.columns), *own_names(frame.columns)):
+        if is_text(frame.schema[name]):
+            yield name, values_named(frame, name).cast(pl.String)

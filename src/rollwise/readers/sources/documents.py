@@ -83,6 +83,7 @@ class Document(Contents):
     ) -> None:
         super().__init__(path, data, budget, archive)
         self._path_facts = path_facts
+        self._is_in_memory = data is not None
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         # Record and field of values that became null for their depth.
@@ -90,8 +91,8 @@ class Document(Contents):
         self.named: dict[str, str] = {}  # columns of TURNS for which the user named one of this file
 
     def reopened(self) -> "Document":
-        """Return the same file with nothing read of it so far; one in an archive stays in memory."""
-        return self if self.file != self.path else Document(self.path, budget=self.budget)
+        """Return the same file with nothing read of it so far; one in memory stays there."""
+        return self if self._is_in_memory else Document(self.path, budget=self.budget)
 
     @cached_property
     def kind(self) -> Kind:

@@ -25,9 +25,10 @@ from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import NATIVE, forced_format
 from rollwise.readers.roles.benign import benign_cases
 from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.sources.beside import journal_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
+from rollwise.readers.sources.paths import Paths, addresses, documents, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds

@@ -67,6 +67,7 @@ from rollwise.readers.roles.columns import CUSTOM, MAPPING
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, wrapping
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.encodings import misspelled
+from rollwise.readers.sources.tables import without_rollouts
 from rollwise.readers.table import TurnsBuilder
 
 LINES = (".jsonl", ".json", ".ndjson")
@@ -301,6 +302,8 @@ def _refusal(document: Document, kind: Lookalike | None) -> str | None:
     if kind is not None:
         return None if kind.is_guess and refusal_of(document) is None else kind.reason
     reason = wrapping(document.head, document.suffix) or of_other_tool(document)
+    if document.kind == "sqlite":
+        reason = without_rollouts(document)
     if reason is None and document.kind == "table" and document.suffix in TEXT_SUFFIXES:
         reason = misspelled(document.head)
     if reason is None and document.too_deep:

@@ -134,7 +134,7 @@ def test_another_database_is_not_recognized(tmp_path):
     path = tmp_path / "a.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE birds (name TEXT)")
-    with pytest.raises(ReadError, match="is not recognized"):
+    with pytest.raises(ReadError, match="is a SQLite file without a table of several columns"):
         read(path)
 
 

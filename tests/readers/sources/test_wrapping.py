@@ -9,7 +9,6 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 
-import polars as pl
 import pytest
 
 import rollwise as rw
@@ -36,17 +35,9 @@ def zipped() -> bytes:
     return file.getvalue()
 
 
-def excel() -> bytes:
-    file = io.BytesIO()
-    pl.DataFrame({"rollout_id": ["a"], "prompt": ["Hi"]}).write_excel(file)
-    return file.getvalue()
-
-
 WRAPPED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.jsonl.bz2", lambda: bz2.compress(tar()), "is a tar archive: unpack it first"),
     ("a.jsonl.gz", lambda: gzip.compress(tar()), "is a tar archive: unpack it first"),
-    ("a.xlsx", excel, "is an Excel workbook: save its sheet as CSV"),
-    ("a", excel, "is an Excel workbook: save its sheet as CSV"),
     ("a.jsonl", lambda: LINES.encode("utf-32"), "is UTF-32: save it as UTF-8"),
     ("a.jsonl", lambda: lzma.compress(zipped()), "is a zip archive: unpack it first"),
 ]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
 MOST_BYTES = 1 << 30  # what is beside a log is smaller than the log, or a mistake
 
 
@@ -27,3 +28,21 @@ def bytes_beside(path: Path, folder: Path, *, most: int = MOST_BYTES) -> bytes |
         return path.read_bytes() if is_beside(path, folder) and path.stat().st_size <= most else None
     except OSError:
         return None
+
+
+def journal_of(path: Path) -> Path | None:
+    """Return the journal beside a SQLite file, with its latest changes or what is to be undone; None if it is empty or missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "memory.db"
+    >>> _ = path.with_name("memory.db-wal").write_bytes(b"pages")
+    >>> journal_of(path).name, journal_of(path.with_name("other.db"))
+    ('memory.db-wal', None)
+    """
+    journals = (path.with_name(f"{path.name}{suffix}") for suffix in JOURNALS)
+    try:
+        return next((journal for journal in journals if journal.is_file() and journal.stat().st_size), None)
+    except OSError:
+        return None  # reading the file itself will report what is wrong with the folder

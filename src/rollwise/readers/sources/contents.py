@@ -30,6 +30,9 @@ WRAPPINGS = (  # first bytes, and what the file is
     (b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", "is the journal of a SQLite file: read that file, with this one beside it"),
 )
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
+SQLITE = b"SQLite format 3\0"
+EXCEL_PARTS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
+FIRST_NAME = 30  # position of the name of the first member of a zip archive
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
@@ -200,6 +203,13 @@ def absurd(size: int, packed: int) -> bool:
     return size > SMALL and size > MOST_TIMES * packed
 
 
+def is_excel(head: bytes, suffix: str = "") -> bool:
+    """Return whether a file with these first bytes is a workbook of Excel as of 2007."""
+    # An archive may hold a workbook, and then has both names, too, but not in front.
+    begins = head[FIRST_NAME:].startswith(EXCEL_PARTS) and b"[Content_Types].xml" in head and b"xl/" in head
+    return head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES and (suffix in EXCEL_SUFFIXES or begins)
+
+
 def wrapping(head: bytes, suffix: str = "") -> str | None:
     r"""Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper.
 
@@ -209,8 +219,9 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
     ('is a rar archive: unpack it first', 'is UTF-32: save it as UTF-8', None)
     """
     if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
-        is_excel = suffix in EXCEL_SUFFIXES or (b"[Content_Types].xml" in head and b"xl/" in head)
-        return "is an Excel workbook: save its sheet as CSV" if is_excel else f"is a zip archive: {UNPACK}"
+        return (
+            "is an Excel workbook: save its sheet as CSV" if is_excel(head, suffix) else f"is a zip archive: {UNPACK}"
+        )
     if head[TAR_MARK] == b"ustar":
         return f"is a tar archive: {UNPACK}"
     return next((description for mark, description in WRAPPINGS if head.startswith(mark)), None)

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from rollwise.readers.sources.binary import (
     lines_of_rows,
 )
 from rollwise.readers.sources.compression import Budget
-from rollwise.readers.sources.contents import BOM, ZIP, Contents, lines_of, wrapping
+from rollwise.readers.sources.contents import BOM, SQLITE, ZIP, Contents, lines_of, wrapping
 from rollwise.readers.sources.doubled import Doubled
 from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
@@ -83,6 +83,7 @@ class Document(Contents):
     ) -> None:
         super().__init__(path, data, budget, archive)
         self._path_facts = path_facts
+        self._is_in_memory = data is not None
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         # Record and field of values that became null for their depth.
@@ -90,8 +91,8 @@ class Document(Contents):
         self.named: dict[str, str] = {}  # columns of TURNS for which the user named one of this file
 
     def reopened(self) -> "Document":
-        """Return the same file with nothing read of it so far; one in an archive stays in memory."""
-        return self if self.file != self.path else Document(self.path, budget=self.budget)
+        """Return the same file with nothing read of it so far; one in memory stays there."""
+        return self if self._is_in_memory else Document(self.path, budget=self.budget)
 
     @cached_property
     def kind(self) -> Kind:
@@ -330,7 +331,7 @@ class Document(Contents):
 
     @cached_property
     def text(self) -> bytes:
-        """The JSON text. A table in one object becomes a list of its records, see `as_records`."""
+        """The JSON text; a table in one object becomes a list, see `as_records`."""
         text, odd_numbers = as_records(self.as_written)
         self.odd_numbers += odd_numbers
         return text
@@ -395,9 +396,4 @@ class Document(Contents):
             return value
 
 
-_MAGIC: tuple[tuple[bytes, Kind], ...] = (
-    (PARQUET, "parquet"),
-    (ARROW, "arrow"),
-    (ZIP, "zip"),
-    (b"SQLite format 3\0", "sqlite"),
-)
+_MAGIC: Sequence[tuple[bytes, Kind]] = [(PARQUET, "parquet"), (ARROW, "arrow"), (ZIP, "zip"), (SQLITE, "sqlite")]

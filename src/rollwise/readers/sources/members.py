@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from rollwise.readers.problems import LEAVE, BrokenError, Problems, broken
 from rollwise.readers.sources.archives import Archive
+from rollwise.readers.sources.beside import JOURNALS
 from rollwise.readers.sources.compression import MARKS
 from rollwise.readers.sources.contents import TAR_MARK, wrapping
 from rollwise.readers.sources.documents import Document
@@ -21,7 +22,6 @@ from rollwise.readers.sources.documents import Document
 LOG = {"header.json", "_journal/start.json"}  # members of an archive that is one log of Inspect
 TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"}
 BLOCK = 512  # bytes; one of zeros ends a tar archive
-JOURNALS = ("-wal", "-journal")
 OLDER = "occurs again later in the archive, and that one is read"
 LINK = "is a link, which is not followed: pack the file itself"
 UNLISTED = "is in the archive, whose directory has another name for it or none: it is damaged"

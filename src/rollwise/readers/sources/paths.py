@@ -16,12 +16,13 @@ from rollwise.files.manifests import Manifest, check_whole, levels, manifest_of
 from rollwise.files.object_stores import Options, address_of
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.sources import hive
+from rollwise.readers.sources.beside import JOURNALS
 from rollwise.readers.sources.binary import is_parquet
 from rollwise.readers.sources.compression import Budget
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.members import is_archive, members_of
+from rollwise.readers.sources.tables import as_table
 
-JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
 SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
 TURNS = "turns.parquet"
 DATA_SET_FILES = {"dataset_info.json", "state.json"}  # metadata of a Hugging Face data set, beside its Arrow files
@@ -69,7 +70,11 @@ def _opened(
         by_name = by_name and len(members) == 1
     for member in members:
         problems.record_counts.of(member.name)  # a file that cannot be read is accounted for as well
-        yield member, by_name
+        opened = None
+        with problems.record(member.name):
+            opened = as_table(member, problems)
+        if opened is not None:
+            yield opened, by_name
 
 
 def _logs_among(members: list[Document], *, rollouts: bool) -> list[Document]:
@@ -170,24 +175,6 @@ def _matches(path: Path) -> list[Path]:
 def passed_over(name: str) -> bool:
     """Return whether Spark and Hadoop ignore a file or folder of this name beside Parquet: it is hidden or unfinished."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
-
-
-def journal_of(path: Path) -> Path | None:
-    """Return the journal beside a SQLite file, with its latest changes or what is to be undone; None if it is empty or missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "memory.db"
-    >>> _ = path.with_name("memory.db-wal").write_bytes(b"pages")
-    >>> journal_of(path).name, journal_of(path.with_name("other.db"))
-    ('memory.db-wal', None)
-    """
-    journals = (path.with_name(f"{path.name}{suffix}") for suffix in JOURNALS)
-    try:
-        return next((journal for journal in journals if journal.is_file() and journal.stat().st_size), None)
-    except OSError:
-        return None  # reading the file itself will report what is wrong with the folder
 
 
 def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[tuple[Path, os.stat_result]], bool]:

@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rollwise.readers.problems import BrokenError, Problems, broken
-from rollwise.readers.sources.beside import bytes_beside
+from rollwise.readers.sources.beside import bytes_beside, journal_of
 from rollwise.readers.sources.compression import MOST_TIMES, SMALL
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.paths import journal_of
 
 HEADER = 20  # bytes of a SQLite file's header up to the mode of its journal
 MARK = bytes.fromhex("d9d505f920a163d7")  # at the end of a journal: the name of another one stands before it
@@ -32,6 +31,27 @@ def tables_in(document: Document, names: Iterable[str], problems: Problems) -> d
     return rows
 
 
+def names_of_tables(document: Document) -> dict[str, int]:
+    """Return the tables of a database, each with the number of its stored columns; without those of SQLite itself."""
+    try:
+        with _in_memory(_whole(document, Problems(collect=True))) as memory:
+            found = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+            names = [str(name) for name, sql in found if str(sql).upper().startswith("CREATE TABLE")]
+            return {name: len(_columns(memory, name)) for name in names if not name.startswith("sqlite_")}
+    except (sqlite3.Error, OverflowError, MemoryError, ValueError) as error:
+        raise broken("is not a complete SQLite file", error) from error
+
+
+def _columns(memory: sqlite3.Connection, name: str) -> list[str]:
+    """Return the stored columns of a table."""
+    info = memory.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+    return [str(column["name"]) for column in info if column["hidden"] != COMPUTED]
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
 def _tables(memory: sqlite3.Connection, names: Iterable[str]) -> list[str]:
     """Return those names that are tables; a view or a virtual table would run code of the file."""
     found = {str(name): str(sql) for name, sql in memory.execute("SELECT name, sql FROM sqlite_master")}
@@ -44,13 +64,12 @@ def _tables(memory: sqlite3.Connection, names: Iterable[str]) -> list[str]:
 
 def _rows(memory: sqlite3.Connection, name: str, size: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table, as many as a file of this size can hold: damaged pages may hold each other, round and round."""
-    info = memory.execute(f'PRAGMA table_xinfo("{name}")').fetchall()
-    columns = [str(column["name"]) for column in info if column["hidden"] != COMPUTED]
+    columns = _columns(memory, name)
     if not columns:
         return
-    quoted = ", ".join('"{}"'.format(column.replace('"', '""')) for column in columns)
+    quoted = ", ".join(map(_quoted, columns))
     letters, most = 0, max(SMALL, MOST_TIMES * size)
-    for number, row in enumerate(memory.execute(f'SELECT {quoted} FROM "{name}"')):  # noqa: S608 - its own columns
+    for number, row in enumerate(memory.execute(f"SELECT {quoted} FROM {_quoted(name)}")):  # noqa: S608 - its own columns
         letters += sum(len(value) for value in row if isinstance(value, str | bytes))
         if number > size or letters > most:
             raise BrokenError("holds more rows than a file of its size can, as its pages are used several times")

@@ -1,0 +1,95 @@
+"""Tables in Excel workbooks and SQLite files that no tool wrote, each as the one table of its file, in memory.
+
+Of a workbook the first sheet with several columns is read, and the others are said. Of a database the only table with several
+columns is read; one with more of them stays as it is, for the readers of tools.
+"""
+
+import importlib.util
+import io
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+
+import polars as pl
+
+from rollwise.errors import listing, to_install
+from rollwise.readers.problems import BrokenError, Problems, broken
+from rollwise.readers.sources.archives import Archive
+from rollwise.readers.sources.contents import SQLITE, is_excel
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.frames import frame_of
+from rollwise.readers.sources.panics import without_backtraces
+from rollwise.readers.sources.sqlite_files import names_of_tables, tables_in
+
+NO_TABLE = "without a table of several columns, which holds no rollouts"
+
+
+def as_table(document: Document, problems: Problems) -> Document:
+    """Return a workbook or a database of one table as that table; any other file as it is.
+
+    Raises
+    ------
+    BrokenError
+        If a workbook cannot be read.
+    """
+    frame = None
+    with suppress(BrokenError):  # which who reads the file reports
+        if document.head.startswith(SQLITE):
+            frame = _only_table(document, problems)
+    if is_excel(document.head, document.suffix):
+        frame = _sheet(document, problems)
+    if frame is None:
+        return document
+    file = io.BytesIO()
+    frame.write_ipc(file)
+    table = Document(document.path, file.getvalue(), budget=document.budget)
+    table.digest, table.file = document.digest, document.file
+    return table
+
+
+def without_rollouts(document: Document) -> str:
+    """Return why a database that no tool is known to write is not read, and what to type."""
+    try:
+        names = [name for name, columns in names_of_tables(document).items() if columns > 1]
+    except BrokenError as error:
+        return error.reason
+    if len(names) < 2:
+        return f"is a SQLite file whose table `{names[0]}` is empty" if names else f"is a SQLite file {NO_TABLE}"
+    line = f"`sqlite3 -header -csv {shlex.quote(document.path.name)} 'SELECT * FROM TABLE' > rollouts.csv`"  # noqa: S608
+    return f"is a SQLite file with {len(names)} tables ({listing(names)}): write that of the rollouts as CSV, {line}"
+
+
+def _only_table(document: Document, problems: Problems) -> pl.DataFrame | None:
+    """Return the only table with several columns in a database; None where there is none, or more than one."""
+    names = [name for name, columns in names_of_tables(document).items() if columns > 1]
+    if len(names) != 1:
+        return None
+    rows = tables_in(document, names, problems)[names[0]]
+    return frame_of(rows) if rows else None
+
+
+def _sheet(document: Document, problems: Problems) -> pl.DataFrame:
+    """Return the first sheet of a workbook with several columns, and say which others there are."""
+    if importlib.util.find_spec("fastexcel") is None:
+        raise BrokenError(f"is an Excel workbook: save its sheet as CSV, or {to_install('excel')}")
+    from fastexcel import FastExcelError
+
+    with Archive(document) as archive:
+        for name in archive.names:
+            archive.content(name)  # each is as large as it says
+    try:
+        with without_backtraces():
+            sheets = pl.read_excel(io.BytesIO(document.data), sheet_id=0, raise_if_empty=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, FastExcelError, ValueError, OSError) as error:
+        raise broken("is not a complete Excel workbook", error) from error
+    read = next((name for name, sheet in sheets.items() if sheet.width > 1 and sheet.height), None)
+    if read is None:
+        raise BrokenError("is an Excel workbook without a sheet of several columns: save its sheet as CSV")
+    others = [f"`{name}`" for name in _filled(sheets) if name != read]
+    if others:
+        problems.suggest([f"{document.name}: the sheet `{read}` was read, and not {', '.join(others)}"])
+    return sheets[read]
+
+
+def _filled(sheets: dict[str, pl.DataFrame]) -> Iterator[str]:
+    return (name for name, sheet in sheets.items() if sheet.height)

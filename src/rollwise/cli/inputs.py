@@ -207,7 +207,7 @@ def naming(paths: list[Path]) -> Iterator[None]:
         for document, _ in documents([path for path in paths if path.exists()], problems):
             with problems.record(document.name):
                 if document.kind == "parquet":
-                    table_in(document.path, "parquet")
+                    table_in(document.source, "parquet")
         raise
 
 

@@ -156,8 +156,10 @@ _CALLED = {
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
-# What only Python can do: unpack a pair, and join two tables.
-_OF_PYTHON = re.compile(rf"{re.escape(PAIR)}|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`")
+# What only Python needs: to unpack a pair, to keep a column, and to join two tables.
+_OF_PYTHON = re.compile(
+    rf"{re.escape(PAIR)}| \(with keep=\"[^\"]*\" in `rw\.measure`\)|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`"
+)
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")

@@ -81,7 +81,7 @@ class _Tables:
                     batches.flush()
                 elif form.copies(document) if callable(form.copies) else form.copies:
                     # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
-                    waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
+                    waiting = document if form is NATIVE else document.reopened()
                     self._copies.append((waiting, form, by_name))
                 elif not (
                     self._is_native(document, form) and batches.takes(document, by_name=by_name, is_recognized=True)

@@ -82,10 +82,8 @@ def meanings(name: str, column: str, values: Meanings | None = None) -> dict[str
     >>> "yes" in meanings("succeeded", "is_safe")  # the name asks the opposite question
     False
     """
-    if values is not None:
-        return dict(values)
-    words = dict(MEANINGS[name])
-    if name in {"succeeded", "outcome"} and column not in TURNS.names and asks_the_opposite(column):
+    words = dict(MEANINGS[name] if values is None else values)
+    if values is None and name in {"succeeded", "outcome"} and column not in TURNS.names and asks_the_opposite(column):
         words = {word: side for word, side in words.items() if word in ATTACKS}
     if name == "outcome":
         words = {

@@ -23,6 +23,7 @@ from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import NATIVE, forced_format
+from rollwise.readers.roles.benign import benign_cases
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -227,7 +228,7 @@ def read_local(
     if folder is None:
         return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
-    logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
+    logs = [*dict.fromkeys(document.file for document, _ in documents(paths, unused, rollouts=True))]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
     settings = (
         format_name,
@@ -272,6 +273,7 @@ def turns_of(
     if is_own:
         turns = once(turns, tables[0].origins, problems)
         problems.suggest(repeated_rewards(turns))
+        problems.suggest(benign_cases(turns))
     problems.record_counts.count(turns, tables[0].origins)
     if forced is not None and forced.given is not None:
         problems.suggest(filter(None, [forced.given.changed(turns)]))

@@ -27,6 +27,10 @@ def _by_words(**meanings: bool | None) -> Meaning:
     return meanings.get
 
 
+def _is_unheld(value: str) -> bool:
+    return value.lower().replace("-", "_") in {"not_blocked", "unblocked", "non_refusal"}
+
+
 class Kind(NamedTuple):
     """Where the records of a case are, and what its verdict means.
 
@@ -80,13 +84,12 @@ KINDS: dict[str, Kind] = {
     "t09_missing_verdicts": Kind((), "jailbroken"),
     "t17_label_jailbreak_benign": Kind(),
     "t21_words_in_german": Kind(),
-    "t22_not_and_un": Kind((), "verdict", lambda value: value.lower().replace("-", "_") in UNHELD),
+    "t22_not_and_un": Kind((), "verdict", _is_unheld),
     "t23_defense_success": Kind((), "defense_success", _is_false),
     "t24_success_is_of_the_call": Kind(is_fixed=True),  # few rows that say the same are no sign of the call
     "t26_turn_rows": Kind((), "jailbroken", is_fixed=True),
     "t27_rating_of_the_prompt": Kind(),
 }
-UNHELD = {"not_blocked", "unblocked", "non_refusal"}
 _TOTALS: dict[str, Callable[[int, int], float]] = {
     **dict.fromkeys(("total", "total_attacks", "n_questions"), lambda count, _: count),
     **dict.fromkeys(("success", "successful_attacks", "n_successes"), lambda _, won: won),

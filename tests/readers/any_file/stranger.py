@@ -143,11 +143,9 @@ def _remove(out: Path) -> None:
 def _figures(out: Path) -> Figures:
     """Return the figures of a report's folder, or of a table of turns."""
     if out.is_dir():
-        tables = (pl.read_parquet(out / f"{name}.parquet") for name in ("rollouts", "summary"))
-        return Figures(*tables, folder=out)
+        return Figures(pl.read_parquet(out / "rollouts.parquet"), pl.read_parquet(out / "summary.parquet"), out)
     turns = pl.read_parquet(out)
-    scores = {"final_score": m.final("score")} if "score" in turns.columns else {}
-    rollouts = rw.measure(turns, m.attack_success(), m.task_success(), **scores)
+    rollouts = rw.measure(turns, m.attack_success(), m.task_success(), final_score=m.final("score"))
     return Figures(rollouts, rw.summarize(rollouts, resamples=100), out)
 
 

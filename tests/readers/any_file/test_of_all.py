@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import rollwise as rw
@@ -71,3 +72,59 @@ def test_the_model_that_generates_is_no_answer(tmp_path: Path) -> None:
     totals = {"generation_model": "llama3.1-8b", "attack_results": {"dd": {"n_jailbreak": 50, "vanilla": {"f1": 0.3}}}}
     with pytest.raises(ReadError, match="is not recognized"):
         rw.read(written(tmp_path / "log.json", totals))
+
+
+@pytest.mark.parametrize(
+    ("name", "benign"), [("is_attack", False), ("injected", False), ("is_benign", True), ("is_adversarial", False)]
+)
+def test_cases_without_an_attack_are_named_where_they_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, benign: bool
+) -> None:
+    """Benign cases that count as attempts are said, with the option that shows them apart: 3 of 6, not 3 of 9."""
+    records = [{**each, name: (n >= 6) is benign, "jailbroken": n < 3} for n, each in enumerate(attempts("m"))]
+    log = written(tmp_path / "log.json", records)
+    turns = rw.read(log)
+    assert f'by="{name}" shows them apart' in capsys.readouterr().err
+    rollouts = rw.measure(turns, rw.metrics.attack_success(), keep=name)
+    rates = rw.summarize(rollouts, by=name, metrics="attack_success")
+    assert rates.filter(pl.col(name) != benign)["estimate"].item() == 0.5
+
+
+def test_tables_of_totals_are_refused(tmp_path: Path) -> None:
+    """Hits of a detector, and successes of trials, are counts: no row of them is a rollout."""
+    hits = tmp_path / "hits.csv"
+    hits.write_text("config,tp,fp,tn,fn,avg_latency_ms\na,9,1,9,1,2.5\nb,8,2,9,1,2.5\n")
+    trials = tmp_path / "trials.csv"
+    trials.write_text("model,category,successes,trials,asr\nm,a,65,100,0.65\nm,b,10,10,1.0\n")
+    for path in (hits, trials):
+        with pytest.raises(ReadError, match=r"counts (hits|groups)"):
+            rw.read(path)
+
+
+def test_steps_of_scenarios_are_asked_about(tmp_path: Path) -> None:
+    """A number of the step that counts within each scenario and model may be that of turns: it is asked."""
+    rows = [
+        {
+            "model": model,
+            "scenario_id": scenario,
+            "step_index": step,
+            "user_prompt": f"please {step}",
+            "model_response": f"Sure, {model} {step}",
+            "score": step,
+        }
+        for model in "ab"
+        for scenario in (1, 2)
+        for step in range(4)
+    ]
+    log = written(tmp_path / "log.json", rows)
+    with pytest.raises(ReadError, match="`step_index` counts within each `scenario_id`"):
+        rw.read(log)
+    assert rw.read(log, names={"rollout_id": "@key"})["rollout_id"].n_unique() == 16
+
+
+def test_seconds_of_several_parts_are_not_those_of_the_rollout(tmp_path: Path) -> None:
+    """Latencies of two defenses are none of the rollout; one without a name of its own beside them is."""
+    parts = [{**each, "a_latency_ms": 5.5, "b_latency_ms": 7.5} for each in attempts("m")]
+    assert rw.read(written(tmp_path / "parts.json", parts))["total_seconds"].null_count() == 9
+    whole = [{**each, "latency_ms": 13.5} for each in parts]
+    assert rw.read(written(tmp_path / "whole.json", whole))["total_seconds"].unique().to_list() == [0.0135]

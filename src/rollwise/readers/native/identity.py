@@ -17,6 +17,7 @@ from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import MAPPING, name_in_file
 from rollwise.readers.roles.names import role_of
+from rollwise.readers.sources.compression import SUFFIXES
 from rollwise.readers.sources.documents import Document
 from rollwise.schema.named import column_named
 
@@ -41,7 +42,8 @@ def run_of(document: Document, is_known: Callable[[str], bool]) -> str:
     >>> run_of(document, lambda _: False), run_of(document, {"gpt-53ffd621/1"}.__contains__)
     ('gpt-53ffd621', 'gpt (2)-53ffd621')
     """
-    stem = writable(Path(document.path.stem).stem if document.packed else document.path.stem)
+    name = document.path.stem if document.path.suffix.lower() in SUFFIXES else document.path.name
+    stem = writable(Path(name).stem)
     names = (f"{stem} ({number})" if number > 1 else stem for number in count(1))
     runs = (f"{name}-{document.digest}" for name in names)
     return next(run for run in runs if not is_known(f"{run}/1"))

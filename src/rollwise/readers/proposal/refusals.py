@@ -31,8 +31,24 @@ MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task o
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
 _NUMBERS = {"whole", "binary", "unit", "number"}
+_TOTALS = {
+    "total",
+    "n",
+    "count",
+    "num",
+    "trials",
+    "attempts",
+    "samples",
+    "cases",
+    "runs",
+    "tested",
+    "evaluated",
+    "rollouts",
+}
+_CONFUSION = ({"tp", "fp", "tn", "fn"}, {"truepositives", "falsepositives", "truenegatives", "falsenegatives"})
+_FIRST = 200  # lines that show which fields there are
 _PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
-_KINDS = ("type", "kind", "event", "entry_type", "event_type", "record_type")
+_KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 
 
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
@@ -113,12 +129,12 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
     'counts groups of rollouts: `success` of `total` is `rate`; read the rollouts themselves'
     """
     numbers = {name: {*words_of(name)} for name, field in fields.items() if field.kind in _NUMBERS}
+    if any(names <= {"".join(words_of(name)) for name in numbers} for names in _CONFUSION):
+        return "counts hits and false alarms of a detector, not rollouts: read what it was tried on"
     totals = [
         name
         for name, words in numbers.items()
-        if words & {"total", "n", "count", "num"}
-        and not words & {"cost", "tokens"}
-        and max(map(float, fields[name].held)) > 1
+        if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].held)) > 1
     ]
     rates = [name for name, words in numbers.items() if words & {"rate", "asr", "accuracy", "percent", "pct"}]
     for rate in rates:
@@ -153,7 +169,8 @@ def kinds_of_lines(contents: Sequence[Content]) -> str | None:
         records = [record for record in content.records if isinstance(record, dict)]
         if content.form != LINES or len(records) < 3:
             continue
-        for name in _KINDS:
+        names_of_kinds = {name for record in records[:_FIRST] for name in record if {*words_of(name)} & _KINDS}
+        for name in sorted(names_of_kinds):
             kinds: dict[str, list[frozenset[str]]] = {}
             for record in records:
                 if isinstance(record.get(name), str):

@@ -142,13 +142,13 @@ def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Fiel
     for owner in owners:
         others = [each for each in apart if each is not owner]
         is_task = owner.role == "task"
-        if counters and _rises_within(counters[0], owner, files):
+        if counters and _rises_within(counters[0], owner, others, files):
             sentence = f"`{counters[0].name}` counts within each `{owner.name}`: is a row a rollout, or a turn of one?"
         elif said and _same_within([*asked, *said], owner, others, files) >= _MOSTLY:
             sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgements?"
         elif said and not is_task and 0 <= _same_within(asked, owner, others, files) < _MOSTLY:
             sentence = f"`{owner.name}` repeats with other texts: is a row a rollout, or a turn of one?"
-        elif not said and len(owner.distinct) > 1 and {*words_of(owner.name)} & CONVERSATIONS:
+        elif not (said and asked) and len(owner.distinct) > 1 and {*words_of(owner.name)} & CONVERSATIONS:
             sentence = f"`{owner.name}` repeats: is a row a rollout, or a turn of one?"
         else:
             continue
@@ -175,15 +175,21 @@ def _are_judgements(made: "Structure", fields: dict[str, Field], owner: Field, f
 
 
 def _counts(name: str) -> bool:
-    return bool({*words_of(name)[-1:]} & _COUNTERS)
+    """Return whether a name is one of a number that counts: `step`, `turn_index`."""
+    words = words_of(name)
+    is_numbered = len(words) > 1 and words[-1] in _OF_TURNS - {"turn"}
+    return bool({words[-2] if is_numbered else words[-1]} & _COUNTERS) if words else False
 
 
-def _rises_within(counter: Field, owner: Field, files: Sequence[int]) -> bool:
-    """Return whether a number rises over more than two records of one id."""
+def _rises_within(counter: Field, owner: Field, apart: Sequence[Field], files: Sequence[int]) -> bool:
+    """Return whether a number rises over more than two records of one id, with one target, attack and attempt."""
     if not _is_filled(counter):
         return False
-    groups = [[*map(float, numbers)] for numbers in _by_owner(counter, owner, files)]
-    return all(numbers == sorted({*numbers}) for numbers in groups) and any(len(numbers) > 2 for numbers in groups)
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for *key, number in zip(files, owner.values, *(each.values for each in apart), counter.values, strict=True):
+        groups.setdefault(tuple(map(str, key)), []).append(float(number))
+    rises = all(numbers == sorted({*numbers}) for numbers in groups.values())
+    return rises and any(len(numbers) > 2 for numbers in groups.values())
 
 
 def _same_within(texts: Sequence[Field], owner: Field, apart: Sequence[Field], files: Sequence[int]) -> float:

@@ -31,7 +31,7 @@ def question(verdict: Verdict) -> Question:
         return Question(own, sentence, {name: (own, open_labels)}, _ANSWERS)
     where = " or ".join(label for label, meaning in labels.items() if meaning is side)
     sentence = f"{shown}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
-    if verdict.is_contradicted:  # a verdict it is
+    if verdict.is_contradicted and verdict.claim.doubt is None:  # a verdict it is
         return Question(own, sentence, {name: _named(verdict, labels)})
     return Question(own, sentence, {name: (own, dict.fromkeys(labels, ASK))}, _ANSWERS)
 

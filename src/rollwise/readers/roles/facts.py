@@ -14,6 +14,24 @@ from rollwise.readers.roles.questions import Role
 from rollwise.schema import TURNS
 
 OF_ROLLOUT = "of the whole rollout"  # what a reward rests on that only the last turn has
+_PLAIN = frozenset(
+    {
+        "total",
+        "s",
+        "ms",
+        "sec",
+        "secs",
+        "seconds",
+        "wall",
+        "time",
+        "duration",
+        "latency",
+        "elapsed",
+        "runtime",
+        "usd",
+        "cost",
+    }
+)  # words of amounts that say no more of what they are
 _LEAST = 100  # from which whole numbers without a unit may be milliseconds
 _LONGEST = 10_000_000  # seconds: more is a moment
 
@@ -160,7 +178,7 @@ def _is_number(column: Column) -> bool:
 
 def _numbers(table: Table) -> Iterator[Role]:
     """Iterate over costs, tokens and seconds; what is one for each rollout is of the rollout, and never counted by turn."""
-    used: set[str] = set()
+    found: dict[str, list[Column]] = {}
     for column in table.of_records:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
@@ -170,11 +188,15 @@ def _numbers(table: Table) -> Iterator[Role]:
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
         is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
-        if name is None or name in used or is_named or table.holds(name):
-            continue
-        used.add(name)
-        is_thousandths = column.role == "seconds" and "ms" in column.words
-        yield Role(column.name, name, "thousandths" if is_thousandths else "named so")
+        if name is not None and not is_named and not table.holds(name):
+            found.setdefault(name, []).append(column)
+    for name, columns in found.items():
+        shared = frozenset.intersection(*(column.words for column in columns))
+        # `latency_ms` says more than nothing beside `judge_latency_ms`; `a_latency_ms` and `b_latency_ms` are of two things.
+        plain = [column for column in columns if column.words <= shared | _PLAIN]
+        for column in (plain or columns)[: 1 if plain or len(columns) == 1 else 0]:
+            is_thousandths = column.role == "seconds" and "ms" in column.words
+            yield Role(column.name, name, "thousandths" if is_thousandths else "named so")
 
 
 def _is_amount(column: Column) -> bool:

@@ -44,7 +44,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "task": (
         "task taskid instanceid problemid questionid taskname",
-        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid",
+        "problem testcaseid docid promptid challenge challengeid queryidx scenario scenarioid topicid variationid templateid",
     ),
     "category": (
         "category harmcategory semanticcategory riskcategory testcategory",
@@ -134,7 +134,7 @@ OF_PROMPTS = _bag("harmful toxic malicious unsafe safe benign harmless jailbreak
 OF_ANSWERS = _bag("response output answer reply completion attack")  # which say that a label is not the prompt's
 # Said of many things; asked, unless something else in the file confirms it.
 _WEAK = _bag(
-    "ok won broken refused refusal refuses refuse acc valid completed answered compliance comply detected flagged accepted"
+    "ok won broken refused refusal refuses refuse acc utility valid completed answered compliance comply detected flagged accepted"
 )
 _REFUSALS = _bag("refused refusal refuses refuse")
 _OF_TARGETS = _bag("is was has did the model target response answer llm")

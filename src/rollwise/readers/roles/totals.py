@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rollwise.readers.roles.columns import Column, Table
+from rollwise.readers.roles.names import words_of
 from rollwise.schema.named import columns_named
 
 _SUCCESSES = frozenset(
@@ -34,7 +35,7 @@ def said_by_totals(table: Table, verdicts: pl.Series) -> Said | None:
 def _totals(table: Table) -> Iterator[Column]:
     for column in table.columns:
         if column.name in table.enclosing and column.dtype.is_numeric():
-            words = column.words
+            words = {*words_of(column.own.rpartition(".")[2])}  # an object around it may be called anything
             if "asr" in words or words & _SUCCESSES:
                 yield column
 

@@ -124,6 +124,8 @@ def verdict_of(column: Column) -> Verdict | None:
     claim = column.claim or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
+    if claim.doubt is not None and column.kind in {"bool", "binary"} and len(column.distinct) == 1:
+        return None  # a name of something else beside the same value everywhere says nothing
     if kinds <= {"answer"}:
         return _answered(column, claim, meanings)
     of_run = {"task"} if "completed" in column.distinct else set()
@@ -218,6 +220,9 @@ def settle(table: Table, verdict: Verdict) -> None:
             return
     elif is_generic and verdict.sides:
         verdict.whose = _told(table, attack, task, said)
+        if verdict.whose == "attack" and _says_what_a_test_says(table, verdict):
+            verdict.doubt = DOUBT_OF_TESTS
+            return
     speaks_of_attacks = bool(attack) or table.names_refusals
     if verdict.whose == "task" and speaks_of_attacks and verdict.column.words & {"passed", "pass", "ok"}:
         verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
@@ -236,8 +241,20 @@ def settle(table: Table, verdict: Verdict) -> None:
         verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
 
 
+DOUBT_OF_TESTS = "A test in the file says the same, and the target may have passed it"
 DOUBT_OF_PROMPTS = "It may be of the prompt"
 DOUBT_OF_CONSTANTS = "It is the same on all rows"
+
+
+def _says_what_a_test_says(table: Table, verdict: Verdict) -> bool:
+    """Return whether another column, of a test that was passed or not, has the same values."""
+    tests = (one for one in table.columns if one.words & {"pass", "passed"} and one.name != verdict.column.name)
+    for test in tests:
+        if test.dtype == pl.Boolean and verdict.series.dtype == pl.Boolean:
+            agrees = test.values == verdict.series
+            if agrees.count() and agrees.all():
+                return True
+    return False
 
 
 def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any) -> str:

@@ -5,6 +5,7 @@ unpacked: an archive with overlapping members or absurd sizes is refused, and so
 """
 
 import io
+import stat
 import struct
 import zipfile
 import zlib
@@ -108,7 +109,15 @@ class Archive:
         """Return the unpacked size that the member states, in bytes."""
         return self._by_name[name].file_size
 
+    def is_link(self, name: str) -> bool:
+        """Return whether the member is a symbolic link, as Unix packs one."""
+        return stat.S_ISLNK(self._by_name[name].external_attr >> 16)
+
     def read(self, name: str) -> bytes:
+        """Return the content of the member of that name, which is JSON; what is nested too deeply is null."""
+        return self._document.bounded(self.content(name), name)
+
+    def content(self, name: str) -> bytes:
         """Return the content of the member of that name."""
         # The stated sizes are checked first, so that a bomb is never unpacked.
         member = self._by_name[name]
@@ -124,7 +133,7 @@ class Archive:
         # A member that is larger than stated was cut by `_unpacked`, and differs in length.
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
-        return self._document.bounded(data, name)
+        return data
 
     @cached_property
     def _file(self) -> IO[bytes]:

@@ -45,6 +45,8 @@ class Contents:
         Its content, if already in memory.
     budget
         How much compressed files may unpack to; shared by all files of one reading.
+    archive
+        The archive that the file is in, if it is in one; `data` are then its bytes as they are in it.
 
     Examples
     --------
@@ -53,12 +55,18 @@ class Contents:
     ('.jsonl', 'cbf43926')
     """
 
-    def __init__(self, path: Path, data: bytes | None = None, budget: Budget | None = None) -> None:
+    def __init__(
+        self, path: Path, data: bytes | None = None, budget: Budget | None = None, archive: Path | None = None
+    ) -> None:
         self.path = path
+        self.file = path if archive is None else archive  # where it is on the disk
+        self._stored = None if archive is None else data
         self.budget = Budget() if budget is None else budget
         self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
-        if data is not None:
+        if archive is not None:
+            self.packed = True
+        elif data is not None:
             self.data, self.packed, self.encoding = data, True, None
 
     @cached_property
@@ -70,8 +78,8 @@ class Contents:
     @cached_property
     def data(self) -> bytes:
         """Everything in the file, unpacked; text is in UTF-8, whatever its encoding in the file is."""
-        data = self._start
-        if len(data) == HEAD:  # there may be more
+        data = self.start if self._stored is None else self._stored
+        if len(data) == HEAD and self._stored is None:  # there may be more
             try:
                 data = self.path.read_bytes()
             except OSError as error:
@@ -92,18 +100,18 @@ class Contents:
     @cached_property
     def _is_utf_8(self) -> bool:
         """True where the file is read as it is, from its first bytes to its last."""
-        return utf_16(self._start) is None and (b"\0" in self._start or is_utf_8(self._blocks_of_file()))
+        return utf_16(self.start) is None and (b"\0" in self.start or is_utf_8(self._blocks_of_file()))
 
     @property
     def _is_at_hand(self) -> bool:
         """True where all data are read before anything else is known of them."""
-        return "data" in vars(self) or self.is_small or self._start.startswith(MARKS)
+        return "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
 
     @cached_property
     def head(self) -> bytes:
         r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
-        is_at_hand = self._is_at_hand or utf_16(self._start) is not None or not is_utf_8([self._start])
-        start = self.data[:HEAD] if is_at_hand else self._start
+        is_at_hand = self._is_at_hand or utf_16(self.start) is not None or not is_utf_8([self.start])
+        start = self.data[:HEAD] if is_at_hand else self.start
         if start.removeprefix(BOM).isspace():
             blocks = (block.removeprefix(BOM).lstrip() for block in ([self.data] if is_at_hand else self._blocks()))
             start = next(filter(None, blocks), b"")[:HEAD]
@@ -112,17 +120,19 @@ class Contents:
     @property
     def is_small(self) -> bool:
         """True where the first bytes are the whole file, which then need not be opened again."""
-        return len(self._start) < HEAD
+        return len(self.start) < HEAD
 
     @cached_property
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        return self.name != str(self.path) or self._start.startswith(MARKS) or self.encoding is not None
+        return self.name != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
 
     @cached_property
-    def _start(self) -> bytes:
+    def start(self) -> bytes:
         """The first bytes of the file, as they are in it."""
+        if self._stored is not None:
+            return self._stored[:HEAD]
         try:
             with self.path.open("rb", buffering=0) as file:
                 return file.read(HEAD)
@@ -155,6 +165,9 @@ class Contents:
 
     def _blocks_of_file(self) -> Iterator[bytes]:
         """Everything in the file, as it is in it, block by block."""
+        if self._stored is not None:
+            yield self._stored
+            return
         try:
             with self.path.open("rb") as file:
                 yield from iter(partial(file.read, BLOCK), b"")

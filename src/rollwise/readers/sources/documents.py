@@ -63,6 +63,8 @@ class Document(Contents):
         Facts in the names of its folders, in one row, for Parquet; see `rollwise.readers.sources.hive`.
     budget
         How much compressed files may unpack to; shared by all files of one reading.
+    archive
+        The archive that the file is in, if it is in one.
 
     Examples
     --------
@@ -77,14 +79,19 @@ class Document(Contents):
         data: bytes | None = None,
         path_facts: pl.DataFrame | None = None,
         budget: Budget | None = None,
+        archive: Path | None = None,
     ) -> None:
-        super().__init__(path, data, budget)
+        super().__init__(path, data, budget, archive)
         self._path_facts = path_facts
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         # Record and field of values that became null for their depth.
         self.too_deep: dict[tuple[object, str], None] = {}
         self.named: dict[str, str] = {}  # columns of TURNS for which the user named one of this file
+
+    def reopened(self) -> "Document":
+        """Return the same file with nothing read of it so far; one in an archive stays in memory."""
+        return self if self.file != self.path else Document(self.path, budget=self.budget)
 
     @cached_property
     def kind(self) -> Kind:

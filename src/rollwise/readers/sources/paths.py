@@ -19,6 +19,7 @@ from rollwise.readers.sources import hive
 from rollwise.readers.sources.binary import is_parquet
 from rollwise.readers.sources.compression import Budget
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.members import is_archive, members_of
 
 JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
 SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
@@ -51,9 +52,38 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     facts = _path_facts([file for file, _ in files.values()], problems)
     for file, by_name in files.values():
         if file in facts:
-            document = Document(file, path_facts=facts[file], budget=budget)
-            problems.record_counts.of(document.name)  # a file that cannot be read is accounted for as well
-            yield document, by_name
+            yield from _opened(
+                Document(file, path_facts=facts[file], budget=budget), problems, by_name=by_name, rollouts=rollouts
+            )
+
+
+def _opened(
+    document: Document, problems: Problems, *, by_name: bool, rollouts: bool
+) -> Iterator[tuple[Document, bool]]:
+    """Iterate over a file, or over the files in it if it is an archive, as over those of a folder."""
+    members = [document]
+    if is_archive(document):
+        members = []
+        with problems.record(document.name, otherwise=lambda: problems.record_counts.of(document.name)):
+            members = _logs_among(members_of(document, problems), rollouts=rollouts)
+        by_name = by_name and len(members) == 1
+    for member in members:
+        problems.record_counts.of(member.name)  # a file that cannot be read is accounted for as well
+        yield member, by_name
+
+
+def _logs_among(members: list[Document], *, rollouts: bool) -> list[Document]:
+    """Return the files of an archive that may be logs, as `_walk` does for those of a folder."""
+    folders: dict[Path, list[str]] = {}
+    for member in members:
+        folders.setdefault(member.path.parent, []).append(member.path.name)
+    inside = {parent: [path.name for path in folders if path.parent == parent] for parent in folders}
+    logs = {
+        parent / name
+        for parent, files in folders.items()
+        for name in _names_of_logs(inside[parent], files, rollouts=rollouts)
+    }
+    return [member for member in members if member.path in logs]
 
 
 def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame | None]:

@@ -235,3 +235,43 @@ def test_references_beside_answers_are_not_asked_about(tmp_path):
     frame, problems = rw.read(tmp_path, errors="collect")
     assert (frame.height, frame["solved"].sum(), problems.height) == (6, 2, 1)
     assert rw.propose(tmp_path).questions == []
+
+
+@pytest.mark.parametrize("name", ["run.json", "results.json"])
+def test_files_of_models_that_only_folders_name_are_said(tmp_path, capsys, name):
+    for model in ("gpt", "llama"):
+        (tmp_path / model).mkdir()
+        rows = [{**row, "correct": place % 2 == 0, "of": model} for place, row in enumerate(ANSWERS)]
+        of_json(tmp_path / model, {"date": "today", "results": rows}, name)
+    assert rw.read(tmp_path)["rollout_id"].n_unique() == 12
+    said = "2 files name no target, and `run` tells them apart: read each with its own `target` to compare models"
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_for_each_conversation_is_of_no_model_of_its_own(tmp_path, capsys):
+    for number in range(4):
+        of_json(tmp_path, {"task": f"t{number}", "messages": CHAT, "solved": True}, f"chat_{number}.json")
+    assert rw.read(tmp_path)["rollout_id"].n_unique() == 4
+    assert "name no target" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["correct", "passed", "solved_task"])
+def test_tasks_that_differ_between_turns_are_asked_about(tmp_path, name):
+    rows = [
+        {
+            "dialog_id": chat,
+            "turn": turn,
+            "user": f"Say {turn}",
+            "assistant": f"It is {turn}",
+            name: (chat + turn) % 2 == 0,
+        }
+        for chat in range(4)
+        for turn in range(3)
+    ]
+    path = of_lines(tmp_path, rows)
+    assert solved(path) == (4, 0, 0)
+    [question] = rw.propose(path).questions
+    assert (question.names, question.options) == ({"rollout_id": "?"}, ("@key",))
+    assert "is each row a rollout of its own?" in question.sentence
+    frame = rw.read(path, names={"rollout_id": "@key"})
+    assert (frame["rollout_id"].n_unique(), frame["solved"].sum()) == (12, 6)

@@ -119,7 +119,8 @@ def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
 def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """Return the rows of tables whose run a reader made of the file."""
     # In two steps, as most turns are of no such table, or have no run at all, and need no look at their texts.
-    named = turns.lazy().filter((pl.col("source") == NATIVE) & pl.col("run").is_not_null()).collect()
+    of_files = pl.col("source").is_in([NATIVE, MAPPING]) & pl.col("run").is_not_null()
+    named = turns.lazy().filter(of_files).collect()
     return named.filter(made_up()) if named.height else named
 
 
@@ -215,7 +216,9 @@ def _apart(inner: str, outer: str) -> tuple[str, str]:
 def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
     """Return the notice on several files without ids and without a target, which one rate would mix."""
     rows = _of_files(turns.lazy().select("source", "rollout_id", "run", "target"))
-    runs = rows["run"].n_unique()
+    several = rows.group_by("run", "source").agg(pl.col("rollout_id").n_unique().alias("rollouts"))
+    # A file for each conversation is of no model of its own.
+    runs = several.filter((pl.col("source") == NATIVE) | (pl.col("rollouts") > 1)).height
     if runs < 2 or rows["target"].count():
         return []
     names = [name_in_file(name) for name in turns.lazy().collect_schema() if name != "target"]

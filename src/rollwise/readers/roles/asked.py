@@ -59,7 +59,8 @@ def of_conversations(verdict: Verdict) -> Question:
     own, labels = verdict.column.own, _meanings(verdict)
     shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.whose == "task":
-        return Question(own, f"{shown} differs between the turns of a rollout: was its task solved?", {"solved": own})
+        sentence = f"{shown} differs between the turns of a rollout: is each row a rollout of its own?"
+        return Question(own, sentence, {"rollout_id": ASK}, ("@key",))
     sentence = f"{shown} is the same on all turns of each rollout: does it judge the whole conversation?"
     return Question(own, sentence, {"outcome": _named(verdict, labels)})
 

@@ -155,9 +155,7 @@ class Problems:
         self.roles: list[Role] = []  # columns of people's own that were read as columns of TURNS
         self.told_whose = False  # whether a column left open whose success it is, and the user said it
         self.questions: list[Question] = []  # what only the user knows of columns
-        self.open_questions: list[
-            Question
-        ] = []  # the same of files that were left out, asked where nothing else was read
+        self.open_questions: list[Question] = []  # of files left out, asked where nothing else was read
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager

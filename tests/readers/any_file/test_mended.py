@@ -128,3 +128,26 @@ def test_a_conversation_without_a_known_answer_is_asked_about(tmp_path: Path) ->
     answer, _ = read(tmp_path, {"results": records})
     assert answer.code == 2
     assert "rollout_id=?" in answer.text
+
+
+def test_a_round_that_was_tried_again_is_a_turn(tmp_path: Path) -> None:
+    """Its number occurs twice, and its score is a word."""
+    for name, numbers in (("a", [1, 1, 2]), ("b", [0, 1])):
+        rounds = [
+            {
+                "round": number,
+                "user": f"ask {number}",
+                "assistant": f"say {number}",
+                "score": "refused" if not place else 5,
+            }
+            for place, number in enumerate(numbers)
+        ]
+        lines = [{"target_model": "m", "jailbreak_tactic": "direct"}, *rounds, {"goal_achieved": name == "a"}]
+        folder = tmp_path / "logs"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    answer = typed(["read", str(tmp_path / "logs"), "--out", str(tmp_path / "turns.parquet")])
+    assert answer.code == 0, answer.text
+    rollouts = rw.measure(pl.read_parquet(tmp_path / "turns.parquet"))
+    assert sorted(rollouts["num_turns"].to_list()) == [2, 3]
+    assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (1, 2)

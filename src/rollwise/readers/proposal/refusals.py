@@ -48,6 +48,7 @@ _TOTALS = {
 _CONFUSION = ({"tp", "fp", "tn", "fn"}, {"truepositives", "falsepositives", "truenegatives", "falsenegatives"})
 _FIRST = 200  # lines that show which fields there are
 _PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
+_SPENT = {"tokens", "seconds", "cost", "attempt", "turn", "error", "ending"}  # what only a rollout has
 _KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 
 
@@ -65,14 +66,21 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
         return PROMPTS
     if groups is not None or is_clear or _has_texts(path, fields, places):
         return groups or (LESSONS if _are_lessons(fields) else None)
+    return _refusal_without_answers(fields, verdicts)
+
+
+def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> str | None:
+    """Return why records without an answer or a clear verdict are no rollouts; None where they may be some."""
     roles = roles_of(dict(fields))
     is_named = bool(roles & {"id", "task"})
+    measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
     if "prompt" in roles:
         of_answers = [field for field in verdicts if not {*words_of(field.name)} & _OF_PROMPTS]
-        measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
         return None if of_answers or "score" in roles or (is_named and len(measured) > 2) else PROMPTS
     if "score" in roles:
         return None if is_named or "goal" in roles else MEASUREMENTS
+    if "goal" in roles and not verdicts and not measured and not roles & _SPENT:
+        return PROMPTS  # goals with their category, and how an answer is to begin
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
 
 

@@ -54,12 +54,14 @@ _STATES = frozenset(
         "chat",
     ]
 )
+NUMBERS = {"whole", "binary", "unit", "number"}
 _ANSWERS = {"response", "answer", "output", "completion"}
 
 
 def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], dict[str, list[Any]]] | None:
     """Return the mapping of files that are one conversation each: lines of facts, numbered rounds, a line with the outcome."""
     number = texts = None
+    repeats = False  # numbers within a file, as where a round was tried again
     rows: list[dict[str, Any]] = []
     rest: list[dict[str, Any]] = []
     for content in contents:
@@ -77,16 +79,19 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         if not any(not other & names for other in kinds if other not in rounds):
             return None
         number = next(name for name in names if role_of(name) == "turn")
+        counts = [record[number] for each in rounds for record in kinds[each] if number in record]
+        repeats = repeats or len({*map(str, counts)}) < len(counts)
         rows += [record for each in rounds for record in kinds[each]]
         rest += [record for each, records in kinds.items() if each not in rounds for record in records]
         texts = names
     if number is None or texts is None:
         return None
     fields = fields_of(rows)
-    data: dict[str, Any] = {"rows": {"by": ["@file"], "with": number, "turn": number}, "turns": "rows"}
+    order = {} if repeats else {"turn": number}  # else that of the lines
+    data: dict[str, Any] = {"rows": {"by": ["@file"], "with": number, **order}, "turns": "rows"}
     for role in ("prompt", "response", "score"):
         each = next((each for each in fields.values() if each.role == role), None)
-        if each is not None:
+        if each is not None and (role != "score" or each.kind in NUMBERS):
             data[role] = each.path
     examples = {name: each.distinct[:2] for name, each in {**fields_of(rest), **fields}.items()}
     return data, [f"`{number}` numbers the rounds of each file; its other lines are facts and the outcome"], examples

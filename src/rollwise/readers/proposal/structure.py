@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.readers.proposal import refusals, reshaped
 from rollwise.readers.proposal.contents import Content, alike, beginning_of, content_of
-from rollwise.readers.proposal.fields import Field, fields_of
+from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
 from rollwise.readers.proposal.signs import ROUNDS, are_parts, judges, merit, outside, speaking, speaks
@@ -337,9 +337,9 @@ def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
     if all(isinstance(item.value, list) for item in items):
         return {"turns": "value"}
     if not path.endswith("{*}"):
-        asked = next((name for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
-        around = around_of(items[0])
-        return {"response": "value", "prompt": around.pop(str(asked), None), "columns": around}
+        asked = next((quoted(name) for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
+        around = {name: rule for name, rule in around_of(items[0]).items() if rule != f"^{asked}"}
+        return {"response": "value", "columns": around} | ({} if asked is None else {"prompt": f"^{asked}"})
     return {"facts": {"task": "@key"}, "columns": {"solved": "value"}} if path.endswith("{*}") else {}
 
 

@@ -30,6 +30,7 @@ WRAPPINGS = (  # first bytes, and what the file is
     (b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", "is the journal of a SQLite file: read that file, with this one beside it"),
 )
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
+SQLITE = b"SQLite format 3\0"
 EXCEL_PARTS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
 FIRST_NAME = 30  # position of the name of the first member of a zip archive
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from rollwise.readers.sources.binary import (
     lines_of_rows,
 )
 from rollwise.readers.sources.compression import Budget
-from rollwise.readers.sources.contents import BOM, ZIP, Contents, lines_of, wrapping
+from rollwise.readers.sources.contents import BOM, SQLITE, ZIP, Contents, lines_of, wrapping
 from rollwise.readers.sources.doubled import Doubled
 from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
@@ -325,7 +325,7 @@ class Document(Contents):
 
     @cached_property
     def text(self) -> bytes:
-        """The JSON text. A table in one object becomes a list of its records, see `as_records`."""
+        """The JSON text; a table in one object becomes a list, see `as_records`."""
         text, odd_numbers = as_records(self.as_written)
         self.odd_numbers += odd_numbers
         return text
@@ -390,9 +390,4 @@ class Document(Contents):
             return value
 
 
-_MAGIC: tuple[tuple[bytes, Kind], ...] = (
-    (PARQUET, "parquet"),
-    (ARROW, "arrow"),
-    (ZIP, "zip"),
-    (b"SQLite format 3\0", "sqlite"),
-)
+_MAGIC: Sequence[tuple[bytes, Kind]] = [(PARQUET, "parquet"), (ARROW, "arrow"), (ZIP, "zip"), (SQLITE, "sqlite")]

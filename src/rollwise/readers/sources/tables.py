@@ -15,13 +15,12 @@ import polars as pl
 from rollwise.errors import listing, to_install
 from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.sources.archives import Archive
-from rollwise.readers.sources.contents import is_excel
+from rollwise.readers.sources.contents import SQLITE, is_excel
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import frame_of
 from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.sources.sqlite_files import names_of_tables, tables_in
 
-SQLITE = b"SQLite format 3\0"
 NO_TABLE = "without a table of several columns, which holds no rollouts"
 
 

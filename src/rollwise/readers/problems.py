@@ -257,8 +257,7 @@ class Problems:
 
     def has_encoding(self, file: str, encoding: str | None) -> None:
         """Note the encoding of a file that was read; None is UTF-8."""
-        if encoding is not None:
-            self.encoded.setdefault(encoding, []).append(file)
+        self.encoded |= {encoding: [*self.encoded.get(encoding, ()), file]} if encoding is not None else {}
 
     def crashed(self, count: int) -> None:
         """Note how many rollouts crashed and have a verdict that said no."""
@@ -316,8 +315,7 @@ class Problems:
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
         self.questions += questions
-        for encoding, files in memory["encoded"]:
-            self.encoded.setdefault(encoding, []).extend(files)
+        self.encoded |= {encoding: [*self.encoded.get(encoding, ()), *files] for encoding, files in memory["encoded"]}
         self.told_whose |= any(memory["told_whose"])
         self._num_crashed += num_crashed
 

@@ -55,16 +55,10 @@ class Document(Contents):
 
     Parameters
     ----------
-    path
-        Path of the file.
-    data
-        Its content, if already in memory.
+    path, data, budget, archive
+        As in `Contents`.
     path_facts
         Facts in the names of its folders, in one row, for Parquet; see `rollwise.readers.sources.hive`.
-    budget
-        How much compressed files may unpack to; shared by all files of one reading.
-    archive
-        The archive that the file is in, if it is in one.
 
     Examples
     --------
@@ -362,7 +356,7 @@ class Document(Contents):
         return start.split(b"\n", 1)[0].rstrip(b"\r").decode("utf-8", "replace")
 
     def _json_kind(self) -> Kind | None:
-        # The first line of a `.json` file may be a list that is one value; only lines that are objects are JSON lines there.
+        # The first line of a `.json` file may be a list that is one value; JSON lines there are objects.
         record = dict if self.suffix == ".json" else dict | list
         if len(self._first_lines) == 2 and isinstance(surface_if_any(self._first_lines[0]), record):
             return "lines"

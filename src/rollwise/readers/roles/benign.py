@@ -5,7 +5,7 @@ import polars as pl
 from rollwise.readers.roles.columns import CUSTOM, own_names
 from rollwise.readers.roles.names import words_of
 from rollwise.schema import NO_ATTACK
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 
 # Words of a name of two values, and the one that says that a rollout is no attack.
 _ATTACKS = frozenset({"attack", "injected", "injection", "adversarial", "malicious", "attacked", "poisoned"})
@@ -50,7 +50,7 @@ def benign_cases(turns: pl.DataFrame) -> list[str]:
 
 def _judged(turns: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each rollout of people's own with a verdict on its attack: whether it succeeded, and is benign."""
-    verdicts = [pl.col(name) for name in ("outcome", "succeeded") if name in turns.columns]
+    verdicts = [column_named(name) for name in ("outcome", "succeeded") if name in turns.columns]
     if "source" in turns.columns:
         turns = turns.filter(pl.col("source").is_null() | pl.col("source").is_in(CUSTOM))
     if "attack" in turns.columns:

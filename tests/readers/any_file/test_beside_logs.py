@@ -8,7 +8,7 @@ import pytest
 
 import rollwise as rw
 
-GARAK = Path(__file__).parent / "fixtures" / "garak" / "report.jsonl"
+GARAK = Path(__file__).parents[1] / "fixtures" / "garak" / "report.jsonl"
 RESULTS = {"run": "a", "total": 2, "results": [{"id": "r1", "jailbroken": True}, {"id": "r2", "jailbroken": False}]}
 TEXTS = {"results": [{"prompt": "Do it, please.", "response": "I will not.", "jailbroken": False}] * 2}
 

@@ -16,7 +16,7 @@ from rollwise.readers.registry import FORMATS
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import TURNS
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLAIN = [name for name in TURNS.names if name != "tool_calls"]
 TOOL = FIXTURES / "verl"
 TOTALS = {"cost_usd": "total_cost_usd", "seconds": "total_seconds"}  # what a record states is of the rollout

@@ -143,3 +143,16 @@ def test_goals_with_how_an_answer_is_to_begin_are_prompts(tmp_path: Path) -> Non
     judged = [{**each, "target": f"Sure, here is number {n} of the texts"} for n, each in enumerate(attempts("m"))]
     turns = rw.read(written(tmp_path / "log.json", judged))
     assert rw.measure(turns, rw.metrics.attack_success())["attack_success"].sum() == 3
+
+
+@pytest.mark.parametrize("targets", [("m",), ("m", "n")])
+def test_verdicts_of_several_judges_are_of_one_rollout(tmp_path: Path, targets: tuple[str, ...]) -> None:
+    """Rows of several judges on one sample, without its texts, are one rollout with a verdict of each judge."""
+    rows = [
+        {"sample_id": f"s{n}", "model": targets[n % len(targets)], "judge": judge, "verdict": ["safe", "unsafe"][n % 2]}
+        for n in range(6)
+        for judge in ("gpt", "claude")
+    ]
+    turns = rw.read(written(tmp_path / "log.json", rows))
+    assert turns["rollout_id"].n_unique() == turns.height == 6
+    assert turns["score_gpt"].to_list() == turns["score_claude"].to_list() == ["safe", "unsafe"] * 3

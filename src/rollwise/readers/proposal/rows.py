@@ -16,6 +16,7 @@ WHOLE = {"whole", "binary"}
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
 _JUDGES = frozenset({"metric", "filter", "judge", "evaluator", "scorer", "grader", "rater", "annotator"})
+_APART = {"target", "attempt", "attack", "task", "goal"}  # roles of what tells rollouts of one id apart
 _MOSTLY = 0.6  # share of ids
 _IDS = {"whole", "binary", "words", "strings", "text", "unit"}
 
@@ -138,7 +139,7 @@ def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Fiel
     asked, said = (
         [each for each in fields.values() if each.role == role and each.held] for role in ("prompt", "response")
     )
-    apart = [each for each in fields.values() if each.role in {"target", "attempt", "attack", "task", "goal"}]
+    apart = [each for each in fields.values() if each.role in _APART]
     for owner in owners:
         others = [each for each in apart if each is not owner]
         is_task = owner.role == "task"
@@ -162,7 +163,10 @@ def _are_judgements(made: "Structure", fields: dict[str, Field], owner: Field, f
     verdict = next((each for each in fields.values() if each.role == "score" or judges(each)), None)
     names = (each for each in fields.values() if {*words_of(each.name)} & _JUDGES and len(each.distinct) > 1)
     judge = next((each for each in names if _counts_within(each, owner, files)), None)
-    if judge is None or verdict is None or not texts or _same_within(texts, owner, [], files) < 1:
+    # Without texts, nothing else may tell the rows of one id apart.
+    facts = [each for each in fields.values() if each.role in _APART and each is not owner and len(each.distinct) > 1]
+    alike = texts or facts
+    if judge is None or verdict is None or (alike and _same_within(alike, owner, [], files) < 1):
         return False
     made.data |= {
         "rows": {"by": [owner.path]},

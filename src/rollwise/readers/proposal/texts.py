@@ -149,7 +149,7 @@ def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str
     """Put into a mapping what surrounds the records, fields within objects, and facts under our own names."""
     columns: dict[str, Any] = dict(made.data.get("columns", {}))
     facts: dict[str, Any] = dict(made.data.get("facts", {}))
-    used = {value for value in made.data.values() if isinstance(value, str)}
+    used = {value for value in (*made.data.values(), *made.data.get("scores", {}).values()) if isinstance(value, str)}
     for each in fields.values():
         if each.path in used:
             continue

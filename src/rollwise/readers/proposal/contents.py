@@ -1,4 +1,4 @@
-"""What a file of an unknown kind holds, as plain values, and which files of a folder are alike."""
+"""Contents of files of unknown kinds as plain values, and groups of files that are alike."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -44,12 +44,12 @@ class Content(NamedTuple):
 
     @property
     def below_header(self) -> "Content":
-        """The same without its first line."""
+        """Copy without its first line."""
         return self._replace(value=self.records[1:])
 
     @property
     def of_rollouts(self) -> "Content":
-        """The same without a first and a last record that tell of the whole file."""
+        """Copy without a first and a last record that tell of the whole file."""
         return self._replace(value=without_totals(self.value)) if isinstance(self.value, list) else self
 
 
@@ -98,7 +98,7 @@ def beginning_of(document: Document) -> Content | None:
             )
             return Content(document, form, rows.to_dicts())
         return None
-    records = [{name: document.decoded(value) for name, value in each.items()} for each in document.beginning]
+    records = [{name: document.decoded(value) for name, value in record.items()} for record in document.beginning]
     return Content(document, form, without_totals(records))
 
 

@@ -33,22 +33,22 @@ class Field:
 
     @cached_property
     def kind(self) -> str:
-        """What the values are: see `rollwise.readers.roles.values`."""
+        """Kind of the values: see `rollwise.readers.roles.values`."""
         return kind_of(self.values)
 
     @cached_property
     def role(self) -> str | None:
-        """What the name says that it is."""
+        """Role of the name."""
         return role_of(self.name)
 
     @property
     def is_usual(self) -> bool:
-        """Whether enough records have it."""
+        """True if enough records have it."""
         return len(self.held) >= max(1, RARELY * len(self.values))
 
     @property
     def is_unique(self) -> bool:
-        """Whether each record has a value of its own."""
+        """True if each record has a value of its own."""
         return len(self.held) == len(self.values) == len(self.distinct) > 0
 
 

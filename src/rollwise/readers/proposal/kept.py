@@ -32,20 +32,20 @@ Comments = Mapping[tuple[Any, ...], str]
 
 def completed(part: Part, structure: Mapping[str, Any], roles: Sequence[Role], questions: Sequence[Question]) -> None:
     """Put the mapping of a part together: its structure, with the roles of columns and `?` for what is asked."""
-    made = _Mapping(structure)
+    draft = _Mapping(structure)
     key = next((key for key in ("records", "rows", "turns") if key in structure), None)
     if key is not None and part.why:
-        made.comments[(key,)] = part.why[0]
+        draft.comments[(key,)] = part.why[0]
     for role in roles:
-        made.add(role)
+        draft.add(role)
     for shown in part.columns:
         if shown.why == NAMED and shown.sure == SURE:
-            made.add_own(shown.column)
+            draft.add_own(shown.column)
     for question in questions:
-        made.ask(question)
+        draft.ask(question)
     counts = {"rollouts": part.rollouts, "successes": part.successes}
-    part.data = made.finished({name: count for name, count in counts.items() if count is not None})
-    part.comments = made.comments
+    part.data = draft.finished({name: count for name, count in counts.items() if count is not None})
+    part.comments = draft.comments
 
 
 class _Mapping:

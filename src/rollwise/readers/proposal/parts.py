@@ -1,4 +1,4 @@
-"""What a proposal says of files that are alike: their figures, each column with what it is taken for, and the mapping."""
+"""Parts of a proposal, one for files that are alike: their figures, each column with what it is taken for, and the mapping."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ class Part:
 
 
 def _successes(turns: pl.DataFrame, names: Sequence[str]) -> tuple[int, int]:
-    """Return how many rollouts succeeded by these columns, and how many were judged."""
+    """Return the numbers of rollouts that succeeded by these columns, and that were judged."""
     there = [name for name in names if name in turns.columns]
     sides = [column_named(name) == SUCCESS if name == "outcome" else column_named(name) for name in there]
     rollouts = turns.group_by("rollout_id").agg(
@@ -237,7 +237,7 @@ def _shown(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def figures(part: Part) -> str:
-    """Return how many rollouts and turns were read.
+    """Return the numbers of rollouts and turns that were read.
 
     Examples
     --------

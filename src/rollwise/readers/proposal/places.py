@@ -149,7 +149,7 @@ def similar(objects: Sequence[Mapping[str, Any]]) -> bool:
     >>> similar([{"a": 1, "b": 2}, {"a": 1}]), similar([{"a": 1}, {"b": 1}])
     (True, False)
     """
-    names = [frozenset(each) for each in objects[:200]]
+    names = [frozenset(record) for record in objects[:200]]
     if not names:
         return False
     shared, every = frozenset.intersection(*names), frozenset.union(*names)

@@ -41,32 +41,32 @@ def mappings_for(
     tools = [name for name, is_tool in logs.items() if is_tool]
     is_named = dict(files)
     runs: set[str] = set()
-    for made in structures(_readable([document for document, _ in files], problems), names):
-        is_alone = made.refusal is not None or any(is_named[document] for document in made.files) or not logs
-        beside = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(made)
-        problems.questions += [] if beside else made.questions
-        seen(made.examples)
-        for document in made.files:
+    for draft in structures(_readable([document for document, _ in files], problems), names):
+        is_alone = draft.refusal is not None or any(is_named[document] for document in draft.files) or not logs
+        beside = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(draft)
+        problems.questions += [] if beside else draft.questions
+        seen(draft.examples)
+        for document in draft.files:
             if beside is not None:
                 problems.dropped(document.name, beside)
-            elif made.joins is not None:
+            elif draft.joins is not None:
                 problems.record_counts.of(document.name).is_repeat = True
-            elif made.refusal is not None or made.is_blocked:
-                _refuse(document, made, problems, by_name=is_named[document])
+            elif draft.refusal is not None or draft.is_blocked:
+                _refuse(document, draft, problems, by_name=is_named[document])
             else:
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
-                yield document, is_named[document], mapping_of({"run": {"value": run}, **made.data})
+                yield document, is_named[document], mapping_of({"run": {"value": run}, **draft.data})
 
 
-def _without_texts(made: Structure) -> str | None:
-    """Return why results without texts are not read beside logs; None for files with texts, or with questions to answer."""
-    return None if made.is_blocked or {"prompt", "response", "turns"} & made.data.keys() else RESULTS_BESIDE_LOGS
+def _without_texts(draft: Structure) -> str | None:
+    """Return the reason for which results without texts are not read beside logs; None for files with texts, or with questions to answer."""
+    return None if draft.is_blocked or {"prompt", "response", "turns"} & draft.data.keys() else RESULTS_BESIDE_LOGS
 
 
 def refusal_of(document: Document) -> str | None:
-    """Return why a file of an unknown kind holds no rollouts, as the predicate of a sentence; None where it may."""
-    return next((made.refusal for made in structures([document])), NOTHING)
+    """Return the predicate of a sentence on a file of an unknown kind without rollouts; None where it may hold some."""
+    return next((draft.refusal for draft in structures([document])), NOTHING)
 
 
 def _readable(documents: Iterable[Document], problems: Problems) -> Iterator[Document]:
@@ -78,21 +78,21 @@ def _readable(documents: Iterable[Document], problems: Problems) -> Iterator[Doc
             yield document
 
 
-def _refuse(document: Document, made: Structure, problems: Problems, *, by_name: bool) -> None:
+def _refuse(document: Document, draft: Structure, problems: Problems, *, by_name: bool) -> None:
     """Report a file that is not read."""
-    reason = made.refusal or made.questions[0].sentence
+    reason = draft.refusal or draft.questions[0].sentence
     if reason in {NOTHING, PROMPTS}:
         reason = without_texts(document) or reason
     if not by_name:
         problems.dropped(document.name, reason)
-        problems.open_questions += [one for one in made.offered if one not in problems.open_questions]
+        problems.open_questions += [one for one in draft.offered if one not in problems.open_questions]
         return
     advice = ""
     if reason == NOTHING:
-        fields = fields_in_words(made.examples) if GATHERED.get() is None else ""  # a command shows them as a table
+        fields = fields_in_words(draft.examples) if GATHERED.get() is None else ""  # a command shows them as a table
         advice = f": it holds no answer, verdict or score under a name that is known{fields}"
     error = ReadError(f"{document.name}: {reason}{advice}")
-    error.questions = tuple(made.questions) or made.offered
+    error.questions = tuple(draft.questions) or draft.offered
     raise error
 
 

@@ -53,7 +53,7 @@ _KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 
 
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
-    """Return why the records of a place are no rollouts, as the predicate of a sentence; None where they may be some."""
+    """Return the predicate of a sentence on records that are no rollouts; None where they may be some."""
     names = {"".join(words_of(name)) for name in fields}
     parts = _of_logs(names, roles_of(dict(fields)))
     if parts is not None:
@@ -70,7 +70,7 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
 
 
 def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> str | None:
-    """Return why records without an answer or a clear verdict are no rollouts; None where they may be some."""
+    """Return that of records without an answer or a clear verdict; None where they may be some."""
     roles = roles_of(dict(fields))
     is_named = bool(roles & {"id", "task"})
     measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
@@ -96,7 +96,7 @@ def _are_labeled_prompts(fields: Mapping[str, Field], verdicts: Sequence[Field])
 
 
 def _of_logs(names: AbstractSet[str], roles: AbstractSet[str]) -> str | None:
-    """Return why records are parts of a log, by their names: spans of traces, calls of tools; None for others."""
+    """Return that of parts of a log, by their names: spans of traces, calls of tools; None for others."""
     if "spanid" in names or ("traceid" in names and names & {"parentid", "parentrunid", "parentobservationid"}):
         return SPANS
     is_call = names & _OF_CALLS or (names & _TOOLS and not roles & {"prompt", "response", "task"})
@@ -185,7 +185,7 @@ def kinds_of_lines(contents: Sequence[Content]) -> str | None:
                     kinds.setdefault(record[name], []).append(frozenset(flat(record)))
             if not 2 <= len(kinds) <= max(12, len(records) / 4) or sum(map(len, kinds.values())) < 0.9 * len(records):
                 continue
-            names = [frozenset.union(*each) for each in kinds.values()]
+            names = [frozenset.union(*groups) for groups in kinds.values()]
             shared, every = frozenset.intersection(*names), frozenset.union(*names)
             if len(every - shared) > len(shared):
                 words = ", ".join([*kinds][:4])

@@ -79,10 +79,10 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         if not any(not other & names for other in kinds if other not in rounds):
             return None
         number = next(name for name in names if role_of(name) == "turn")
-        counts = [record[number] for each in rounds for record in kinds[each] if number in record]
+        counts = [record[number] for kind in rounds for record in kinds[kind] if number in record]
         repeats = repeats or len({*map(str, counts)}) < len(counts)
-        rows += [record for each in rounds for record in kinds[each]]
-        rest += [record for each, records in kinds.items() if each not in rounds for record in records]
+        rows += [record for kind in rounds for record in kinds[kind]]
+        rest += [record for kind, records in kinds.items() if kind not in rounds for record in records]
         texts = names
     if number is None or texts is None:
         return None
@@ -90,10 +90,10 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
     order = {} if repeats else {"turn": number}  # else that of the lines
     data: dict[str, Any] = {"rows": {"by": ["@file"], "with": number, **order}, "turns": "rows"}
     for role in ("prompt", "response", "score"):
-        each = next((each for each in fields.values() if each.role == role), None)
-        if each is not None and (role != "score" or each.kind in NUMBERS):
-            data[role] = each.path
-    examples = {name: each.distinct[:2] for name, each in {**fields_of(rest), **fields}.items()}
+        field = next((field for field in fields.values() if field.role == role), None)
+        if field is not None and (role != "score" or field.kind in NUMBERS):
+            data[role] = field.path
+    examples = {name: field.distinct[:2] for name, field in {**fields_of(rest), **fields}.items()}
     return data, [f"`{number}` numbers the rounds of each file; its other lines are facts and the outcome"], examples
 
 
@@ -122,17 +122,17 @@ def header_of(contents: Sequence[Content]) -> tuple[bool, str | None]:
     return has_header, None
 
 
-def targets_of(fields: dict[str, Field], made: "Structure") -> dict[str, Any]:
+def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
     """Return the targets of a wide table, each with its columns: `gpt4_response, gpt4_jailbroken, llama_response, ...`."""
     parts: dict[str, dict[str, Field]] = {}
-    for name, each in fields.items():
+    for name, field in fields.items():
         match = _WIDE.fullmatch(name)
         if match is not None:
-            parts.setdefault(match[1], {})[match[2]] = each
+            parts.setdefault(match[1], {})[match[2]] = field
     groups: dict[frozenset[str], list[str]] = {}
     for name, columns in parts.items():
         groups.setdefault(frozenset(columns), []).append(name)
-    cores, who = max(groups.items(), key=lambda each: (len(each[0]), len(each[1])), default=(frozenset(), []))
+    cores, who = max(groups.items(), key=lambda group: (len(group[0]), len(group[1])), default=(frozenset(), []))
     is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & _ANSWERS)
     if not is_wide or all({*words_of(name)} <= _STATES for name in who):
         return {}
@@ -142,9 +142,9 @@ def targets_of(fields: dict[str, Field], made: "Structure") -> dict[str, Any]:
         answers = tuple(parts[name][answer].name for name in who)
         both = "`, `".join(answers)
         sentence = f"`{both}` answer the same prompt: which is of the model under test?"
-        made.questions.append(Question(answers[0], sentence, {"response": "?"}, answers))
+        draft.questions.append(Question(answers[0], sentence, {"response": "?"}, answers))
         return {}
-    made.why.append(f"a wide table: {', '.join(sorted(cores))} of each of `{shown}`")
+    draft.why.append(f"a wide table: {', '.join(sorted(cores))} of each of `{shown}`")
     short = {core: "response" if core == answer else core for core in cores}
     for name in who:
         for core in cores:
@@ -157,13 +157,13 @@ def targets_of(fields: dict[str, Field], made: "Structure") -> dict[str, Any]:
 
 def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
     """Give records the verdicts that another file lists by their ids, such as `resolved_ids`, and take that file as read."""
-    for made in found:
-        ids = _ids_in(made)
+    for draft in found:
+        ids = _ids_in(draft)
         if ids is None:
             continue
         name, known = ids
         for content in contents:
-            if content.document in made.files or not isinstance(content.value, dict):
+            if content.document in draft.files or not isinstance(content.value, dict):
                 continue
             lists = {
                 key: claim
@@ -179,34 +179,36 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
                 continue
             file = content.document.path.name
             rule = {"of": "task" if lists[true].whose != "attack" else "attack", "ids": f"{file}:{true}", "by": name}
-            made.data["verdicts"] = [rule | ({"not_ids": f"{file}:{false}"} if false else {})]
-            made.data.setdefault("facts", {})["task"] = name
-            made.why.append(f"`{file}` lists ids of these records as `{true}`")
-            made.refusal = None
+            draft.data["verdicts"] = [rule | ({"not_ids": f"{file}:{false}"} if false else {})]
+            draft.data.setdefault("facts", {})["task"] = name
+            draft.why.append(f"`{file}` lists ids of these records as `{true}`")
+            draft.refusal = None
             for other in found:
                 if content.document in other.files:
-                    other.joins, other.refusal, other.questions = made.files[0].path.name, None, []
+                    other.joins, other.refusal, other.questions = draft.files[0].path.name, None, []
 
 
 def judged_beside(found: Sequence["Structure"]) -> None:
     """Refuse files that only judge the rollouts of another one by their ids, which would count these once more."""
-    fields = {id(made): _fields_in(made) for made in found if made.refusal is None and made.joins is None}
-    read = [made for made in found if id(made) in fields]
-    for made in read:
-        own = fields[id(made)]
-        if not {"response", "turns"} & made.data.keys() or any(map(judges, own.values())):
+    fields = {id(draft): _fields_in(draft) for draft in found if draft.refusal is None and draft.joins is None}
+    read = [draft for draft in found if id(draft) in fields]
+    for draft in read:
+        own = fields[id(draft)]
+        if not {"response", "turns"} & draft.data.keys() or any(map(judges, own.values())):
             continue
         for other in read:
             theirs = fields[id(other)]
             if (
-                other is made
+                other is draft
                 or {"prompt", "response", "turns"} & other.data.keys()
                 or not any(map(judges, theirs.values()))
             ):
                 continue
-            shared = next((name for name, each in own.items() if each.role in {"id", "task"} and name in theirs), None)
+            shared = next(
+                (name for name, field in own.items() if field.role in {"id", "task"} and name in theirs), None
+            )
             if shared is not None and {*map(str, theirs[shared].distinct)} <= {*map(str, own[shared].distinct)}:
-                file = made.files[0].path.name
+                file = draft.files[0].path.name
                 other.refusal = (
                     f"judges the rollouts of {file} by their `{shared}`: join the two files by it to read the verdicts"
                 )
@@ -219,10 +221,10 @@ def _claim(key: str) -> Any:
     return claim if claim is not None and claim.when_true is not None and claim.doubt is None else None
 
 
-def _ids_in(made: "Structure") -> tuple[str, frozenset[str]] | None:
+def _ids_in(draft: "Structure") -> tuple[str, frozenset[str]] | None:
     """Return the field of records with ids of their own, and these ids."""
-    fields = _fields_in(made)
-    own = next((each for each in fields.values() if each.role in {"task", "id"} and each.is_unique), None)
+    fields = _fields_in(draft)
+    own = next((field for field in fields.values() if field.role in {"task", "id"} and field.is_unique), None)
     return (
         None
         if own is None or ("response" not in roles_of(fields) and own.role != "task")
@@ -230,9 +232,9 @@ def _ids_in(made: "Structure") -> tuple[str, frozenset[str]] | None:
     )
 
 
-def _fields_in(made: "Structure") -> dict[str, Field]:
+def _fields_in(draft: "Structure") -> dict[str, Field]:
     """Return the fields of the lines, rows or items of files."""
     from rollwise.readers.proposal.contents import content_of
 
-    contents = [content for document in made.files if (content := content_of(document)) is not None]
+    contents = [content for document in draft.files if (content := content_of(document)) is not None]
     return fields_of(record for content in contents for record in content.records)

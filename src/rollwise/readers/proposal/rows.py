@@ -1,4 +1,4 @@
-"""Which records are one rollout: ids, numbers of turns, and rows that share an id."""
+"""Records that are one rollout: ids, numbers of turns, and rows that share an id."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _IDS = {"whole", "binary", "words", "strings", "text", "unit"}
 
 
 def ids_of(
-    made: "Structure",
+    draft: "Structure",
     fields: dict[str, Field],
     values: Sequence[dict[str, Any]],
     files: Sequence[int],
@@ -32,40 +32,40 @@ def ids_of(
 
     `named` is the field that the user names as the id of rollouts, or ``@key`` where each record is one.
     """
-    turn = next((each for each in fields.values() if each.role == "turn" and each.kind in WHOLE), None)
+    turn = next((field for field in fields.values() if field.role == "turn" and field.kind in WHOLE), None)
     speaks = speaking(values)
     if named is not None and (named in fields or named == "@key"):
         path = fields[named].path if named in fields else None  # each record has an id of its own
-        made.data |= {} if path is None else {"rollout": [path]}
+        draft.data |= {} if path is None else {"rollout": [path]}
         if path is None or _is_own(fields[named], files):
             return False
-        made.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
-        made.data |= {"turns": "rows", **speakers(speaks)}
+        draft.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
+        draft.data |= {"turns": "rows", **speakers(speaks)}
         return True
-    owners = [each for each in fields.values() if _is_id(each) and _is_filled(each) and not _is_own(each, files)]
-    owners = [each for each in owners if {*words_of(each.name)} & CONVERSATIONS] or owners
+    owners = [field for field in fields.values() if _is_id(field) and _is_filled(field) and not _is_own(field, files)]
+    owners = [field for field in owners if {*words_of(field.name)} & CONVERSATIONS] or owners
     if speaks is not None and owners:
         by = {"by": [owners[0].path]} | ({"turn": turn.path} if turn is not None else {})
-        made.data |= {"rows": by, "turns": "rows", "rollout": [owners[0].path], **speakers(speaks)}
-        made.why.append(
+        draft.data |= {"rows": by, "turns": "rows", "rollout": [owners[0].path], **speakers(speaks)}
+        draft.why.append(
             f"`{owners[0].name}` repeats for the messages of a conversation, and `{speaks[0]}` says who speaks"
         )
         return True
-    owner = next((each for each in owners if turn is not None and _counts_within(turn, each, files)), None)
+    owner = next((field for field in owners if turn is not None and _counts_within(turn, field, files)), None)
     if owner is not None and turn is not None and _are_turns(turn, owner, fields):
-        made.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
-        made.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
+        draft.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
+        draft.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
-    if any(_are_judgements(made, fields, each, files) for each in owners):
+    if any(_are_judgements(draft, fields, field, files) for field in owners):
         return False
-    if not _ask_alone(made, turn, owners, files):
-        _ask_rows(made, fields, owners, files)
+    if not _ask_alone(draft, turn, owners, files):
+        _ask_rows(draft, fields, owners, files)
     own = next(
-        (each for each in fields.values() if _is_id(each) and _is_own(each, files) and each.name != "task"), None
+        (field for field in fields.values() if _is_id(field) and _is_own(field, files) and field.name != "task"), None
     )
     if own is not None:
-        made.data["rollout"] = [own.path]
-        made.why.append(f"`{own.name}` is different on every record")
+        draft.data["rollout"] = [own.path]
+        draft.why.append(f"`{own.name}` is different on every record")
     return False
 
 
@@ -110,7 +110,7 @@ def _are_turns(turn: Field, owner: Field, fields: dict[str, Field]) -> bool:
     return is_named or (is_conversation and {"prompt", "response"} <= roles_of(fields))
 
 
-def _ask_alone(made: "Structure", turn: Field | None, owners: Sequence[Field], files: Sequence[int]) -> bool:
+def _ask_alone(draft: "Structure", turn: Field | None, owners: Sequence[Field], files: Sequence[int]) -> bool:
     """Ask, and return whether that is so, where rows are numbered as turns and nothing says which are one rollout."""
     if turn is None or owners or len(turn.distinct) < 2 or not _is_filled(turn):
         return False
@@ -119,7 +119,7 @@ def _ask_alone(made: "Structure", turn: Field | None, owners: Sequence[Field], f
     if is_step and not all(min(numbers) in {0, 1} and len({*numbers}) == len(numbers) for numbers in counts):
         return False  # steps of training
     sentence = f"`{turn.name}` numbers the rows, and no column says which are one rollout: is each a rollout, or is a file one?"
-    made.questions.append(Question(turn.name, sentence, {"rollout_id": "?"}, ("@key", "@file")))
+    draft.questions.append(Question(turn.name, sentence, {"rollout_id": "?"}, ("@key", "@file")))
     return True
 
 
@@ -131,17 +131,17 @@ def _by_file(field: Field, files: Sequence[int]) -> Iterable[list[Any]]:
     return found.values()
 
 
-def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
+def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
     """Ask whether rows that share an id are rollouts, turns, or judgements of one."""
     counters = [
-        each for each in fields.values() if each.kind in WHOLE and each.role != "attempt" and _counts(each.name)
+        field for field in fields.values() if field.kind in WHOLE and field.role != "attempt" and _counts(field.name)
     ]
     asked, said = (
-        [each for each in fields.values() if each.role == role and each.held] for role in ("prompt", "response")
+        [field for field in fields.values() if field.role == role and field.held] for role in ("prompt", "response")
     )
-    apart = [each for each in fields.values() if each.role in _APART]
+    apart = [field for field in fields.values() if field.role in _APART]
     for owner in owners:
-        others = [each for each in apart if each is not owner]
+        others = [field for field in apart if field is not owner]
         is_task = owner.role == "task"
         if counters and _rises_within(counters[0], owner, others, files):
             sentence = f"`{counters[0].name}` counts within each `{owner.name}`: is a row a rollout, or a turn of one?"
@@ -153,28 +153,30 @@ def _ask_rows(made: "Structure", fields: dict[str, Field], owners: Sequence[Fiel
             sentence = f"`{owner.name}` repeats: is a row a rollout, or a turn of one?"
         else:
             continue
-        made.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))
+        draft.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))
         return
 
 
-def _are_judgements(made: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
+def _are_judgements(draft: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
     """Put into a mapping, and return, whether rows judge one answer each time: by another judge or metric of a column."""
-    texts = [each for each in fields.values() if each.role in {"prompt", "response"}]
-    verdict = next((each for each in fields.values() if each.role == "score" or judges(each)), None)
-    names = (each for each in fields.values() if {*words_of(each.name)} & _JUDGES and len(each.distinct) > 1)
-    judge = next((each for each in names if _counts_within(each, owner, files)), None)
+    texts = [field for field in fields.values() if field.role in {"prompt", "response"}]
+    verdict = next((field for field in fields.values() if field.role == "score" or judges(field)), None)
+    names = (field for field in fields.values() if {*words_of(field.name)} & _JUDGES and len(field.distinct) > 1)
+    judge = next((field for field in names if _counts_within(field, owner, files)), None)
     # Without texts, nothing else may tell the rows of one id apart.
-    facts = [each for each in fields.values() if each.role in _APART and each is not owner and len(each.distinct) > 1]
+    facts = [
+        field for field in fields.values() if field.role in _APART and field is not owner and len(field.distinct) > 1
+    ]
     alike = texts or facts
     if judge is None or verdict is None or (alike and _same_within(alike, owner, [], files) < 1):
         return False
-    made.data |= {
+    draft.data |= {
         "rows": {"by": [owner.path]},
         "rollout": [owner.path],
         "scores": {"each": "rows", "name": judge.path, "from": verdict.path},
         "left_out": ["rows"],
     }
-    made.why.append(f"rows of one `{owner.name}` judge one answer: `{verdict.name}` by `{judge.name}`")
+    draft.why.append(f"rows of one `{owner.name}` judge one answer: `{verdict.name}` by `{judge.name}`")
     return True
 
 
@@ -190,7 +192,7 @@ def _rises_within(counter: Field, owner: Field, apart: Sequence[Field], files: S
     if not _is_filled(counter):
         return False
     groups: dict[tuple[str, ...], list[float]] = {}
-    for *key, number in zip(files, owner.values, *(each.values for each in apart), counter.values, strict=True):
+    for *key, number in zip(files, owner.values, *(field.values for field in apart), counter.values, strict=True):
         groups.setdefault(tuple(map(str, key)), []).append(float(number))
     rises = all(numbers == sorted({*numbers}) for numbers in groups.values())
     return rises and any(len(numbers) > 2 for numbers in groups.values())
@@ -202,10 +204,10 @@ def _same_within(texts: Sequence[Field], owner: Field, apart: Sequence[Field], f
     Negative where no id repeats, or all records of the file say the same.
     """
     found: dict[tuple[str, ...], list[str]] = {}
-    for place, key in enumerate(zip(files, owner.values, *(each.values for each in apart), strict=True)):
-        text = json.dumps([each.values[place] for each in texts], default=str)
+    for place, key in enumerate(zip(files, owner.values, *(field.values for field in apart), strict=True)):
+        text = json.dumps([field.values[place] for field in texts], default=str)
         found.setdefault(tuple(map(str, key)), []).append(text)
-    several = [each for each in found.values() if len(each) > 1]
-    if not several or not texts or len({text for each in found.values() for text in each}) == 1:
+    several = [group for group in found.values() if len(group) > 1]
+    if not several or not texts or len({text for group in found.values() for text in group}) == 1:
         return -1
-    return sum(len({*each}) == 1 for each in several) / len(several)
+    return sum(len({*group}) == 1 for group in several) / len(several)

@@ -15,7 +15,7 @@ _HEAD = ("column", "examples", "taken for")
 
 
 def text_of(parts: Sequence[Part]) -> str:
-    """Return what is said of all files, without questions."""
+    """Return the lines on all files, without questions."""
     return "\n\n".join("\n".join(lines_of(part)) for part in parts)
 
 

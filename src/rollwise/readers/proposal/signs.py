@@ -1,4 +1,4 @@
-"""What records look like: whether they speak, judge, ask or answer, and how much a place looks like that of the rollouts."""
+"""Signs that records speak, judge, ask or answer, and the merit of a place that may be that of the rollouts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -152,7 +152,7 @@ def _begins_again(number: Field, items: Sequence[Item]) -> bool:
 
 
 def _plain_steps(path: str) -> int:
-    """Return how many objects of a path are neither records nor hold them."""
+    """Return the number of objects of a path that are neither records nor hold them."""
     steps = re.sub(r'"[^"]*"', "name", path).split(".")
     return sum("[*]" not in step and "{*}" not in step for step in steps)
 
@@ -193,7 +193,7 @@ def below(path: str, places: Places) -> dict[str, list[Item]]:
 
 
 def merit(path: str, places: Places) -> tuple[float, list[str]]:
-    """Return how much a place looks like that of the rollouts, and what that rests on."""
+    """Return the merit of a place that may be that of the rollouts, and the signs that it rests on."""
     items = places[path]
     values = [item.value for item in items[:ENOUGH]]
     if not all(isinstance(value, dict) for value in values):
@@ -226,7 +226,7 @@ def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Fi
     start = "" if path == ALONE else f"{path}."
     inner = [place[len(start) :].partition("{*}")[0] for place in places if place.startswith(start) and place != path]
     inner = [name for name in inner if name and "[" not in name and f"{start}{name}{{*}}" in places]
-    return {name: each for name, each in fields.items() if not any(each.path.startswith(f"{one}.") for one in inner)}
+    return {name: field for name, field in fields.items() if not any(field.path.startswith(f"{one}.") for one in inner)}
 
 
 def _merit_of_values(path: str, items: Sequence[Item]) -> tuple[float, list[str]]:
@@ -244,8 +244,8 @@ def _merit_of_values(path: str, items: Sequence[Item]) -> tuple[float, list[str]
 def _has_parallel_lists(answer: Item) -> bool:
     """Return whether the record of several answers has another list of as many items, such as their verdicts."""
     lists = [value for value in answer.outers[-1].values() if isinstance(value, list)]
-    size = next(len(each) for each in lists if answer.value in each)
-    return sum(len(each) == size for each in lists) > 1
+    size = next(len(values) for values in lists if answer.value in values)
+    return sum(len(values) == size for values in lists) > 1
 
 
 def _signs_of_fields(fields: dict[str, Field], roles: set[str]) -> Iterator[tuple[float, str]]:

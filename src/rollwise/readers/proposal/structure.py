@@ -1,7 +1,8 @@
 """The structure of files of an unknown kind: where the rollouts are, and their texts, turns and ids, as data of a mapping."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as default
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -41,7 +42,7 @@ _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "sol
 
 @dataclass
 class Structure:
-    """Where the rollouts are in files that are alike.
+    """Places of the rollouts in files that are alike.
 
     Attributes
     ----------
@@ -64,17 +65,17 @@ class Structure:
     """
 
     files: list[Document]
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = default(default_factory=dict)
     joins: str | None = None
-    why: list[str] = field(default_factory=list)
+    why: list[str] = default(default_factory=list)
     refusal: str | None = None
-    questions: list[Question] = field(default_factory=list)
-    examples: dict[str, list[Any]] = field(default_factory=dict)
+    questions: list[Question] = default(default_factory=list)
+    examples: dict[str, list[Any]] = default(default_factory=dict)
     offered: tuple[Question, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
-        """Whether nothing can be read before a question is answered: what a rollout is."""
+        """True if nothing can be read before a question is answered: what a rollout is."""
         return any({"records", "rollout_id"} & question.names.keys() for question in self.questions)
 
 
@@ -93,9 +94,9 @@ def structures(documents: Iterable[Document], names: Mapping[str, str] = Mapping
     reshaped.join_ids(found, contents)
     if len(found) > 1:
         reshaped.judged_beside(found)
-    if any(made.refusal is None for made in found):  # then questions with answers beside them are references
-        for made in found:
-            made.questions = [] if made.refusal == refusals.LESSONS else made.questions
+    if any(draft.refusal is None for draft in found):  # then questions with answers beside them are references
+        for draft in found:
+            draft.questions = [] if draft.refusal == refusals.LESSONS else draft.questions
     return found
 
 
@@ -129,57 +130,57 @@ def is_elsewhere(document: Document) -> bool:
 
 def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structure:
     """Return the structure of files that are alike."""
-    made = Structure([content.document for content in contents])
+    draft = Structure([content.document for content in contents])
     rounds = reshaped.rounds_of(contents)
     if rounds is not None:
-        made.data, made.why, made.examples = rounds
-        return made
-    made.refusal = refusals.kinds_of_lines(contents)
+        draft.data, draft.why, draft.examples = rounds
+        return draft
+    draft.refusal = refusals.kinds_of_lines(contents)
     header, refusal = reshaped.header_of(contents)
-    made.refusal = made.refusal or refusal
-    if made.refusal is not None:
-        return made
+    draft.refusal = draft.refusal or refusal
+    if draft.refusal is not None:
+        return draft
     contents = [content.below_header if header else content.of_rollouts for content in contents]
     places = places_in(contents)
     chat = _chat_in_file(places)
     if chat is not None:
-        made.data, made.why = chat, ["each file is a list of messages"]
-        return made
-    path, why = _best(places, names, made)
+        draft.data, draft.why = chat, ["each file is a list of messages"]
+        return draft
+    path, why = _best(places, names, draft)
     if path is None:
-        return made
+        return draft
     items = places[path]
     if header:
-        made.data["header"] = True
-    made.data |= {} if path == ALONE else {"records": path}
-    made.why.append(f"`{path}`: {len(items)} records" + (f" with {', '.join(why[:3])}" if why else ""))
+        draft.data["header"] = True
+    draft.data |= {} if path == ALONE else {"records": path}
+    draft.why.append(f"`{path}`: {len(items)} records" + (f" with {', '.join(why[:3])}" if why else ""))
     values = [item.value for item in items]
     if not all(isinstance(value, dict) for value in values):
-        made.data |= _of_values(path, items)
-        return made
+        draft.data |= _of_values(path, items)
+        return draft
     fields = fields_of(values)
-    made.examples = {name: each.distinct[:2] for name, each in fields.items()}
-    made.data |= reshaped.targets_of(fields, made)
+    draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
+    draft.data |= reshaped.targets_of(fields, draft)
     if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
-        made.refusal = _refusal(made, path, fields, places, is_lone=is_lone)
-        made.offered = _offered(made.refusal, fields)
-    if made.refusal is None and not made.is_blocked:
-        _describe(made, path, items, fields, places, names)
-    return made
+        draft.refusal = _refusal(draft, path, fields, places, is_lone=is_lone)
+        draft.offered = _offered(draft.refusal, fields)
+    if draft.refusal is None and not draft.is_blocked:
+        _describe(draft, path, items, fields, places, names)
+    return draft
 
 
 def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
     """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
     if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
         return ()
-    open_fields = [each for each in fields.values() if each.role is None and verdict_claim(each.name) is None]
+    open_fields = [field for field in fields.values() if field.role is None and verdict_claim(field.name) is None]
     texts = open_fields if refusal == refusals.PROMPTS else fields.values()
-    said = tuple(each.name for each in texts if each.kind == "text" or any(map(_is_said, each.distinct[:2])))
+    said = tuple(field.name for field in texts if field.kind == "text" or any(map(_is_said, field.distinct[:2])))
     if said:
         sentence = "if each record is a rollout, which field is the answer of the model?"
         return (Question("", sentence, {"response": "?"}, said),)
-    sides = tuple(each.name for each in open_fields if each.kind in {"bool", "binary"} and len(each.distinct) > 1)
+    sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
     sentence = "if each record is a rollout, which field says whether the attack succeeded?"
     return (Question("", sentence, {"succeeded": "?"}, sides),) if sides else ()
 
@@ -196,42 +197,42 @@ def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bo
     return bool({*names.values()} & fields.keys()) and not are_turns(path, fields, items) and not speaking(values)
 
 
-def _refusal(made: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
-    """Return why records are no rollouts; null where they may be some."""
+def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
+    """Return the reason for which records are no rollouts; null where they may be some."""
     refusal = refusals.refusal_of(path, fields, places)
     if refusal is None and is_lone and not refusals.is_named(path, fields, places):
         return refusals.NOTHING  # such as the settings or the totals of a run
     if refusal == refusals.LESSONS:
-        answer = next(each for each in fields.values() if each.role == "response")
-        made.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
+        answer = next(field for field in fields.values() if field.role == "response")
+        draft.questions.append(Question(answer.name, "did a model give the answers?", {"response": answer.name}))
     return refusal
 
 
-def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[str | None, list[str]]:
+def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:
     """Return the place of the rollouts and why it is; null where there is none, which `made` then says."""
     records = names.get("records")
     if records is not None:
         if records in places:
             return records, []
         shown = ", ".join(f"`{place}`" for place in places)
-        made.refusal = f"has no records at `{records}`: lists of records are at {shown}"
+        draft.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
     scored = [(*merit(path, places), path) for path in places]
     scored = [(points + _NAMED * _has_named(path, places[path], names), why, path) for points, why, path in scored]
-    scored.sort(key=lambda each: (-each[0], len(each[2])))
+    scored.sort(key=lambda score: (-score[0], len(score[2])))
     points, why, path = scored[0] if scored else (0, [], ALONE)
     if points < LEAST:
         values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
         fields = fields_of(values)
-        made.examples = {name: each.distinct[:2] for name, each in fields.items()}
-        made.refusal = (
+        draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
+        draft.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
-        made.offered = _offered(made.refusal, fields)
+        draft.offered = _offered(draft.refusal, fields)
         return None, []
     twin = _twin(places, path)
     if twin is not None and all(_says_side(place) for place in (path, twin)):
-        made.refusal = (
+        draft.refusal = (
             f"says by its lists what came of the rollouts in them (`{path}`, `{twin}`): write it into each of them"
         )
         return None, []
@@ -239,7 +240,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
         if speaks(outer, places):
             return outer, merit(outer, places)[1]
-        made.questions.append(
+        draft.questions.append(
             Question(
                 "records",
                 f"are the `{path}` rollouts, or parts of what is around them?",
@@ -248,7 +249,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
             )
         )
     elif outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
-        made.questions.append(
+        draft.questions.append(
             Question(
                 "records",
                 f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?",
@@ -257,7 +258,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
             )
         )
     elif _is_judged_whole(places, path):
-        made.questions.append(
+        draft.questions.append(
             Question(
                 "records",
                 f"the verdict is that of what holds `{path}`: is each of these a rollout, or a turn of one?",
@@ -266,7 +267,7 @@ def _best(places: Places, names: Mapping[str, str], made: Structure) -> tuple[st
             )
         )
     elif twin is not None:
-        made.questions.append(
+        draft.questions.append(
             Question(
                 "records",
                 f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?",
@@ -310,11 +311,11 @@ def _is_judged_whole(places: Places, path: str) -> bool:
     """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
     items = places[path]
     if not path.endswith("[*]") or any(
-        judges(each) for each in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+        judges(field) for field in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
     ):
         return False
     around = fields_of(item.outers[-1] for item in items if item.outers).values()
-    verdicts = [each for each in around if each.kind != "binary" and judges(each)]  # a number may count them
+    verdicts = [field for field in around if field.kind != "binary" and judges(field)]  # a number may count them
     name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
     return bool(verdicts and name & ROUNDS)
 
@@ -333,7 +334,7 @@ def _shares(places: Places, outer: str, path: str) -> bool:
     for place in (outer, path):
         values = (item.value for item in places[place] if isinstance(item.value, dict))
         fields = outside(fields_of(values), place, places)
-        both.append([each for each in fields.values() if each.is_usual and judges(each)])
+        both.append([field for field in fields.values() if field.is_usual and judges(field)])
     return not all(both)
 
 
@@ -348,9 +349,9 @@ def _chat_in_file(places: Places) -> dict[str, Any] | None:
         word in name.lower() for name in fields for word in ("conv", "session", "thread", "rollout", "dialog", "chat")
     ):
         return None
-    if any(each.role in {"id", "task"} and 1 < len(each.distinct) < len(values) for each in fields.values()):
+    if any(field.role in {"id", "task"} and 1 < len(field.distinct) < len(values) for field in fields.values()):
         return None  # the messages of several conversations
-    if any(each.role == "turn" and _begins_again(each.values) for each in fields.values()):
+    if any(field.role == "turn" and _begins_again(field.values) for field in fields.values()):
         return None
     return {"rows": {"by": ["@file"]}, "turns": "rows", **speakers(speaks)}
 
@@ -373,7 +374,7 @@ def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
 
 
 def _describe(
-    made: Structure,
+    draft: Structure,
     path: str,
     items: Sequence[Item],
     fields: dict[str, Field],
@@ -381,16 +382,16 @@ def _describe(
     names: Mapping[str, str],
 ) -> None:
     """Complete the mapping of records that are objects: turns, texts, ids, and what surrounds them."""
-    rows = ids_of(made, fields, [item.value for item in items], [item.file for item in items], names.get("rollout_id"))
-    if made.is_blocked:
+    rows = ids_of(draft, fields, [item.value for item in items], [item.file for item in items], names.get("rollout_id"))
+    if draft.is_blocked:
         return
-    lists_of(made, path, fields, places, has_rows=rows, is_named="records" in names)
-    texts_of(made, fields)
+    lists_of(draft, path, fields, places, has_rows=rows, is_named="records" in names)
+    texts_of(draft, fields)
     for name, column in names.items():
         path_of_column = fields[column].path if column in fields else column
         if name in _STRUCTURAL:
-            made.data[_STRUCTURAL[name]] = path_of_column
-            made.questions = [question for question in made.questions if name not in question.names]
-    stated(made, path, items, fields)
-    if "rows" in made.data and "turns" not in made.data:  # the rows of one answer say the same
-        made.data |= {name: f"rows[0].{made.data[name]}" for name in ("prompt", "response") if name in made.data}
+            draft.data[_STRUCTURAL[name]] = path_of_column
+            draft.questions = [question for question in draft.questions if name not in question.names]
+    stated(draft, path, items, fields)
+    if "rows" in draft.data and "turns" not in draft.data:  # the rows of one answer say the same
+        draft.data |= {name: f"rows[0].{draft.data[name]}" for name in ("prompt", "response") if name in draft.data}

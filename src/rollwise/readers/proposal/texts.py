@@ -44,7 +44,7 @@ _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
 def lists_of(
-    made: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool, is_named: bool
+    draft: "Structure", path: str, fields: dict[str, Field], places: Places, *, has_rows: bool, is_named: bool
 ) -> None:
     """Put the list of messages or turns of each record into a mapping, if they have one.
 
@@ -55,81 +55,84 @@ def lists_of(
     inner = below(path, places)
     for place, items in inner.items():
         if is_chat(place, items, fields):
-            made.data |= {
+            draft.data |= {
                 "turns": place.removesuffix("[*]"),
                 **speakers(speaking([item.value for item in items[:200]])),
             }
-            made.why.append(f"`{place.removesuffix('[*]')}` are the messages of each")
+            draft.why.append(f"`{place.removesuffix('[*]')}` are the messages of each")
             return
-    _scores(made, inner)
+    _scores(draft, inner)
     for place, items in inner.items():
         inside = fields_of(item.value for item in items[:200])
         are_rounds = is_named and "response" in roles_of(inside) and not any(map(judges, inside.values()))
         if are_rounds or are_turns(place, inside, items):
-            made.data["turns"] = place.removesuffix("[*]")
-            made.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
-            _texts_of_turns(made, items)
+            draft.data["turns"] = place.removesuffix("[*]")
+            draft.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
+            _texts_of_turns(draft, items)
             return
-    for each in fields.values():
-        if holds_messages(each):
-            made.data["turns"] = each.path
-            made.why.append(f"`{each.name}` holds the messages of each as text")
+    for field in fields.values():
+        if holds_messages(field):
+            draft.data["turns"] = field.path
+            draft.why.append(f"`{field.name}` holds the messages of each as text")
             return
 
 
-def _scores(made: "Structure", inner: dict[str, list[Item]]) -> None:
+def _scores(draft: "Structure", inner: dict[str, list[Item]]) -> None:
     """Put a list of named scores in each record into a mapping."""
     for place, items in inner.items():
         fields = fields_of(item.value for item in items[:200])
         name = next(
-            (each for each in fields.values() if words_of(each.name)[-1:] and words_of(each.name)[-1] in _NAMES), None
+            (field for field in fields.values() if words_of(field.name)[-1:] and words_of(field.name)[-1] in _NAMES),
+            None,
         )
-        score = next((each for each in fields.values() if each.role == "score" and each.kind in _NUMBERS), None)
+        score = next((field for field in fields.values() if field.role == "score" and field.kind in _NUMBERS), None)
         if name is not None and score is not None and len(fields_of([items[0].value])) > 1:
-            made.data["scores"] = {"each": place, "name": name.path, "from": score.path}
-            made.why.append(f"`{place}` are named scores")
+            draft.data["scores"] = {"each": place, "name": name.path, "from": score.path}
+            draft.why.append(f"`{place}` are named scores")
             return
 
 
-def _texts_of_turns(made: "Structure", items: Sequence[Item]) -> None:
+def _texts_of_turns(draft: "Structure", items: Sequence[Item]) -> None:
     """Put the texts of the turns of a list into a mapping, and a score of each."""
     inner = fields_of(item.value for item in items)
-    texts_of(made, inner)
-    score = next((each for each in inner.values() if each.role == "score" and each.kind in _NUMBERS), None)
+    texts_of(draft, inner)
+    score = next((field for field in inner.values() if field.role == "score" and field.kind in _NUMBERS), None)
     if score is not None:
-        made.data["score"] = score.path
+        draft.data["score"] = score.path
 
 
-def texts_of(made: "Structure", fields: dict[str, Field]) -> None:
+def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     """Put the prompt and the response of records into a mapping; ask where two answers stand side by side."""
-    turns = made.data.get("turns")
-    has_answer = any(each.role == "response" for each in fields.values())
-    if turns is not None and ("response" in made.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
+    turns = draft.data.get("turns")
+    has_answer = any(field.role == "response" for field in fields.values())
+    if turns is not None and ("response" in draft.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
         return
-    asked = [each for each in fields.values() if each.role == "prompt" and each.held and each.kind not in _NO_TEXTS]
-    asked.sort(key=lambda each: not {*words_of(each.name)} & _ATTACKING)
+    asked = [
+        field for field in fields.values() if field.role == "prompt" and field.held and field.kind not in _NO_TEXTS
+    ]
+    asked.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
     if asked:
-        made.data["prompt"] = asked[0].path
-    if any("response" in question.names for question in made.questions):
+        draft.data["prompt"] = asked[0].path
+    if any("response" in question.names for question in draft.questions):
         return
-    said = [each for each in fields.values() if _answers(each)]
-    pair = [each for each in said if any(_half(each) == _half(other) != "" for other in said if other is not each)]
+    said = [field for field in fields.values() if _answers(field)]
+    pair = [field for field in said if any(_half(field) == _half(other) != "" for other in said if other is not field)]
     if len(pair) > 2:
-        shown = "`, `".join(each.name for each in pair)
-        made.refusal = (
+        shown = "`, `".join(field.name for field in pair)
+        draft.refusal = (
             f"holds several answers to each prompt side by side (`{shown}`): make each a row, with its verdict"
         )
         return
     if len(pair) == 2:
-        made.data["columns"] = {**made.data.get("columns", {}), **{each.name: each.path for each in pair}}
+        draft.data["columns"] = {**draft.data.get("columns", {}), **{field.name: field.path for field in pair}}
         sentence = f"`{pair[0].name}` and `{pair[1].name}` answer the same prompt: which is of the model under test?"
-        made.questions.append(Question(pair[0].name, sentence, {"response": "?"}, tuple(each.name for each in pair)))
+        draft.questions.append(Question(pair[0].name, sentence, {"response": "?"}, tuple(field.name for field in pair)))
         return
-    said.sort(key=lambda each: (each.kind != "text", "raw" in words_of(each.name)))
+    said.sort(key=lambda field: (field.kind != "text", "raw" in words_of(field.name)))
     if not said and asked and turns is None:
-        said = [each for each in fields.values() if each.role == "content" and each.kind == "text"]
+        said = [field for field in fields.values() if field.role == "content" and field.kind == "text"]
     if said:
-        made.data["response"] = said[0].path
+        draft.data["response"] = said[0].path
 
 
 def _half(field: Field) -> str:
@@ -145,29 +148,29 @@ def _answers(field: Field) -> bool:
     return is_named and bool(field.held) and not is_word
 
 
-def stated(made: "Structure", path: str, items: Sequence[Item], fields: dict[str, Field]) -> None:
+def stated(draft: "Structure", path: str, items: Sequence[Item], fields: dict[str, Field]) -> None:
     """Put into a mapping what surrounds the records, fields within objects, and facts under our own names."""
-    columns: dict[str, Any] = dict(made.data.get("columns", {}))
-    facts: dict[str, Any] = dict(made.data.get("facts", {}))
-    used = {value for value in (*made.data.values(), *made.data.get("scores", {}).values()) if isinstance(value, str)}
-    for each in fields.values():
-        if each.path in used:
+    columns: dict[str, Any] = dict(draft.data.get("columns", {}))
+    facts: dict[str, Any] = dict(draft.data.get("facts", {}))
+    used = {value for value in (*draft.data.values(), *draft.data.get("scores", {}).values()) if isinstance(value, str)}
+    for field in fields.values():
+        if field.path in used:
             continue
-        if each.name in _OF_TURNS and "turns" not in made.data and _fits(each):
-            made.data[each.name] = each.path
-        elif (each.name in _FACTS and each.kind not in _NO_TEXTS) or (
-            each.name == "attempt" and _counts_from_one(each)
+        if field.name in _OF_TURNS and "turns" not in draft.data and _fits(field):
+            draft.data[field.name] = field.path
+        elif (field.name in _FACTS and field.kind not in _NO_TEXTS) or (
+            field.name == "attempt" and _counts_from_one(field)
         ):
-            facts[each.name] = each.path
-        elif quoted(each.name) != each.path:
-            columns[each.name] = each.path
+            facts[field.name] = field.path
+        elif quoted(field.name) != field.path:
+            columns[field.name] = field.path
     if "{*}" in path and items[0].key is not None:
         facts.setdefault(_of_keys(items, roles_of(fields)), "^@key" if path.endswith("[*]") else "@key")
     around = around_of(items[0])
     columns |= _model_of_list(path, items[0], {*fields, *around}) if "target" not in roles_of(fields) else {}
     columns |= {name: outer_path for name, outer_path in around.items() if name not in fields}
-    made.data |= {"columns": columns} if columns else {}
-    made.data |= {"facts": facts} if facts else {}
+    draft.data |= {"columns": columns} if columns else {}
+    draft.data |= {"facts": facts} if facts else {}
 
 
 def _model_of_list(path: str, item: Item, names: set[str]) -> dict[str, str]:
@@ -207,6 +210,6 @@ def _counts_from_one(field: Field) -> bool:
 
 
 def _of_keys(items: Sequence[Item], roles: set[str]) -> str:
-    """Return what the names of records are: targets where they look like models, else tasks."""
+    """Return the role of the names of records: targets where they look like models, else tasks."""
     are_models = "target" not in roles and all(item.key is not None and MODELS.search(item.key) for item in items)
     return "target" if are_models else "task"

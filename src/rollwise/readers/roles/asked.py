@@ -72,13 +72,13 @@ def _outcome(name: str, *, side: bool) -> str:
 
 
 def _named(verdict: Verdict, labels: dict[str, Any]) -> Any:
-    """Return what `names=` needs: the column, with a map of its labels where these mean something else by themselves."""
+    """Return the value for `names=`: the column, with a map of its labels where these mean something else by themselves."""
     is_plain = all(word(label).side is side for label, side in labels.items())
     return verdict.column.own if is_plain and verdict.claim.when_true is not False else (verdict.column.own, labels)
 
 
 def _meanings(verdict: Verdict) -> dict[str, Any]:
-    """Return what each label means, as a user writes it, in order."""
+    """Return the meaning of each label, as a user writes it, in order."""
     shown = {
         _label(value): side
         for value, side in verdict.labels.items()

@@ -1,4 +1,4 @@
-"""Which columns are read as verdicts, and which are asked about: two that differ, and one in doubt where no other decides."""
+"""Choice of the columns that are read as verdicts, and of those that are asked about: two that differ, or one in doubt alone."""
 
 import polars as pl
 
@@ -37,7 +37,7 @@ def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
 
 
 class _Choice:
-    """What is read and what is asked; `decided` are the rows for which that is so, by whose verdict it is."""
+    """Columns that are read and that are asked about; `decided` are the rows for which that is so, by whose verdict it is."""
 
     def __init__(self, table: Table) -> None:
         self.table = table

@@ -104,13 +104,13 @@ class Column:
 
     @property
     def role(self) -> str | None:
-        """What its name says that it is; words of verdicts are of none of the roles that other words have."""
+        """Its role, by its name; words of verdicts are of none of the roles that other words have."""
         role = role_of(self.own)
         return None if role in {"goal", "category", "task"} and self.has_sides else role
 
     @cached_property
     def has_sides(self) -> bool:
-        """Whether its words are those of attacks alone, some of each side: complied and refused."""
+        """True if its words are those of attacks alone, some of each side: complied and refused."""
         if self.kind != "words":
             return False
         known = [one for value in self.distinct if (one := word(value)).whose != "blank"]
@@ -118,7 +118,7 @@ class Column:
 
     @property
     def claim(self) -> Claim | None:
-        """What its name says of verdicts; under our own names, spelled as ours, they are on the attack."""
+        """Claim of its name on verdicts; under our own names, spelled as ours, they are on the attack."""
         if joined(self.own) == "asr":  # of one rollout, if it is 0 or 1
             return Claim("attack", True, "Its name is one of rates")
         return (
@@ -140,12 +140,12 @@ class Column:
 
     @cached_property
     def filled(self) -> int:
-        """How many rows have a value."""
+        """Number of rows with a value."""
         return self.table.frame.height - self.values.null_count()
 
     @cached_property
     def has_few(self) -> bool:
-        """Whether it has no more distinct values than verdicts may have, in several spellings."""
+        """True if it has no more distinct values than verdicts may have, in several spellings."""
         if self.dtype.is_nested() or self.dtype in {pl.Object, pl.Binary}:
             return False
         return self.values.head(_FIRST).n_unique() <= _MANY and self.values.n_unique() <= _MANY
@@ -165,7 +165,7 @@ class Column:
 
     @cached_property
     def is_fact(self) -> bool:
-        """Whether it has one value in each rollout."""
+        """True if it has one value in each rollout."""
         return is_constant(self.table.frame["rollout_id"], self.values, are_together=self.table.are_together)
 
 
@@ -215,22 +215,22 @@ class Table:
 
     @cached_property
     def names_refusals(self) -> bool:
-        """Whether the words of a column are those of attacks, such as comply and refuse, whatever its name is."""
+        """True if the words of a column are those of attacks, such as comply and refuse, whatever its name is."""
         return any(column.has_sides for column in self.columns)
 
     @cached_property
     def are_together(self) -> bool:
-        """Whether the turns of each rollout are next to each other."""
+        """True if the turns of each rollout are next to each other."""
         return next_to_each_other(self.frame["rollout_id"])
 
     @cached_property
     def is_single(self) -> bool:
-        """Whether each rollout has one turn."""
+        """True if each rollout has one turn."""
         return self.are_together and not (self.frame["rollout_id"] == self.frame["rollout_id"].shift()).any()
 
     @cached_property
     def texts(self) -> bool:
-        """Whether prompts or answers are there."""
+        """True if prompts or answers are there."""
         return self.holds("prompt") or self.holds("response")
 
     def varies_within(self, column: Column, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the columns of people's own are, and the table with them as columns of TURNS."""
+"""Decisions on the columns of people's own, and the table with them as columns of TURNS."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from rollwise.schema.named import columns_named, values_named
 
 
 class Decisions(NamedTuple):
-    """What is used, what is asked, and what may be a fact and is not used as there are several that differ."""
+    """Columns that are used, questions, and columns that may be facts and are not used, as several differ."""
 
     roles: list[Role]
     questions: list[Question]
@@ -24,7 +24,7 @@ class Decisions(NamedTuple):
 
 
 def decided(table: Table) -> Decisions:
-    """Return what the columns of people's own in a table are."""
+    """Return the decisions on the columns of people's own in a table."""
     if not table.columns or not table.frame.height:
         return Decisions([], [], [])
     read, questions = verdicts(table)
@@ -96,7 +96,7 @@ def _with_tokens_of_records(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sides(values: pl.Series, role: Role) -> pl.Series:
-    """Return what the labels of a column mean."""
+    """Return the meanings of the labels of a column."""
     labels = role.labels or {}
     values = values.cast(pl.String) if isinstance(values.dtype, pl.Categorical | pl.Enum) else values
     old = pl.Series([*labels], dtype=values.dtype)

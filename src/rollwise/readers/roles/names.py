@@ -1,4 +1,4 @@
-"""What names of columns say: one vocabulary for every file of people's own.
+"""Meanings of the names of columns: one vocabulary for every file of people's own.
 
 Names are compared without case, blanks, `_`, `-`, `?`, `#` and dots; camelCase is split. A name alone never makes a verdict: its
 values must agree (see `words.py` and `verdicts.py`).
@@ -152,7 +152,7 @@ _NO_VERDICT = _bag(
 
 
 class Claim(NamedTuple):
-    """What a name of a column says of verdicts in it."""
+    """Claim of a column's name on the verdicts in it."""
 
     whose: str  # "attack", "task", "either", or "named": the words in the column must say
     when_true: bool | None  # what true means; None where only the words in the column say
@@ -179,7 +179,7 @@ def joined(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def role_of(name: str) -> str | None:
-    """Return what a name alone says that a column is, one of `ROLES`; None where it says nothing.
+    """Return the role of a column by its name alone, one of `ROLES`; None where it says nothing.
 
     Of a path such as `usage.input_tokens` the last name counts. A judge's or an attacker's own is "other".
 
@@ -253,7 +253,7 @@ _RULES: tuple[tuple[str, Callable[[Words, frozenset[str]], bool]], ...] = (
 
 @lru_cache(maxsize=4096)
 def verdict_claim(name: str) -> Claim | None:
-    """Return what a name says of verdicts in its column; None if it is no name of a verdict.
+    """Return the claim of a name on the verdicts in its column; None if it is no name of a verdict.
 
     Each word must be known: `build_ok`, `attacker_refusal` and `api_success` are of something else, and are in doubt.
 
@@ -297,7 +297,7 @@ def verdict_claim(name: str) -> Claim | None:
 
 
 def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
-    """Return why a name of a verdict is not beyond doubt: a word of something else, or one that is said of many things."""
+    """Return the doubt about a name of a verdict: a word of something else, or one that is said of many things."""
     neutral = _BESIDE | JUDGED | _DEFENDER | _NOT
     if any(_side(core) is None and core not in neutral and len(core) > 1 and not core.isdigit() for core in cores):
         return "Its name may be of something else"
@@ -340,7 +340,7 @@ def judges_attacks(name: str) -> bool:
 
 
 def rank_of(name: str) -> int:
-    """Return how likely a name of a fact is among those of its role: 0 is the likeliest."""
+    """Return the rank of a name of a fact among those of its role: 0 is the likeliest."""
     return next((ranks[joined(name)] for ranks in RANKS.values() if joined(name) in ranks), 0)
 
 

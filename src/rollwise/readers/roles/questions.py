@@ -1,4 +1,4 @@
-"""What is known and what is asked of the columns of people's own files."""
+"""Columns of people's own files: the roles that are known, and the questions about the others."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ class Role(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What only the user knows of a column, with the short form that answers it.
+    """A question about a column that only the user can answer, with the short form that answers it.
 
     `names` is as `names=` takes it, with "?" where only the user knows: `{"of": "?"}` (whose verdict: `options`),
     `{"succeeded": ("label", {"refusal": False, "partial": "?"})}`, `{"succeeded": "?"}` (which column: `options`).

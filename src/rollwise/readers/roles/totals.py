@@ -16,7 +16,7 @@ _RATES = frozenset({"rate", "pct", "percent", "share"})
 
 
 class Said(NamedTuple):
-    """What totals of the file say of a reading of its verdicts."""
+    """A total of the file, compared with a reading of its verdicts."""
 
     name: str  # of the total
     agrees: bool
@@ -24,7 +24,7 @@ class Said(NamedTuple):
 
 
 def said_by_totals(table: Table, verdicts: pl.Series) -> Said | None:
-    """Return what the totals around the records say of verdicts; None where there are none.
+    """Return the total around the records that agrees with verdicts, or contradicts them; None where there are none.
 
     Records with the same facts of their enclosing object belong together. A total that disagrees outweighs one that agrees.
     """

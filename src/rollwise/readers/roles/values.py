@@ -1,4 +1,4 @@
-"""What the values of a column are, whatever it is called."""
+"""Kinds of the values of a column, whatever it is called."""
 
 import math
 import re

@@ -80,17 +80,17 @@ class Verdict:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the meaning of a label is asked."""
+        """True if the meaning of a label is asked."""
         return ASK in self.labels.values()
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is beyond doubt."""
+        """True if it is beyond doubt."""
         return self.doubt is None and not self.is_unknown and self.whose != "either"
 
     @property
     def is_constant(self) -> bool:
-        """Whether all rows say the same."""
+        """True if all rows say the same."""
         return len({side for side in self.labels.values() if side is not None}) == 1
 
     @cached_property
@@ -147,7 +147,7 @@ def _may_hold_verdicts(column: Column) -> bool:
 
 
 def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> Claim | None:
-    """Return what words of both sides claim, whatever their column is called."""
+    """Return the claim of words of both sides, whatever their column is called."""
     sides = {one.side for one in meanings.values() if one.whose == "attack"}
     if (
         kinds - {"doubt"} == {"attack"}

@@ -44,7 +44,7 @@ _EMPHASES = ("", "full_", "fully_", "clearly_", "attack_", "is_")
 
 
 def _spelled(true: Iterable[str], false: Iterable[str]) -> dict[str, bool]:
-    """Return what words mean, each also negated and emphasized; a word of its own, such as `unsafe`, comes first."""
+    """Return the meanings of words, each also negated and emphasized; a word of its own, such as `unsafe`, comes first."""
     plain = {**dict.fromkeys(true, True), **dict.fromkeys(false, False)}
     emphasized = {f"{prefix}{word}": side for word, side in plain.items() for prefix in _EMPHASES}
     negated = {f"{prefix}{word}": not side for word, side in emphasized.items() for prefix in _NEGATIONS}
@@ -63,7 +63,7 @@ _NUMBERED = re.compile(r"^\d+[_.):]+(?=[a-z])")  # `1_full_compliance`
 
 
 class Word(NamedTuple):
-    """What a word of a verdict says."""
+    """Meaning of a word of a verdict."""
 
     whose: (
         str  # "attack", "task", "either" (success), "test" (pass), "answer" (yes), "doubt", "blank", or "?": not known
@@ -79,7 +79,7 @@ def normal(value: object) -> str:
 
 
 def word(value: object) -> Word:
-    """Return what a word of a verdict says.
+    """Return the meaning of a word of a verdict.
 
     Examples
     --------
@@ -103,5 +103,5 @@ def word(value: object) -> Word:
 
 
 def words_in(values: Iterable[Any]) -> Mapping[Any, Word]:
-    """Return what each distinct word says, without null ones."""
+    """Return the meaning of each distinct word, without null ones."""
     return {value: word(value) for value in values if value is not None}

@@ -60,7 +60,7 @@ def mappings_for(
 
 
 def _without_texts(draft: Structure) -> str | None:
-    """Return the reason for which results without texts are not read beside logs; None for files with texts, or with questions to answer."""
+    """Return the reason for which results without texts are not read beside logs; None where nothing speaks against it."""
     return None if draft.is_blocked or {"prompt", "response", "turns"} & draft.data.keys() else RESULTS_BESIDE_LOGS
 
 

@@ -1,1 +1,1 @@
-"""What the columns of people's own files are: names and values of one vocabulary, verdicts and facts, and what must be asked."""
+"""Roles of the columns of people's own: names and values of one vocabulary, verdicts and facts, and open questions."""

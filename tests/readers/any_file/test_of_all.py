@@ -156,3 +156,15 @@ def test_verdicts_of_several_judges_are_of_one_rollout(tmp_path: Path, targets: 
     turns = rw.read(written(tmp_path / "log.json", rows))
     assert turns["rollout_id"].n_unique() == turns.height == 6
     assert turns["score_gpt"].to_list() == turns["score_claude"].to_list() == ["safe", "unsafe"] * 3
+
+
+@pytest.mark.parametrize("names", [("passed", "failed"), ("safe", "unsafe"), ("refused", "complied")])
+def test_lists_called_by_their_outcome_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+    """What came of rollouts that only the name of their list says is not lost in silence; a verdict of their own is read."""
+    texts = [{"prompt": f"please {n}", "response": f"Here is {n}"} for n in range(6)]
+    log = dict(zip(names, (texts[:2], texts[2:]), strict=True))
+    with pytest.raises(ReadError, match="says by its lists what came of the rollouts"):
+        rw.read(written(tmp_path / "log.json", log))
+    judged = {name: [{**text, "jailbroken": name == names[1]} for text in each] for name, each in log.items()}
+    turns = rw.read(written(tmp_path / "judged.json", judged))
+    assert rw.measure(turns, rw.metrics.attack_success())["attack_success"].sum() == 4

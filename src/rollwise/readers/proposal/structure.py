@@ -10,31 +10,34 @@ from typing import Any
 from rollwise.readers.proposal import refusals, reshaped
 from rollwise.readers.proposal.contents import Content, alike, beginning_of, content_of
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
+from rollwise.readers.proposal.neighbors import (
+    LEAST,
+    has_one_verdict,
+    is_judged_whole,
+    lists_without_verdict,
+    outer_of,
+    says_side,
+    twin_of,
+)
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
 from rollwise.readers.proposal.signs import (
     ENOUGH,
-    ROUNDS,
     are_parts,
     are_turns,
     below,
     is_chat,
-    judges,
     merit,
-    outside,
     speaking,
     speaks,
 )
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of, verdict_claim, words_of
+from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.roles.questions import Question
-from rollwise.readers.roles.words import word
 from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
-LEAST = 2  # merit of a place that may hold the rollouts
-_ALIKE = 0.7  # share of the fields that records of one kind have in common
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
 _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
@@ -209,7 +212,7 @@ def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Plac
 
 
 def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:
-    """Return the place of the rollouts and why it is; null where there is none, which `made` then says."""
+    """Return the place of the rollouts and why it is; null where there is none, which `draft` then says."""
     records = names.get("records")
     if records is not None:
         if records in places:
@@ -230,13 +233,14 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         )
         draft.offered = _offered(draft.refusal, fields)
         return None, []
-    twin = _twin(places, path)
-    if twin is not None and all(_says_side(place) for place in (path, twin)):
+    twin = twin_of(places, path)
+    sides = [path, twin] if twin is not None else lists_without_verdict(places, path)
+    if len(sides) > 1 and all(map(says_side, sides)):
         draft.refusal = (
-            f"says by its lists what came of the rollouts in them (`{path}`, `{twin}`): write it into each of them"
+            f"says by its lists what came of the rollouts in them (`{'`, `'.join(sides)}`): write it into each"
         )
         return None, []
-    outer = _outer(path)
+    outer = outer_of(path)
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
         if speaks(outer, places):
             return outer, merit(outer, places)[1]
@@ -248,7 +252,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
                 (outer, path),
             )
         )
-    elif outer is not None and len(places.get(outer, ())) > 1 and not _shares(places, outer, path):
+    elif outer is not None and len(places.get(outer, ())) > 1 and not has_one_verdict(places, outer, path):
         draft.questions.append(
             Question(
                 "records",
@@ -257,7 +261,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
                 (outer, path),
             )
         )
-    elif _is_judged_whole(places, path):
+    elif is_judged_whole(places, path):
         draft.questions.append(
             Question(
                 "records",
@@ -276,66 +280,6 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
             )
         )
     return path, why
-
-
-def _twin(places: Places, path: str) -> str | None:
-    """Return the path of further records of the same kind in the same object, which would be left out; null without some."""
-    parent, names = path.rpartition(".")[0], _names_at(places, path)
-    known = {repr(item.value) for item in places[path]}
-    for other in places:
-        if other in {path, ALONE} or other.rpartition(".")[0] != parent or not other.endswith("[*]"):
-            continue
-        own = _names_at(places, other)
-        is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
-        if (
-            is_alike
-            and merit(other, places)[0] >= LEAST
-            and any(repr(item.value) not in known for item in places[other])
-        ):
-            return other
-    return None
-
-
-def _says_side(path: str) -> bool:
-    """Return whether the name of a list says what came of the rollouts in it."""
-    name = path.removesuffix("[*]").rpartition(".")[2]
-    return any(word(one).side is not None for one in (name, name.removesuffix("s"), name.removesuffix("_attacks")))
-
-
-def _names_at(places: Places, path: str) -> set[str]:
-    """Return the names of all fields of the records of a place."""
-    return {name for item in places[path] if isinstance(item.value, dict) for name in item.value}
-
-
-def _is_judged_whole(places: Places, path: str) -> bool:
-    """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
-    items = places[path]
-    if not path.endswith("[*]") or any(
-        judges(field) for field in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
-    ):
-        return False
-    around = fields_of(item.outers[-1] for item in items if item.outers).values()
-    verdicts = [field for field in around if field.kind != "binary" and judges(field)]  # a number may count them
-    name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
-    return bool(verdicts and name & ROUNDS)
-
-
-def _outer(path: str) -> str | None:
-    """Return the path of the records around those of a path; null where these are in no other record."""
-    head, dot, _ = path.rpartition(".")
-    if dot and head.endswith(("[*]", "{*}")):
-        return head
-    return ALONE if path.count("[*]") == 1 and "{*}" not in path and path != ALONE and "." not in path else None
-
-
-def _shares(places: Places, outer: str, path: str) -> bool:
-    """Return whether not both of the outer and the inner records have a verdict of their own."""
-    both = []
-    for place in (outer, path):
-        values = (item.value for item in places[place] if isinstance(item.value, dict))
-        fields = outside(fields_of(values), place, places)
-        both.append([field for field in fields.values() if field.is_usual and judges(field)])
-    return not all(both)
 
 
 def _chat_in_file(places: Places) -> dict[str, Any] | None:

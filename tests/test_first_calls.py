@@ -94,7 +94,8 @@ def test_what_advises_to_collect_says_that_it_returns_a_pair(tmp_path: Any) -> N
 
 
 @pytest.mark.parametrize("verb", [rw.measure, rw.summarize, rw.report, rw.doctor, rw.curve])
-def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, verb: Any) -> None:
+def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, monkeypatch: Any, verb: Any) -> None:
+    monkeypatch.chdir(tmp_path)  # where `report` looks for its default folder
     path = tmp_path / "log.csv"
     pl.DataFrame(ROWS).write_csv(path)
     pair = rw.read(path, errors="collect")

@@ -1,6 +1,7 @@
 """What a record says of its whole rollout: its reward is counted once, and its cost is the total."""
 
 import json
+from typing import Any
 
 import polars as pl
 import pytest
@@ -24,7 +25,7 @@ SPOKEN = [
     {"from": "gpt", "value": "Yes"},
 ]
 PARTS = [*SAID[:3], {"role": "assistant", "content": [{"type": "text", "text": "Yes"}]}]
-LISTS = {
+LISTS: dict[str, dict[str, Any]] = {
     "chat": {"messages": SAID},
     "chat of parts": {"messages": PARTS},
     "turns": {"turns": TURNS},
@@ -142,7 +143,8 @@ def test_a_cost_that_is_the_same_for_each_turn_is_still_that_of_a_turn(tmp_path,
 
 
 def test_a_rollout_without_an_answer_keeps_its_reward(tmp_path):
-    for said in ({"messages": SAID[:1]}, {"turns": []}):
+    empty: tuple[dict[str, Any], ...] = ({"messages": SAID[:1]}, {"turns": []})
+    for said in empty:
         frame = rw.read(written(tmp_path, {"rollout_id": "a", **said, "reward": -1, "cost_usd": 0.5}))
         assert measured(frame).row(0)[:2] == (-1.0, 0.5)
 
@@ -183,7 +185,7 @@ def test_a_reward_that_is_repeated_on_each_row_is_said(tmp_path, capsys):
         frame = pl.DataFrame({**said, "reward": rewards})
         frame.write_csv(path)
         for read in (lambda: rw.read(path), lambda frame=frame: rw.turns(frame)):
-            turns = read()
+            read()
             assert (sentence in capsys.readouterr().err) == is_said
     frame = pl.DataFrame({**said, "reward": [1.0, 1.0, 0.5, 0.5, 0.0]})
     assert rw.measure(rw.turns(frame), m.final("reward"))["final_reward"].to_list() == [1.0, 0.5, 0.0]

@@ -239,7 +239,7 @@ LINES = {
 
 def test_lines_of_facts_rounds_and_a_verdict_are_one_rollout(tmp_path):
     for name, tactic, rounds, achieved in (("p", "pair", 2, True), ("q", "tap", 3, False)):
-        lines = [{"model": "m", "tactic": tactic}, {"rubric": "none"}]
+        lines: list[dict[str, Any]] = [{"model": "m", "tactic": tactic}, {"rubric": "none"}]
         lines += [{"round": no, "ask": f"{no}?", "reply": f"{no}!", "points": no} for no in range(1, rounds + 1)]
         write(tmp_path, f"{name}.jsonl", [*lines, {"achieved": achieved}])
     rows, problems = collected(tmp_path, LINES, "target", "attack", "turn", "response", "score", "outcome", "rubric")

@@ -196,7 +196,7 @@ def test_whose_success_is_told_by_the_other_names(values: list[Any], tmp_path: P
         assert read(rows(name, values, **beside)) == {"succeeded": sides}, beside
     for beside in ({"task_id": "t"}, {"exit_status": "submitted"}, {"instance_id": "i"}, {"difficulty": "easy"}):
         assert read(rows(name, values, **beside)) == {"solved": sides}, beside
-    doubtful = (
+    doubtful: tuple[dict[str, Any], ...] = (
         {},
         {"model": "m"},
         {"test_id": "t"},

@@ -121,6 +121,6 @@ def _is_share(value: Any) -> bool:
     """Return whether a value is a number that no verdict is, also as text."""
     if isinstance(value, bool):
         return False
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         return float(value) not in {0, 1}
     return False

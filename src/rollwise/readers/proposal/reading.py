@@ -9,6 +9,7 @@ from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.written import mapping_of
 from rollwise.readers.native.identity import run_of
 from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.proposal.contents import Content, content_of
 from rollwise.readers.proposal.refusals import NOTHING, PROMPTS
 from rollwise.readers.proposal.structure import Structure, structures
 from rollwise.readers.results.hints import without_texts
@@ -41,7 +42,7 @@ def mappings_for(
     tools = [name for name, is_tool in logs.items() if is_tool]
     is_named = dict(files)
     runs: set[str] = set()
-    for draft in structures(_readable([document for document, _ in files], problems), names):
+    for draft in structures([document for document, _ in files], names, lambda document: _content(document, problems)):
         is_alone = draft.refusal is not None or any(is_named[document] for document in draft.files) or not logs
         beside = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(draft)
         problems.questions += [] if beside else draft.questions
@@ -69,13 +70,14 @@ def refusal_of(document: Document) -> str | None:
     return next((draft.refusal for draft in structures([document])), NOTHING)
 
 
-def _readable(documents: Iterable[Document], problems: Problems) -> Iterator[Document]:
-    """Iterate over the files whose values can be decoded; others are broken."""
-    for document in documents:
-        with problems.record(document.name):
-            if document.kind == "json" and isinstance(document.value, BrokenError):
-                raise document.value
-            yield document
+def _content(document: Document, problems: Problems) -> Content | None:
+    """Return what a file holds; a broken one is a problem, and None."""
+    content = None
+    with problems.record(document.name):
+        if document.kind == "json" and isinstance(document.value, BrokenError):
+            raise document.value
+        content = content_of(document)
+    return content
 
 
 def _refuse(document: Document, draft: Structure, problems: Problems, *, by_name: bool) -> None:

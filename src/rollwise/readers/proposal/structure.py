@@ -1,6 +1,6 @@
 """The structure of files of an unknown kind: where the rollouts are, and their texts, turns and ids, as data of a mapping."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as default
 from itertools import pairwise
@@ -82,7 +82,11 @@ class Structure:
         return any({"records", "rollout_id"} & question.names.keys() for question in self.questions)
 
 
-def structures(documents: Iterable[Document], names: Mapping[str, str] = MappingProxyType({})) -> list[Structure]:
+def structures(
+    documents: Iterable[Document],
+    names: Mapping[str, str] = MappingProxyType({}),
+    content: Callable[[Document], Content | None] = content_of,
+) -> list[Structure]:
     """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`.
 
     Examples
@@ -92,7 +96,7 @@ def structures(documents: Iterable[Document], names: Mapping[str, str] = Mapping
     >>> structures([Document(Path("a.json"), log)])[0].data
     {'records': 'results[*]', 'response': 'reply', 'columns': {'model': '^model'}}
     """
-    contents = [content for document in documents if (content := content_of(document)) is not None]
+    contents = [read for document in documents if (read := content(document)) is not None]
     found = [_structure(group, names) for group in alike(contents)]
     reshaped.join_ids(found, contents)
     if len(found) > 1:

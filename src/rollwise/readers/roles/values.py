@@ -54,7 +54,7 @@ def _kind_of_texts(texts: list[str]) -> str:
 def _numbers(values: Iterable[Any]) -> list[float] | None:
     try:
         return [float(value) for value in values if not isinstance(value, bool)]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -157,7 +157,7 @@ def test_every_real_log_adds_up(shared: Path) -> None:
     assert accounts["rollouts"].sum() > 10_000
     # Where each record is a rollout, as many rollouts as records are read: none of them vanished on the way.
     single = accounts.filter(pl.col("format").is_in(ONE_BY_ONE))
-    assert single["format"].n_unique() == len(ONE_BY_ONE)
+    assert {*ONE_BY_ONE} - {*single["format"]} == {"openhands"}  # of which there are no real logs here
     assert single.filter(pl.col("read") != pl.col("rollouts")).rows(named=True) == []
     pairs = accounts.filter(format="hh_rlhf")
     assert pairs["rollouts"].to_list() == (pairs["read"] * 2).to_list()

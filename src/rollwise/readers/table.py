@@ -372,12 +372,10 @@ class TurnsBuilder:
         if self._settled is not None:
             return self._settled
         self._seal()
-        turns = pl.concat(
-            [pl.concat(self._turn_frames, how="diagonal"), built(self._turn_extras.padded())], how="horizontal"
-        )
+        extras = built(self._turn_extras.padded())
+        turns = pl.concat([pl.concat(self._turn_frames, how="diagonal"), extras], how="horizontal")
         rollouts = pl.Series(np.repeat(np.arange(len(self._turn_counts), dtype=np.uint32), self._turn_counts))
-        # Column by column: a frame of all rollouts would take as much memory again.
-        columns = self._rollouts.padded().items()
+        columns = self._rollouts.padded().items()  # one by one: a frame of all rollouts would take as much memory again
         facts = pl.DataFrame({name: series_of(name, values).alias("").gather(rollouts) for name, values in columns})
         facts = _without(facts, turns.columns)
         return pl.concat([facts, turns], how="horizontal"), frozenset(facts.columns)
@@ -390,8 +388,10 @@ class TurnsBuilder:
 
 
 def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
-    """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`."""
-    return rollouts.rename({name: f"rollout_{name}" for name in names if name in rollouts.columns})
+    """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`, or `<name>_source`."""
+    own = {*rollouts.columns}
+    spare = {name: "{}_source" if f"rollout_{name}" in own else "rollout_{}" for name in own & {*names}}
+    return rollouts.rename({name: form.format(name) for name, form in spare.items()})
 
 
 def by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:

@@ -137,6 +137,8 @@ class Rows:
         if len({*numbers}) < len(numbers):
             raise BrokenError("occurs twice in one rollout", field=name)
         first = 1 if 0 in numbers else 0
+        if {*numbers} != {*range(1 - first, len(numbers) + 1 - first)}:
+            raise BrokenError("does not number the turns of one rollout from 1 without gaps", field=name)
         ordered = sorted(
             zip((number or 0 for number in numbers), record.value[ROWS], strict=True), key=lambda pair: pair[0]
         )

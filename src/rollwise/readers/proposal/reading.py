@@ -77,7 +77,7 @@ def _content(document: Document, problems: Problems) -> Content | None:
         if document.kind == "json" and isinstance(document.value, BrokenError):
             raise document.value
         content = content_of(document)
-    return content
+    return content  # noqa: RET504  # the block may end early
 
 
 def _refuse(document: Document, draft: Structure, problems: Problems, *, by_name: bool) -> None:

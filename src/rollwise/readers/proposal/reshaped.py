@@ -76,10 +76,11 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         if not rounds:
             continue
         names = rounds[0]
-        if not any(not other & names for other in kinds if other not in rounds):
-            return None
         number = next(name for name in names if role_of(name) == "turn")
         counts = [record[number] for kind in rounds for record in kinds[kind] if number in record]
+        begins = bool({"0", "1"} & {*map(str, counts)})  # a step of training may be any number
+        if not begins or not any(not other & names for other in kinds if other not in rounds):
+            return None
         repeats = repeats or len({*map(str, counts)}) < len(counts)
         rows += [record for kind in rounds for record in kinds[kind]]
         rest += [record for kind, records in kinds.items() if kind not in rounds for record in records]

@@ -18,6 +18,7 @@ FILES = {
     "eval.yml": "eval:\n  general: {output_dir: results, dataset: {_type: json, file_path: items.json}}\n"
     "  evaluators: {match: {_type: exact_match}}\n",
     "items.json": json.dumps([{"id": 1, "question": "2 + 2?", "answer": "4", "generated_answer": "4"}]),
+    "results.json": json.dumps({"results": [{"ask": "Hi", "reply": "Hello", "jailbroken": False}] * 2}),
 }
 
 

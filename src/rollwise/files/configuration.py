@@ -188,6 +188,8 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
         return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror}; check the path") from error
+    except UnicodeEncodeError as error:  # of the path
+        raise ReadError(f"{str(path)!a}: no file has such a name; check the path") from error
     except UnicodeDecodeError as error:
         raise ReadError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
 

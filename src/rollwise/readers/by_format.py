@@ -96,11 +96,15 @@ class _Tables:
             return
         names, seen = self._naming.given.structure, self._naming.saw
         logs = {name: name not in CUSTOM for name, table in self.tables.items() if table.height}
-        for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
-            with self._problems.record(document.name), self._reporting():
-                self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
-                around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}
-                self.tables[UNKNOWN.name].enclosing |= around
+        try:
+            for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
+                with self._problems.record(document.name), self._reporting():
+                    self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
+                    around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}
+                    self.tables[UNKNOWN.name].enclosing |= around
+        except ReadError:
+            self._naming.check_columns()  # a name that no column has is a better reason
+            raise
 
     def read_copies(self) -> None:
         """Read the files that may repeat rollouts of others."""

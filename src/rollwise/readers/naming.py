@@ -230,6 +230,12 @@ class Naming:
             self._values(frame[name], name, frame["rollout_id"]) for name in new_names.values() if name in LABELED
         ).lazy()
 
+    def check_columns(self) -> None:
+        """Refuse the name of a column that a lone file, which is not read, does not have."""
+        for name, column in self.names.items():
+            if len(self._files) == 1 and self._columns and column not in self._columns:
+                raise self._nowhere(name, self._files[0])
+
     def finish(self, turns: pl.DataFrame | None = None) -> None:
         """Check that each mapped column was in a file, and that none was set aside where the file states its own."""
         for name, column in self.names.items():

@@ -273,6 +273,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         reason, advice = _refusal(document, kind) or "", ""
         if not reason and _may_hold_rollouts(document):
             return UNKNOWN
+    advice = advice or ("" if reason else "; format= reads it as the log of a tool")
     reason = reason or "is not recognized"
     if by_name:
         raise ReadError(f"{document.name}: {reason}{advice}")

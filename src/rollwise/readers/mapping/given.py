@@ -130,7 +130,7 @@ def checked_mapping(
     Traceback (most recent call last):
     rollwise.errors.ArgumentError: read: mapping= says all of the files that format= would: leave format= out
     """
-    other = "format=" if format_name is not None else "names=" if names else None
+    other = "format=" if format_name is not None else "names=" if isinstance(names, Mapping) and names else None
     if mapping is not None and other is not None:
         raise ArgumentError(f"{verb}: mapping= says all of the files that {other} would: leave {other} out")
     return given_mapping(mapping, verb)

@@ -12,6 +12,7 @@ from rollwise.readers.casting import cast
 from rollwise.readers.columns import reconcile
 from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import LEAVE, Problems
+from rollwise.readers.roles.columns import is_text
 from rollwise.readers.sources.frames import frame_of
 from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import JOINED, TURNS, VERDICTS
@@ -167,7 +168,8 @@ def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
 
 def _with_whole_ids(turns: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     """Return the labels with the ids of rollouts, where they have those of the file: a `rollout_id` is the run and the id."""
-    if "rollout_id" not in labels.columns or labels.schema["rollout_id"].is_nested():
+    dtypes = [frame.schema.get("rollout_id") for frame in (turns, labels)]
+    if not all(dtype is not None and (is_text(dtype) or dtype.is_integer()) for dtype in dtypes):
         return labels
     ids, whole = labels["rollout_id"].cast(pl.String), _whole_ids(turns)
     if ids.is_in(whole.values()).any() or not ids.is_in(whole.keys()).any():

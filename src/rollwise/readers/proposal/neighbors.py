@@ -1,14 +1,23 @@
 """Records around others, and lists beside each other: which of them may be the rollouts."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
 
 from rollwise.readers.proposal.fields import fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.proposal.signs import ROUNDS, judges, merit, outside
-from rollwise.readers.roles.names import words_of
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import word
 
 LEAST = 2  # merit of a place that may hold the rollouts
+_DEEPEST, _FIRST, _MOST = (
+    5,
+    50,
+    2000,
+)  # levels within a field, items of each, and objects that are looked at for records
 _ALIKE = 0.7  # share of the fields that records of one kind have in common
 
 
@@ -50,16 +59,54 @@ def twin_of(places: Places, path: str) -> str | None:
         if other in {path, ALONE} or other.rpartition(".")[0] != parent or not other.endswith("[*]"):
             continue
         own = _names_at(places, other)
-        is_alike = len(names & own) >= _ALIKE * len(names | own) and len(own) > 1
-        if is_alike and merit(other, places)[0] >= LEAST and not _are_known(places[other], places[path]):
+        values = [item.value for item in places[other]]
+        if _is_alike(names, own) and merit(other, places)[0] >= LEAST and not _are_known(values, places[path]):
             return other
     return None
 
 
-def _are_known(items: Sequence[Item], others: Sequence[Item]) -> bool:
+def _are_known(values: Sequence[Any], others: Sequence[Item]) -> bool:
     """Return whether records are some of others once more."""
     known = {repr(item.value) for item in others}
-    return all(repr(item.value) in known for item in items)
+    return all(repr(value) in known for value in values)
+
+
+def unread(places: Places, path: str) -> list[tuple[int, str]]:
+    """Return the fields beside records that hold further ones in another form, each with the number of its file."""
+    names, read = _names_at(places, path), {id(item.value) for item in places[path]}
+    said = {name for name in names if role_of(name) == "response" or verdict_claim(name) is not None}
+    if path == ALONE or not said:
+        return []
+    around = {id(outer): (item.file, outer) for item in places[path] for outer in item.outers}
+    found = []
+    for file, outer in around.values():
+        for name, value in outer.items():
+            objects = list(islice(_objects_in(value, _DEEPEST), _MOST))
+            records = [each for each in objects if said & each.keys() and _share(names, {*each})]
+            if records and read.isdisjoint(map(id, objects)) and not _are_known(records, places[path]):
+                found.append((file, name))
+    return found
+
+
+def _share(names: set[str], others: set[str]) -> bool:
+    """Return whether one of two records has most of the fields of the other."""
+    return len(names & others) >= max(2, _ALIKE * min(len(names), len(others)))
+
+
+def _is_alike(names: set[str], others: set[str]) -> bool:
+    return len(others) > 1 and len(names & others) >= _ALIKE * len(names | others)
+
+
+def _objects_in(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    """Iterate over the objects in a value, and in JSON text, which may be records."""
+    if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
+        with suppress(ValueError, RecursionError):
+            yield from _objects_in(json.loads(value), depth)
+    elif isinstance(value, dict):
+        yield value
+    if isinstance(value, dict | list) and depth:
+        for inner in islice(value.values() if isinstance(value, dict) else value, _FIRST):
+            yield from _objects_in(inner, depth - 1)
 
 
 def lists_without_verdict(places: Places, path: str) -> list[str]:

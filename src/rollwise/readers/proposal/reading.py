@@ -22,6 +22,7 @@ BESIDE = (
 RESULTS_BESIDE_LOGS = (
     "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
 )
+UNREAD = "may hold further records, in a form that is not read"
 MOST_FIELDS = 20  # that a refusal lists
 _LENGTH = 40  # characters of an example
 
@@ -57,6 +58,8 @@ def mappings_for(
             else:
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
+                for field in (name for other, name in draft.unread if other is document):
+                    problems.warned(document.name, None, field, UNREAD)
                 yield document, is_named[document], mapping_of({"run": {"value": run}, **draft.data})
 
 

@@ -18,6 +18,7 @@ from rollwise.readers.proposal.neighbors import (
     outer_of,
     says_side,
     twin_of,
+    unread,
 )
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
@@ -63,6 +64,8 @@ class Structure:
         What only the user knows of the structure; where there is one, nothing is read.
     examples
         Fields of the records, with some values of each.
+    unread
+        Fields that hold further records in a form that is not read, each with its file.
     offered
         What makes files readable that are not read because no field is called so: which is the answer, or the verdict.
     """
@@ -74,6 +77,7 @@ class Structure:
     refusal: str | None = None
     questions: list[Question] = default(default_factory=list)
     examples: dict[str, list[Any]] = default(default_factory=dict)
+    unread: list[tuple[Document, str]] = default(default_factory=list)
     offered: tuple[Question, ...] = ()
 
     @property
@@ -157,6 +161,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if path is None:
         return draft
     items = places[path]
+    draft.unread = [(contents[file].document, name) for file, name in unread(places, path)]
     if header:
         draft.data["header"] = True
     draft.data |= {} if path == ALONE else {"records": path}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from rollwise.readers.roles.names import role_of
@@ -83,6 +83,7 @@ def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int =
     return found
 
 
+@lru_cache(maxsize=4096)
 def quoted(name: str) -> str | None:
     """Return a name as a step of a path; None where no path can name it.
 

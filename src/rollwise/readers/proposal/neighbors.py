@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.readers.proposal.fields import fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
-from rollwise.readers.proposal.signs import ROUNDS, judges, merit, outside
+from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, outside
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import word
 
@@ -41,7 +41,7 @@ def has_one_verdict(places: Places, outer: str, path: str) -> bool:
 
 def is_judged_whole(places: Places, path: str) -> bool:
     """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
-    items = places[path]
+    items = places[path][:ENOUGH]
     if not path.endswith("[*]") or any(
         judges(field) for field in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
     ):

@@ -266,6 +266,6 @@ def _signs_of_lists(inner: dict[str, list[Item]], fields: dict[str, Field]) -> I
         yield 4, f"messages (`{chat.removesuffix('[*]')}`)"
         return
     for name, items in inner.items():
-        if are_turns(name, fields_of(item.value for item in items), items):
+        if are_turns(name, fields_of(item.value for item in items[:ENOUGH]), items):
             yield 5, f"turns (`{name.removesuffix('[*]')}`)"
             return

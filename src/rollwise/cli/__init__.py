@@ -45,6 +45,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         os.environ["COLUMNS"] = _ONE_LINE
     with signals_heeded():
         code = _code(words)
+    _empty_streams()
     sys.exit(code)
 
 
@@ -77,6 +78,7 @@ def _exit_code(words: list[str], questions: "list[Question]") -> int:
     try:
         _check_words(words)
         code = app(args=words, standalone_mode=False, prog_name="rollwise")
+        sys.stdout.flush()  # a full disk or a closed pipe is known now, not when Python ends
     # Bad usage, bad input, a closed pipe, the operating system, an exit, and Ctrl-C, in this order: each is one sentence
     # and a code. Any other exception is a bug and keeps its traceback.
     except typer.exceptions.TyperException as error:
@@ -143,6 +145,18 @@ def _open_streams() -> None:
         # A pipe of Windows has a code page, which knows few signs: any other would be a traceback instead of a table.
         if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
             stream.reconfigure(errors="backslashreplace")
+
+
+def _empty_streams() -> None:
+    """Write what streams still hold; a stream that takes no more loses it, as Python would end with a code of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # a full disk or a closed pipe; a stream that was closed here
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 @contextmanager

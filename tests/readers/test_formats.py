@@ -246,7 +246,7 @@ def test_options_that_make_no_sense_are_refused():
 def test_a_named_file_of_no_known_format_is_an_error(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("hello")
-    with pytest.raises(ReadError, match=r"a\.txt: is not recognized$"):
+    with pytest.raises(ReadError, match=r"a\.txt: is not recognized; format= reads it as the log of a tool$"):
         read(file)
     (tmp_path / "b.jsonl").write_text("")
     with pytest.raises(ReadError, match="is empty"):

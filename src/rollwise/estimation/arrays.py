@@ -14,7 +14,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.schema.arguments import check_one_value
-from rollwise.schema.foreign import cast_column
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from rollwise.stats.incidence import Incidence

@@ -20,7 +20,7 @@ from rollwise.estimation.unjudged import (
     unjudged_of,
 )
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import BoolArray, Clusters, Estimate, IntArray
 from rollwise.stats.incidence import Incidence, kaplan_meier
@@ -144,7 +144,7 @@ def attempts(
     │ pass^k ┆ 2.0 ┆ 0.0      ┆ 2       │
     └────────┴─────┴──────────┴─────────┘
     """
-    check_kinds(attempts, locals())
+    check_option_types(attempts, locals())
     frame = rollouts_frame(rollouts, "attempts")
     by = names_of(by)
     check_by(frame, by, schema.CURVE, "attempts")

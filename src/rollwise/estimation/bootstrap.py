@@ -13,8 +13,8 @@ from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import Unit, strata_of, unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -109,7 +109,7 @@ def bootstrap(
     >>> row["statistic"], round(row["estimate"], 2), row["low"] < row["estimate"] < row["high"]
     ('correlation', 0.95, True)
     """
-    check_kinds(bootstrap, locals())
+    check_option_types(bootstrap, locals())
     frame = rollouts_frame(rollouts, "bootstrap")
     by, levels, names = names_of(by), check_levels(level), names_of(columns)
     check_by(frame, by, schema.SUMMARY, "bootstrap")

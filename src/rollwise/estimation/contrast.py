@@ -26,8 +26,8 @@ from rollwise.schema.arguments import (
     quantile_of,
     value_in_words,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
@@ -146,7 +146,7 @@ def contrast(
     │ a     ┆ 0.625      ┆ 0.139 ┆ 0.831 ┆ 0.031   ┆ 8       │
     └───────┴────────────┴───────┴───────┴─────────┴─────────┘
     """
-    check_kinds(contrast, locals())
+    check_option_types(contrast, locals())
     frame = rollouts_frame(rollouts, "contrast")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CONTRAST, "contrast")

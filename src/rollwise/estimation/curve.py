@@ -25,7 +25,7 @@ from rollwise.estimation.merging import State, blocks, state_of
 from rollwise.estimation.missingness import FACTS, INAPPLICABLE, headings
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bands import simultaneous_level
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -142,7 +142,7 @@ def curve(
     │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
     └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
     """
-    check_kinds(curve, locals())
+    check_option_types(curve, locals())
     by = names_of(by)
     if merge or isinstance(rollouts, State):
         return _merged(

@@ -23,8 +23,8 @@ from rollwise.schema.arguments import (
     names_of,
     value_in_words,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.incidence import clusters_at_risk
 from rollwise.stats.influence import EVENT, Watch, watch
@@ -74,7 +74,7 @@ def curve_difference(
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
-    check_kinds(curve_difference, locals())
+    check_option_types(curve_difference, locals())
     frame, by, levels = _check_arguments(
         rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
     )
@@ -160,7 +160,7 @@ def curve_test(
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """
-    check_kinds(curve_test, locals())
+    check_option_types(curve_test, locals())
     frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
     sheet = Sheet(frame)
     _, observed = sheet.times(metric)

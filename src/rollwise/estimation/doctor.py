@@ -16,7 +16,7 @@ from rollwise.estimation.unjudged import in_words
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import with_kinds
+from rollwise.schema.coercion import with_dtypes
 from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 from rollwise.stats.sizes import intraclass_correlation
@@ -59,7 +59,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
-    frame = with_kinds(frame, schema.TURNS, "doctor")
+    frame = with_dtypes(frame, schema.TURNS, "doctor")
     return findings(Facts(frame))
 
 

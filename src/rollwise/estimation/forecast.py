@@ -15,7 +15,7 @@ from rollwise.estimation.missingness import INAPPLICABLE, headings
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import MOST_NULL, too_few_to_draw
 from rollwise.stats.clusters import ONE_CLUSTER
 from rollwise.stats.estimate import FloatArray, IntArray
@@ -105,7 +105,7 @@ def forecast(
     │ 32.0 ┆ 0.81     ┆ 0.36 ┆ 0.97 ┆ 8        │
     └──────┴──────────┴──────┴──────┴──────────┘
     """
-    check_kinds(forecast, locals())
+    check_option_types(forecast, locals())
     frame = rollouts_frame(rollouts, "forecast")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.FORECAST, "forecast")

@@ -23,7 +23,7 @@ from rollwise.estimation.requirements import NamedGroup, Required, group_in_word
 from rollwise.estimation.summary import summarize
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 Unjudged = Literal["bounds", "drop"]
 Looks = Literal["one", "many"]
@@ -139,7 +139,7 @@ def gate(
     │ failed    ┆ 0.0        ┆ 0.0153     ┆ null   │
     └───────────┴────────────┴────────────┴────────┘
     """
-    check_kinds(gate, locals())
+    check_option_types(gate, locals())
     table = frame_of(rollouts, "gate")
     # Repeated requirements and groups are the same rows.
     required = list(dict.fromkeys(parsed(words) for words in _texts(require)))

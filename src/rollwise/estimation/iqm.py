@@ -14,7 +14,7 @@ from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import VALUE, Headings, counts, headings
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, one_number
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import expanded, percentile_interval, too_few_to_draw
 from rollwise.stats.clusters import unaddable
 from rollwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -97,7 +97,7 @@ def iqm(
     >>> iqm(rollouts, metrics="grade", statistics="iqm")["estimate"].to_list()
     [5.5]
     """
-    check_kinds(iqm, locals())
+    check_option_types(iqm, locals())
     frame = rollouts_frame(rollouts, "iqm")
     by, levels, names = names_of(by), check_levels(level), names_of(statistics)
     check_by(frame, by, schema.SUMMARY, "iqm")

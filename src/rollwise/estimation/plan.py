@@ -14,7 +14,7 @@ from rollwise.estimation.arrays import Sheet, join_reasons
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import VALUE, headings
 from rollwise.schema.arguments import Cluster, finite_numbers, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.sizes import (
     MOST_GOALS,
     detectable,
@@ -101,7 +101,7 @@ def plan(
     │ 50       ┆ 116   ┆ 5800     │
     └──────────┴───────┴──────────┘
     """
-    check_kinds(plan, locals())
+    check_option_types(plan, locals())
     sizes = () if goals is None else whole_numbers(goals, "plan: goals", "goals", least=2)
     tries = whole_numbers(attempts, "plan: attempts", "attempts")
     if goals is None and difference is None and below is None:

@@ -16,8 +16,8 @@ from rollwise.estimation.arrays import Sheet, in_each_group, join_reasons, rows_
 from rollwise.estimation.missingness import headings
 from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.proportion import proportion
@@ -105,7 +105,7 @@ def portfolio(
     │ greedy ┆ pair   ┆ null  ┆ 0           ┆ 1          ┆ 1    ┆ 2     │
     └────────┴────────┴───────┴─────────────┴────────────┴──────┴───────┘
     """
-    check_kinds(portfolio, locals())
+    check_option_types(portfolio, locals())
     frame = rollouts_frame(rollouts, "portfolio")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PORTFOLIO, "portfolio")

@@ -16,7 +16,7 @@ from rollwise.estimation.iqm import Goals
 from rollwise.estimation.missingness import headings
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import FloatArray, IntArray
 from rollwise.stats.intervals import share_intervals
@@ -90,7 +90,7 @@ def profile(
     >>> profile(rollouts, at=[0, 0.5])["estimate"].to_list()
     [0.5, 0.25]
     """
-    check_kinds(profile, locals())
+    check_option_types(profile, locals())
     frame = rollouts_frame(rollouts, "profile")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PROFILE, "profile")

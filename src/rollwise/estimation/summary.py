@@ -28,8 +28,8 @@ from rollwise.schema.arguments import (
     names_of,
     quantile_of,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from rollwise.stats.estimate import IntArray, texts
@@ -155,7 +155,7 @@ def summarize(
     │ attack_success ┆ 0.333333 ┆ 0.061 ┆ 0.792 ┆ 3   ┆ 1         ┆ Wilson │
     └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
     """
-    check_kinds(summarize, locals())
+    check_option_types(summarize, locals())
     by, levels = names_of(by), check_levels(level)
     names = None if statistics is None else names_of(statistics)
     _check_options(names, weighting, method, unjudged, resamples)

@@ -16,7 +16,7 @@ from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, headings
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.proportion import proportion
 
@@ -80,7 +80,7 @@ def tradeoff(
     >>> tradeoff(rollouts).select("attack_success", "task_success", "count", "n", "n_missing").rows()
     [(False, False, 0, 3, 1), (False, True, 2, 3, 1), (True, False, 1, 3, 1), (True, True, 0, 3, 1)]
     """
-    check_kinds(tradeoff, locals())
+    check_option_types(tradeoff, locals())
     frame = rollouts_frame(rollouts, "tradeoff")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRADEOFF, "tradeoff")

@@ -19,8 +19,8 @@ from rollwise.estimation.summary import summarize
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.mean import mean
 from rollwise.stats.pairs import score_difference
@@ -92,7 +92,7 @@ def training(
     │ 1.0  ┆ 0.42     ┆ 0.17       ┆ 0.33        ┆ 0.5      │
     └──────┴──────────┴────────────┴─────────────┴──────────┘
     """
-    check_kinds(training, locals())
+    check_option_types(training, locals())
     frame = rollouts_frame(rollouts, "training")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")

@@ -11,8 +11,8 @@ from rollwise.errors import ArgumentError, SchemaError, counted, listing
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from rollwise.schema.foreign import check_kinds_of_columns, with_keys
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import check_dtypes, with_keys
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.mean import mean
 from rollwise.stats.proportion import proportion
 
@@ -70,9 +70,9 @@ def trajectory(
     >>> trajectory(turns, before=2, after=0).select("at", pl.col("estimate").round(3), "at_risk").rows()
     [(-2.0, 0.115, 4), (-1.0, 0.215, 4), (0.0, 0.315, 4)]
     """
-    check_kinds(trajectory, locals())
+    check_option_types(trajectory, locals())
     frame, by = frame_of(turns, "trajectory"), names_of(by)
-    check_kinds_of_columns(frame, schema.TURNS, "trajectory")
+    check_dtypes(frame, schema.TURNS, "trajectory")
     _check(frame, column, before, after)
     frame = with_keys(frame, "trajectory")
     check_by(frame, by, schema.CURVE, "trajectory")

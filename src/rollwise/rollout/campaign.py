@@ -15,7 +15,7 @@ from rollwise.errors import ArgumentError, RollwiseError, type_and_message
 from rollwise.jobs.progress import progress_bar
 from rollwise.jobs.workers import Crew, NoThreadError, Outcome
 from rollwise.rollout.store import Run, RunStore
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
     from rollwise.rollout.stopping import Observation, Rule, Watch
@@ -110,7 +110,7 @@ def run(
     >>> run(lambda seed: 1 / seed, [1, 0], on_error="record", progress=False)[1].error
     'ZeroDivisionError: division by zero'
     """
-    check_kinds(run, locals())
+    check_option_types(run, locals())
     seed_list = list(seeds)
     _check(seed_list, max_concurrency, timeout, retries, until, observe)
     if store is not None and key is None:

@@ -10,8 +10,8 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.judges.reliability.ratings import Abstentions, Ratings, ratings_of
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import FloatArray, IntArray
 
 NO_VERDICT = "(no verdict)"
@@ -71,7 +71,7 @@ def confusion(
     │ 3      ┆ 0   ┆ 1   ┆ 1   │
     └────────┴─────┴─────┴─────┘
     """
-    check_kinds(confusion, locals())
+    check_option_types(confusion, locals())
     frame, truths = frame_of(verdicts, "confusion"), None if labels is None else frame_of(labels, "confusion")
     by = names_of(by)
     columns = [*frame.columns, *([] if truths is None else truths.columns)]

@@ -15,7 +15,7 @@ from rollwise.estimation.clusters import unit_of
 from rollwise.judges.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.judges.reliability.ratings import KEYS
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.misclassified_incidence import corrected_incidence
 
 _SAYS = {
@@ -90,7 +90,7 @@ def correct_curve(
     >>> last.select(pl.col("estimate", "low", "high", "false_alarm_floor").round(2)).row(0)
     (0.0, 0.0, 0.18, 0.42)
     """
-    check_kinds(correct_curve, locals())
+    check_option_types(correct_curve, locals())
     frame, labeled = frame_of(rollouts, "correct_curve"), frame_of(labels, "correct_curve")
     require_rollouts(frame, "correct_curve")
     by, levels = names_of(by), check_levels(level)

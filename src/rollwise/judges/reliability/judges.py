@@ -14,9 +14,9 @@ from rollwise.estimation.arrays import row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of, two_by_two
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
-from rollwise.schema.foreign import cast_column
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.labels import say
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from rollwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from rollwise.stats.mean import mean
@@ -148,7 +148,7 @@ def agreement(
     │ specificity ┆ 1.0      ┆ 0.342  ┆ 1.0   ┆ 2   ┆ 1          │
     └─────────────┴──────────┴────────┴───────┴─────┴────────────┘
     """
-    check_kinds(agreement, locals())
+    check_option_types(agreement, locals())
     frame = frame_of(verdicts, "agreement")
     for key in schema.VERDICTS.columns:
         if key.name in schema.VERDICTS.key and key.name in frame.columns:

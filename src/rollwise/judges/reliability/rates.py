@@ -17,7 +17,7 @@ from rollwise.estimation.missingness import INAPPLICABLE, counts, headings
 from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
 from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import Estimate, FloatArray, IntArray
 from rollwise.stats.misclassification import corrected_share, share
 from rollwise.stats.prediction_powered import prediction_powered
@@ -105,7 +105,7 @@ def correct(
     │ attack_success ┆ 0.237    ┆ 0.133 ┆ 0.352 ┆ 100 ┆ prediction-powered, power 0.74 │
     └────────────────┴──────────┴───────┴───────┴─────┴────────────────────────────────┘
     """
-    check_kinds(correct, locals())
+    check_option_types(correct, locals())
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")

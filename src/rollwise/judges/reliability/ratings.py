@@ -11,8 +11,8 @@ from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arrays import Sheet
 from rollwise.readers.problems import first_line
 from rollwise.schema.arguments import one_number
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.columns import Column
-from rollwise.schema.foreign import cast_column
 from rollwise.schema.named import column_named, columns_but, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 

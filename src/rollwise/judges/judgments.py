@@ -13,7 +13,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, RollwiseError, SchemaError, listing, message_of, type_and_message
 from rollwise.jobs.calls import contained
 from rollwise.jobs.progress import progress_bar
-from rollwise.jobs.workers import Crew, Outcome
+from rollwise.jobs.workers import Outcome, WorkerPool
 from rollwise.judges.replies import SECRET
 from rollwise.judges.store import VerdictStore, key_of
 from rollwise.judges.texts import questions
@@ -273,7 +273,7 @@ def _ask_all(
                 store.keep({key: verdict for key, verdict in portion.items() if verdict.error is None})
             bar.update(len(outcomes))
 
-        Crew(ask, list(requests.values()), max_concurrency, timeout=time_limit).work(keep)
+        WorkerPool(ask, list(requests.values()), max_concurrency, timeout=time_limit).work(keep)
     return verdicts
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from rollwise.errors import ArgumentError, RollwiseError, type_and_message
 from rollwise.jobs.progress import progress_bar
-from rollwise.jobs.workers import Crew, NoThreadError, Outcome
+from rollwise.jobs.workers import NoThreadError, Outcome, WorkerPool
 from rollwise.rollout.store import Run, RunStore
 from rollwise.schema.option_types import check_option_types
 
@@ -129,9 +129,9 @@ def run(
         # Rollouts from the store count for the rule before anything new is started.
         waiting = [position for position in range(len(seed_list)) if position not in ledger.runs]
         if not ledger.count() and waiting:
-            crew = Crew(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
+            pool = WorkerPool(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
             try:
-                crew.work(ledger.keep, ledger.count)
+                pool.work(ledger.keep, ledger.count)
             except NoThreadError as error:
                 raise CampaignError(f"run: {error}") from error
         runs = ledger.result()

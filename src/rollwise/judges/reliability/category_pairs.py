@@ -108,12 +108,12 @@ def confusion(
             "other_rating": names[j],
             "n": n,
         }
-        for key, units in ratings.sheet.groups(by)
+        for key, units in ratings.data.groups(by)
         for kind, judge, other, first, second in _pairs(ratings, units)
         for (i, j), n in _counts(first, second, numbers)
     ]
     dtypes = {name: pl.Int64 if name == "n" else pl.String for name in COLUMNS}
-    return pl.DataFrame(rows, schema={**{name: ratings.sheet.frame.schema[name] for name in by}, **dtypes})
+    return pl.DataFrame(rows, schema={**{name: ratings.data.frame.schema[name] for name in by}, **dtypes})
 
 
 def _pairs(ratings: Ratings, units: IntArray) -> Iterator[tuple[str, str, str | None, FloatArray, FloatArray]]:

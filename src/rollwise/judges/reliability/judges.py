@@ -183,7 +183,7 @@ def agreement(
     )
     rows = [
         {**key, **row}
-        for key, units in ratings.sheet.groups(by)
+        for key, units in ratings.data.groups(by)
         for comparison in _comparisons(ratings, units)
         for row in _rows(comparison, ratings, requested, levels, options)
     ]
@@ -192,7 +192,7 @@ def agreement(
             "agreement: there is one judge, and nothing to compare it with; give the truth in labels=, verdicts of a second judge, "
             "or several samples of this one"
         )
-    return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
+    return rows_of(rows, ratings.data.frame, by, schema.AGREEMENT)
 
 
 def _cluster(cluster: Cluster, frames: list[pl.DataFrame]) -> Cluster:
@@ -280,7 +280,7 @@ def _rows(
     """Yield the rows of AGREEMENT for one comparison: every statistic at every level."""
     num_ratings = (~np.isnan(comparison.ratings)).sum(axis=1)
     paired = num_ratings > 1
-    unit = unit_of(ratings.sheet, comparison.units[paired], "", options.cluster)
+    unit = unit_of(ratings.data, comparison.units[paired], "", options.cluster)
     common = {
         "comparison": comparison.kind,
         "judge": comparison.judge,
@@ -353,7 +353,7 @@ def _estimate(
     if statistic == "ac1":
         # Its chance agreement also uses the units with a single rating, which have clusters of their own.
         any_rating = ~np.isnan(values).all(axis=1)
-        unit_of_all = unit_of(ratings.sheet, comparison.units[any_rating], "", options.cluster)
+        unit_of_all = unit_of(ratings.data, comparison.units[any_rating], "", options.cluster)
         return ac1(values[any_rating], unit_of_all.codes, **bootstrap)
     name, _, kind = statistic.partition("_")
     if name == "kappa":

@@ -135,7 +135,7 @@ class Rows:
         about = catalog.about(metric)
         if about is not None and about.concerns is not None:
             name, other = {"attack": ("goal", "task"), "task": ("task", "goal")}[about.concerns]
-            # Attempts at one task are alike although nobody named a goal, and the reverse.
+            # Attempts at one task are correlated although no goal is named, and the reverse.
             unnamed = sizes[name][1] == 0 if name in sizes else np.full(self.groups.count, fill_value=True)
             instead = ~crossed & unnamed & (sizes[other][0] > 1 if other in sizes else np.zeros_like(crossed))
             others = [((other,), instead), ((name,) if name in sizes else (), ~crossed & ~instead)]

@@ -87,9 +87,9 @@ def contrast(
         ``"bootstrap"`` is as in `summarize`.
     adjust
         Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
-        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous (all of four hold
-        in .95 of families); None for no adjustment. Beside the other adjustments each interval holds by itself: all of four
-        together in about .83.
+        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous (four
+        intervals jointly cover with probability .95); None for no adjustment. With the other adjustments intervals are pointwise:
+        four jointly cover with probability of about .83.
     level
         Nominal coverage, or several.
     unjudged

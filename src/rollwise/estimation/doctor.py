@@ -237,7 +237,7 @@ def _of_attempts(table: Facts) -> Iterator[Finding]:
     if not judged.size or not judged.max():
         flaw = "no rollout has a verdict"
     elif judged.max() == 1:
-        flaw = "no goal was attempted twice (rollouts alike in target, attack, goal and task are attempts)"
+        flaw = "no goal was attempted twice (attempts are rollouts with the same target, attack, goal and task)"
     evidence = repeats.stopping
     stops = evidence is not None and evidence.design == "stopped"
     if stops:

@@ -34,7 +34,7 @@ from rollwise.stats.quantiles import QuantileInterval, quantiles
 from rollwise.stats.survival import restricted_mean, survival_median
 from rollwise.stats.units import ways_of
 
-FEW_GOALS_DOMINATE = "few goals have most of the rollouts: weighting='goal' counts every goal alike"
+FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
 DEFAULT_STATISTICS = {
@@ -151,10 +151,10 @@ def _notes(weightless: IntArray, without_goal: IntArray) -> TextArray:
     """Return what to say of the rollouts of each group that have no turns, and so no weight, or no goal."""
     notes = np.full(weightless.size, None, dtype=object)
     for group in np.flatnonzero(weightless).tolist():
-        singular, plural = "rollout without turns weighs nothing", "rollouts without turns weigh nothing"
+        singular, plural = "rollout without turns has zero weight", "rollouts without turns have zero weight"
         notes[group] = counted(int(weightless[group]), singular, plural)
     for group in np.flatnonzero(without_goal).tolist():
-        singular, plural = "rollout without a goal weighs as one goal", "rollouts without a goal weigh as one goal each"
+        singular, plural = "rollout without a goal counts as one goal", "rollouts without a goal count as one goal each"
         notes[group] = counted(int(without_goal[group]), singular, plural)
     return notes
 

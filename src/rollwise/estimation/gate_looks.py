@@ -1,4 +1,4 @@
-"""A gate that is looked at again and again while goals are added: its error holds over all looks together.
+"""Sequential gate: the error rate holds across repeated checks while goals are added.
 
 The interval of one look is right at a number of goals that was fixed before. A campaign that asks the gate after every ten
 goals, and stops at the first "passed", passes a target at the threshold in .05 to .10 of simulations of 30 looks, where .025 is
@@ -25,11 +25,11 @@ METHOD = "beta-binomial confidence sequence"
 
 
 def check_share_of_rollouts(required: Required, *, share: bool) -> None:
-    """Raise an error if a requirement cannot be looked at many times: only a share has a confidence sequence."""
+    """Raise an error if a requirement does not support repeated checks: only proportions have a confidence sequence."""
     if not share or required.relative:
         raise ArgumentError(
-            f"gate: {required.words!r} is not a requirement on a share, and only a share can be looked at many times; "
-            "take looks='one', and look once"
+            f"gate: {required.words!r} is not a requirement on a proportion, and only proportions support repeated checks; "
+            "use looks='one'"
         )
 
 

@@ -1,7 +1,7 @@
 """Attempts that stop at the first success: only the first attempt at a goal says what one attempt achieves.
 
 A loop that stops at its first success tries hard goals more often than easy ones. The mean over all of its attempts is then far
-below the chance of one attempt: hard goals weigh more, and easy ones are hardly tried. The first attempts weigh all goals alike.
+below the chance of one attempt: hard goals weigh more, and easy ones are hardly tried. First attempts weigh all goals equally.
 """
 
 import numpy as np

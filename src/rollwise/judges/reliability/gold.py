@@ -13,7 +13,7 @@ from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from rollwise.stats.misclassification import Share, accuracy
 
-POOLED = "sensitivity and specificity are pooled over groups: a gap between groups holds only if the judge errs alike in them"
+POOLED = "sensitivity and specificity are pooled over groups: a gap between groups is valid only if the judge errs equally"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> 
         ):
             raise ArgumentError(
                 f"{verb}: the labels are on other rollouts and have no {name!r}, so no group has labels of its own; "
-                "add the column, or pool=True if the judge errs alike in all groups"
+                "add the column, or pool=True if the judge errs equally in all groups"
             )
 
 

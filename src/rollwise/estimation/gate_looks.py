@@ -42,17 +42,7 @@ def ends_at_every_look(
     level: float,
     unread: float,
 ) -> tuple[Ends, Ends]:
-    """Return the ends of a confidence sequence: for rollouts with a verdict alone, and whatever the others are.
-
-    Parameters
-    ----------
-    rows, headings
-        Row numbers of the group, and the heading of every row of the sheet.
-    cluster
-        As in `gate`. Two crossed ways have no order in which they are drawn, so they raise an error.
-    unread
-        Number of rollouts that could not be read, or infinity. Each is a cluster of its own.
-    """
+    """Return the ends of a confidence sequence: for rollouts with a verdict alone, and whatever the others are."""
     applicable, known = rows[headings[rows] != INAPPLICABLE], rows[headings[rows] == VALUE]
     unit = unit_of(sheet, applicable, required.metric, cluster)
     if len(unit.codes) > 1:

@@ -55,6 +55,7 @@ FILLED = {
     "atof": "run target attack attempt prompt response observation tool_calls",
     "nat": "run attack task attempt expected queries total_tokens total_seconds prompt response tool_calls",
     "deepteam": "run target attack goal category attempt ending outcome total_seconds prompt response score error",
+    "pairs": "run target attack task prompt response",
     "hh_rlhf": "run task attempt context prompt response",
     "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",

@@ -35,7 +35,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
         "attacktype attackname attackstrategy strategy jailbreaktactic attackcategory attackvector injectiontype",
-        "method methodname tactic probe",
+        "method methodname tactic probe strategyid techniqueid methodid tacticid attacktypeid probeid",
     ),
     "goal": (
         "goal goaltext behavior behaviour harmfulbehavior harmfulbehaviour harmfulgoal attackgoal maliciousgoal",
@@ -48,7 +48,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "category": (
         "category harmcategory semanticcategory riskcategory testcategory",
-        "policy vulnerability vulnerabilitytype suitename suite domain topic difficulty hardness",
+        "policy vulnerability vulnerabilitytype suitename suite domain topic difficulty hardness pluginid categoryid",
     ),
     "attempt": (
         "attempt trial repeat repetition replicate",

@@ -31,6 +31,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "model modelname",
         "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
+        "sourcemodel evaluatedmodel evalmodel answermodel respondingmodel subjectmodel",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
@@ -148,6 +149,13 @@ _NOT = frozenset({"not", "non", "un", "no"})
 _NO_VERDICT = _bag(
     "reason reasons ids id score scores prompt prompts question tactic method time model name expected gold reference "
     "explanation query attacker confidence text at input by"
+)
+
+
+# `(1=Yes, 0=No)` at the end of a name, which says no more than its values do.
+_LEGEND = re.compile(
+    r"(?i)\s*[(\[]\s*(?:(?:1\s*=\s*)?(?:yes|y|true)|1)\s*[,;/|]\s*(?:(?:0\s*=\s*)?(?:no|n|false)|0)\s*[)\]]\s*$|"
+    r"\s*[(\[]\s*(?:(?:0\s*=\s*)?(?:no|n|false)|0)\s*[,;/|]\s*(?:(?:1\s*=\s*)?(?:yes|y|true)|1)\s*[)\]]\s*$"
 )
 
 
@@ -270,7 +278,7 @@ def verdict_claim(name: str) -> Claim | None:
     >>> verdict_claim("api_success").doubt, verdict_claim("success_rate")
     ('Its name may be of something else', None)
     """
-    words = words_of(name.rpartition(".")[2])
+    words = words_of(_LEGEND.sub("", name.rpartition(".")[2]))
     bag = frozenset(words)
     if says_refusal(name):
         return Claim("attack", False, "Its name is said of many things")

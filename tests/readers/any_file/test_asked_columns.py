@@ -48,7 +48,7 @@ def test_a_second_column_of_the_same_words_is_named(tmp_path: Path, capsys: pyte
     words = ["PASS", "FAIL", "FAIL", "PASS"]
     log = records(rule_result=words, llm_result=["PASS", "PASS", "FAIL", "FAIL"], attack=["dan"] * 4)
     assert read(tmp_path / "a.json", log)["succeeded"].null_count() == 4
-    assert "`llm_result` has the same words, and differs" in capsys.readouterr().err
+    assert "`rule_result` has the same words, and differs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("label", ["label", "class", "type_label"])

@@ -101,7 +101,8 @@ class _Tables:
             for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
                 with self._problems.record(document.name), self._reporting():
                     self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
-                    around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}
+                    rules = {name: str(rule) for name, rule in mapping.columns.items()}
+                    around = {name for name, rule in rules.items() if rule.startswith("^") and rule != "^@key"}
                     self.tables[UNKNOWN.name].enclosing |= around
         except ReadError:
             self._naming.check_columns()  # a name that no column has is a better reason

@@ -59,6 +59,7 @@ FILLED = {
     "terminal_bench": "run attack task attempt ending solved total_tokens total_seconds prompt prompt_tokens response_tokens",
     "bfcl": "run attack task category total_tokens total_seconds prompt response tool_calls error",
     "deepeval": "run target attack task expected solved total_seconds total_cost_usd prompt response tool_calls",
+    "swe_bench": "run target attack task response",
     "hh_rlhf": "run task attempt context prompt response",
     "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",

@@ -1,6 +1,6 @@
 """The formats of result files that people commit, in the order in which they are asked."""
 
-from rollwise.readers.formats.committed import bfcl, deepeval, pairs, terminal_bench
+from rollwise.readers.formats.committed import bfcl, deepeval, pairs, swe_bench, terminal_bench
 from rollwise.readers.plugins import Format
 
 LINES = (".jsonl", ".json", ".ndjson")
@@ -18,4 +18,5 @@ COMMITTED = (
     ),
     Format("bfcl", "results of BFCL, the Berkeley Function-Calling Leaderboard", LINES, bfcl.SHAPES, bfcl.BFCL),
     Format("deepeval", "test runs of DeepEval", (".json",), deepeval.SHAPES, deepeval.DEEPEVAL),
+    Format("swe_bench", "predictions and reports of SWE-bench", LINES, swe_bench.SHAPES, swe_bench.SWE_BENCH),
 )

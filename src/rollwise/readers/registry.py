@@ -275,7 +275,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
             return UNKNOWN
     advice = advice or ("" if reason else "; format= reads it as the log of a tool")
     reason = reason or "is not recognized"
-    if by_name:
+    if by_name and (kind is None or kind.beside is None):  # what goes with logs may be named with them
         raise ReadError(f"{document.name}: {reason}{advice}")
     problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:

@@ -11,6 +11,7 @@ from rollwise.errors import writable
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
 BOM = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
@@ -65,7 +66,7 @@ class Contents:
         self.file = path if archive is None else archive  # where it is on the disk
         self._stored = None if archive is None else data
         self.budget = Budget() if budget is None else budget
-        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
+        self.name = writable(spelled(str(path)))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
         if archive is not None:
             self.packed = True
@@ -129,7 +130,7 @@ class Contents:
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        return self.name != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
+        return writable(str(self.path)) != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
 
     @cached_property
     def start(self) -> bytes:

@@ -26,7 +26,7 @@ from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 _COLUMNS = {
     "column": pl.String(),
@@ -147,7 +147,7 @@ def propose(
     >>> proposal.rollouts, proposal.successes
     (2, 1)
     """
-    check_kinds(propose, locals(), own=("paths", "names"))
+    check_option_types(propose, locals(), own=("paths", "names"))
     checked = checked_names(names, "propose")
     places = listed(paths, "propose")
     problems = Problems(collect=True)

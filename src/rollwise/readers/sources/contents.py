@@ -33,6 +33,7 @@ WRAPPINGS = (  # first bytes, and what the file is
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
 SQLITE = b"SQLite format 3\0"
 EXCEL_PARTS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
+OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FIRST_NAME = 30  # position of the name of the first member of a zip archive
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -205,7 +206,9 @@ def absurd(size: int, packed: int) -> bool:
 
 
 def is_excel(head: bytes, suffix: str = "") -> bool:
-    """Return whether a file with these first bytes is a workbook of Excel as of 2007."""
+    """Return whether a file with these first bytes is a workbook of Excel as of 2007, or of LibreOffice."""
+    if head.startswith(ZIP) and head[FIRST_NAME:].startswith(OPEN_DOCUMENT):
+        return True
     # An archive may hold a workbook, and then has both names, too, but not in front.
     begins = head[FIRST_NAME:].startswith(EXCEL_PARTS) and b"[Content_Types].xml" in head and b"xl/" in head
     return head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES and (suffix in EXCEL_SUFFIXES or begins)

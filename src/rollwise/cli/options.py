@@ -150,9 +150,10 @@ _CALLED = {
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
-# What only Python needs: to unpack a pair, to keep a column, and to join two tables.
+# What only Python needs: to unpack a pair, to keep a column, to join two tables, and options of an object store.
 _OF_PYTHON = re.compile(
     rf"{re.escape(PAIR)}| \(with keep=\"[^\"]*\" in `rw\.measure`\)|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`"
+    r"| or `storage_options`"
 )
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.

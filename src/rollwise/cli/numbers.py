@@ -27,7 +27,8 @@ from rollwise.cli.options import (
     Values,
 )
 from rollwise.cli.tables import cluster_of, crossed_of, emit, ready
-from rollwise.errors import ArgumentError, counted
+from rollwise.errors import ArgumentError, counted, either
+from rollwise.stats.statistics import A_QUANTILE, COMPARED, SUMMARIZED
 
 UnjudgedOption = Annotated[
     Literal["bounds", "censor", "drop"],
@@ -104,9 +105,7 @@ def summarize(
     ] = None,
     statistic: Annotated[
         list[str] | None,
-        typer.Option(
-            "--statistic", help="mean, median, min, max, std, restricted_mean, q05, q90; repeat.", show_default=False
-        ),
+        typer.Option("--statistic", help=f"{either((*SUMMARIZED, A_QUANTILE))}; repeat.", show_default=False),
     ] = None,
     cluster: ClusterBy = None,
     weighting: Annotated[
@@ -196,9 +195,7 @@ def contrast(
     by: By = None,
     statistic: Annotated[
         list[str] | None,
-        typer.Option(
-            "--statistic", help="mean, median, q90, improvement, restricted_mean; repeat.", show_default=False
-        ),
+        typer.Option("--statistic", help=f"{either((*COMPARED, A_QUANTILE))}; repeat.", show_default=False),
     ] = None,
     cluster: ClusterBy = None,
     paired: Annotated[

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted
+from rollwise.errors import counted
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Sheet, join_reasons, row_of, rows_of
 from rollwise.estimation.missingness import INAPPLICABLE, headings
@@ -16,7 +16,6 @@ from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import (
     Unjudged,
     UnjudgedRows,
-    check_unjudged,
     unjudged_of,
 )
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
@@ -150,9 +149,6 @@ def attempts(
     check_by(frame, by, schema.CURVE, "attempts")
     check_metric(frame, metric, "attempts")
     numbers = _numbers(k)
-    if stopped not in get_args(Stopped):
-        raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
-    check_unjudged(unjudged, "attempts")
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric, of_attempts=True)
     rows = []

@@ -22,7 +22,7 @@ from rollwise.estimation.unjudged import (
     in_words,
     pseudo_values,
 )
-from rollwise.schema.arguments import Cluster, quantile_of, statistic_in_words
+from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import unaddable
 from rollwise.stats.differences import Arm, Difference, Draws, Ends, Method
 from rollwise.stats.estimate import FloatArray, IntArray
@@ -34,6 +34,7 @@ from rollwise.stats.shifts import (
     restricted_difference,
     unpaired_improvement,
 )
+from rollwise.stats.statistics import quantile_of, statistic_in_words
 from rollwise.stats.unpaired_differences import unpaired_difference
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
 from rollwise.estimation.comparisons import Comparison, Options
 from rollwise.estimation.missingness import headings
-from rollwise.estimation.unjudged import Unjudged, check_unjudged
+from rollwise.estimation.unjudged import Unjudged
 from rollwise.schema.arguments import (
     By,
     Cluster,
@@ -23,7 +23,6 @@ from rollwise.schema.arguments import (
     check_one_value,
     check_resamples,
     names_of,
-    quantile_of,
     value_in_words,
 )
 from rollwise.schema.kinds import check_kinds
@@ -32,8 +31,8 @@ from rollwise.schema.other_names import meant_column
 from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
+from rollwise.stats.statistics import COMPARED, DEFAULT_STATISTICS, check_statistics
 
-DEFAULT_STATISTICS = {"proportion": ("mean",), "number": ("mean",), "time": ("restricted_mean",)}
 JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
 """Columns that say who judged a rollout: arms judged by different ones are not compared."""
 _FAMILY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "max-t": "max-T"}
@@ -154,7 +153,8 @@ def contrast(
     columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
     announce_many(columns, metrics, "contrast")
     statistic_names = None if statistics is None else names_of(statistics)
-    _check_options(statistic_names, paired, method, adjust, unjudged, resamples)
+    check_statistics(statistic_names or (), COMPARED, "contrast")
+    check_resamples(resamples, "contrast")
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
@@ -171,7 +171,7 @@ def contrast(
     for key, rows in sheet.groups(by):
         arms = {value: rows[codes[rows] == number] for number, value in enumerate(values)}
         for metric in columns:
-            for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]:
+            for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"][:1]:
                 comparisons += [
                     Comparison(
                         sheet=sheet,
@@ -209,26 +209,6 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
         problem = f"one value, {values[0]!r}" if values else "no value"
         raise ArgumentError(f"contrast: `{of}` has {problem}; a comparison needs two")
     return values
-
-
-def _check_options(
-    statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, unjudged: str, resamples: int
-) -> None:
-    for name, value, choices in (
-        ("paired", paired, ("auto", True, False)),
-        ("method", method, get_args(Method)),
-        ("adjust", adjust, (*_FAMILY, None)),
-    ):
-        if value not in choices:
-            raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(choices, most=20)}")
-    check_unjudged(unjudged, "contrast")
-    for statistic in statistics or ():
-        if statistic not in {"mean", "restricted_mean", "improvement"} and quantile_of(statistic) is None:
-            raise ArgumentError(
-                f"contrast: statistic {statistic!r} is unknown; "
-                "it is mean, median, a quantile such as q90, improvement, or restricted_mean"
-            )
-    check_resamples(resamples, "contrast")
 
 
 def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:

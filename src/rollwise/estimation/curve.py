@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted, meant
+from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import (
     Sheet,
@@ -204,11 +204,6 @@ def curve_to_merge(
 
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
-    for name, value, choices in (("kind", kind, _ESTIMANDS), ("axis", axis, get_args(Axis))):
-        if value not in choices:
-            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), choices)}")
-    if band not in {"pointwise", "simultaneous"}:
-        raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
     if band == "simultaneous" and kind == "hazard":
         raise ArgumentError(
             "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"

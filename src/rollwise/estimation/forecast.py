@@ -13,7 +13,7 @@ from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
 from rollwise.estimation.missingness import INAPPLICABLE, headings
 from rollwise.estimation.trials import Attempts, check_metric
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import Unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
 from rollwise.schema.kinds import check_kinds
 from rollwise.stats.bootstrap import MOST_NULL, too_few_to_draw
@@ -116,7 +116,6 @@ def forecast(
     check_resamples(resamples, "forecast")
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric, of_attempts=True)
-    check_unjudged(unjudged, "forecast")
     rows = []
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])

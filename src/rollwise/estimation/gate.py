@@ -12,7 +12,6 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Sheet, rows_of
-from rollwise.estimation.estimates import DEFAULT_STATISTICS
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
 from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
@@ -24,6 +23,7 @@ from rollwise.estimation.summary import summarize
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
 from rollwise.schema.kinds import check_kinds
+from rollwise.stats.statistics import DEFAULT_STATISTICS, first_of
 
 Unjudged = Literal["bounds", "drop"]
 Looks = Literal["one", "many"]
@@ -254,6 +254,7 @@ def _refuse_metric(sheet: Sheet, required: Required) -> None:
     measured = [name for name, kind in sheet.kinds.items() if kind and name not in schema.ROLLOUTS.names]
     raise ArgumentError(
         f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`rw.measure` makes more)"
+        f"{required.about_statistics}"
     )
 
 
@@ -358,7 +359,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
             result.append(
                 gate_row(requirement, Evidence(row, alone, together, share, unjudged, options.unread), groups)
             )
-        statistic = requirement.statistic or _first_statistic(rows)
+        statistic = requirement.statistic or first_of(set(rows["statistic"])) or "mean"
         missing = _missing_groups(table, requirement, statistic, groups, options)
         if not missing and not any(row["requirement"] == requirement.words for row in result):
             absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
@@ -374,8 +375,9 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
             f"gate: {required.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+            f"{required.about_statistics}"
         )
-    rows = rows.filter(statistic=required.statistic or _first_statistic(rows))
+    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
             f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
@@ -383,8 +385,3 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     if rows.filter(level=level).is_empty() and not rows.is_empty():
         raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
     return rows.filter(level=level)
-
-
-def _first_statistic(rows: pl.DataFrame) -> str:
-    statistics = set(rows["statistic"])
-    return next((name for name in ("mean", "restricted_mean") if name in statistics), "mean")

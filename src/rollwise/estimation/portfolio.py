@@ -14,7 +14,7 @@ from rollwise.errors import ArgumentError, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, in_each_group, join_reasons, rows_of
 from rollwise.estimation.missingness import headings
-from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
+from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, in_words, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
@@ -119,7 +119,6 @@ def portfolio(
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
-    check_unjudged(unjudged, "portfolio")
     frame = in_each_group(frame, by)
     is_attempt = (
         column_named(members).is_not_null()

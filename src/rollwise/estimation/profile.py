@@ -14,7 +14,7 @@ from rollwise.estimation.arrays import Sheet, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.iqm import Goals
 from rollwise.estimation.missingness import headings
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import Unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.stats.clusters import Grouping
@@ -97,9 +97,6 @@ def profile(
     metric_columns(frame, by, cluster, (metric,), "profile")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"profile: {metric!r} is a time to an event; `rw.curve` shows its share by turn")
-    if band not in {"pointwise", "simultaneous"}:
-        raise ArgumentError(f"profile: band={band!r} is unknown; it is pointwise or simultaneous")
-    check_unjudged(unjudged, "profile")
     sheet = Sheet(frame)
     is_share = sheet.kinds[metric] == "proportion"
     row_headings = headings(sheet, metric)

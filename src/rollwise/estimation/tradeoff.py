@@ -14,7 +14,7 @@ from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, headings
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import Unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -88,7 +88,6 @@ def tradeoff(
         metric_columns(frame, by, cluster, (name,), "tradeoff")
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
-    check_unjudged(unjudged, "tradeoff")
     sheet = Sheet(frame)
     attack_headings, solved_known = headings(sheet, attack), sheet.known(task)
     rows: list[dict[str, Any]] = []

@@ -17,7 +17,7 @@ from rollwise.estimation.doctor_facts import names_a_step
 from rollwise.estimation.missingness import INAPPLICABLE, headings
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.trials import Attempts, check_metric
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import Unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
@@ -98,7 +98,6 @@ def training(
     check_by(frame, by, schema.TRAINING, "training")
     _check_names(frame, metric, step, by)
     check_metric(frame, metric, "training")
-    check_unjudged(unjudged, "training")
     unit_of(
         Sheet(frame.clear()), np.arange(0), metric, cluster
     )  # invalid clusters raise an error before `step` is renamed

@@ -14,7 +14,7 @@ from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.estimation.missingness import INAPPLICABLE, counts, headings
-from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, unjudged_of
 from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from rollwise.schema.kinds import check_kinds
@@ -110,7 +110,6 @@ def correct(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
     _check_metric(frame, metric)
-    check_unjudged(unjudged, "correct")
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method != "prediction-powered":
         refuse_groups_without_labels(gold, by, "correct")

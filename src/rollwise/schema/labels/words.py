@@ -8,6 +8,7 @@ import polars as pl
 
 from rollwise.schema.labels.text import plain
 from rollwise.schema.named import columns_named
+from rollwise.stats.statistics import STATISTICS
 
 _WORDS = {
     "attack_success": "attack success",
@@ -130,12 +131,13 @@ def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | Non
     --------
     >>> quantity("attack_success", "mean"), quantity("time_to_success", "restricted_mean")
     ('attack success', 'restricted mean turns to success')
-    >>> quantity("total_tokens", "median"), quantity("first_turn", "max")
-    ('median total tokens', 'max first turn')
+    >>> quantity("total_tokens", "median"), quantity("first_turn", "std")
+    ('median total tokens', 'standard deviation of first turn')
     """
     words, counted = label(metric), unit(metric, rows)
     if statistic is not None and not (counted == "%" and statistic == "mean"):
-        words = f"{label(statistic)} {words}"
+        known = STATISTICS.get(statistic)
+        words = f"{known.title if known else label(statistic)} {words}"
     if counted in {"", "%"} or counted.removesuffix("s") in words:
         return words
     return f"{words} ({counted})"

@@ -65,13 +65,13 @@ async def share(items: Iterable[T], workers: int, work: Callable[[T], Awaitable[
     await asyncio.gather(*(take() for _ in range(workers)))
 
 
-class Crew:
+class WorkerPool:
     """Workers that call a function, sync or async, for each item.
 
     Parameters
     ----------
     function
-        A function of an item. An awaitable that it returns runs on an event loop that is new for each crew. A plain function is
+        A function of an item. An awaitable that it returns runs on an event loop that is new for each pool. A plain function is
         called in threads, or in the calling thread with ``max_concurrency=1`` and no `timeout`.
     items
         The items; an outcome has the position of its item.
@@ -88,7 +88,7 @@ class Crew:
     Examples
     --------
     >>> outcomes = []
-    >>> Crew(lambda item: 1 / item, [4, 0]).work(outcomes.extend)
+    >>> WorkerPool(lambda item: 1 / item, [4, 0]).work(outcomes.extend)
     >>> [(outcome.result, outcome.error) for outcome in outcomes]
     [(0.25, None), (None, ZeroDivisionError('division by zero'))]
     """

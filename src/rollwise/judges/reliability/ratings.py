@@ -8,11 +8,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.readers.problems import first_line
 from rollwise.schema.arguments import one_number
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.columns import Column
-from rollwise.schema.foreign import cast_column
 from rollwise.schema.named import column_named, columns_but, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
@@ -28,7 +28,7 @@ class Ratings:
 
     Attributes
     ----------
-    sheet
+    data
         The units, one row each, in order, with the columns that group and cluster them.
     judges
         Names, sorted.
@@ -48,7 +48,7 @@ class Ratings:
         Whether the ratings are numbers, so that distances between them mean something.
     """
 
-    sheet: Sheet
+    data: Columns
     judges: list[str]
     values: FloatArray
     judged: BoolArray
@@ -123,7 +123,7 @@ def ratings_of(
         category = max(np.nan_to_num(x).max(initial=1.0) for x in (values, label_values) if x is not None) + 1
         values = np.where(abstained, category, values)
     return Ratings(
-        sheet=Sheet(units),
+        data=Columns(units),
         judges=judges,
         values=values,
         judged=judged,

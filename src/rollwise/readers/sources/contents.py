@@ -112,7 +112,7 @@ class Contents:
 
     @cached_property
     def head(self) -> bytes:
-        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
+        """The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
         is_at_hand = self._is_at_hand or utf_16(self.start) is not None or not is_utf_8([self.start])
         start = self.data[:HEAD] if is_at_hand else self.start
         if start.removeprefix(BOM).isspace():
@@ -183,7 +183,7 @@ def _checksum(blocks: Iterable[bytes]) -> str:
 
 
 def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    r"""Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
+    """Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
     number = 1  # of the next line
     parts: list[bytes] = []  # of a line whose end is in a later block
     for block in chain(blocks, [b"\n"]):  # the last line may have no end
@@ -211,13 +211,7 @@ def is_excel(head: bytes, suffix: str = "") -> bool:
 
 
 def wrapping(head: bytes, suffix: str = "") -> str | None:
-    r"""Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper.
-
-    Examples
-    --------
-    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-32")), wrapping(b"{}")
-    ('is a rar archive: unpack it first', 'is UTF-32: save it as UTF-8', None)
-    """
+    """Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper."""
     if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
         return (
             "is an Excel workbook: save its sheet as CSV" if is_excel(head, suffix) else f"is a zip archive: {UNPACK}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from rollwise.errors import writable
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
+from rollwise.readers.sources.comments import begins_with_comment, without_comments
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
 from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
@@ -89,9 +90,20 @@ class Contents:
                 raise unreadable(error) from error
         written = unpacked(data, self.budget) if data.startswith(MARKS) else data
         text, self.encoding = in_utf_8(written)
-        if self.encoding is not None:
+        self.comments = []
+        if self.suffix in TEXT_SUFFIXES and begins_with_comment(text[:HEAD]):
+            text, self.comments = without_comments(text)
+        if self.encoding is not None or self.comments:
             self.digest = _checksum([written])  # ids come from the file as it is
         return text
+
+    @cached_property
+    def comments(self) -> list[str]:
+        """The comments above the header of a table, which are not in `data`."""
+        if self._is_at_hand:
+            _ = self.data  # which has set them
+        found: list[str] = vars(self).get("comments", [])
+        return found
 
     @cached_property
     def encoding(self) -> str | None:
@@ -108,7 +120,8 @@ class Contents:
     @property
     def _is_at_hand(self) -> bool:
         """True where all data are read before anything else is known of them."""
-        return "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
+        is_at_hand = "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
+        return is_at_hand or (self.suffix in TEXT_SUFFIXES and begins_with_comment(self.start))
 
     @cached_property
     def head(self) -> bytes:
@@ -129,7 +142,8 @@ class Contents:
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        return self.name != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
+        is_packed = self.name != str(self.path) or self.start.startswith(MARKS)
+        return is_packed or self.encoding is not None or bool(self.comments)
 
     @cached_property
     def start(self) -> bytes:
@@ -150,7 +164,7 @@ class Contents:
     @cached_property
     def digest(self) -> str:
         """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        if self.encoding is None:
+        if self.encoding is None and not self.comments:
             return _checksum(self._blocks())
         return str(vars(self)["digest"])  # reading the data has set it
 

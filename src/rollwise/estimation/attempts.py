@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Stopped, Unjudged
 from rollwise.errors import counted
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import (
-    Unjudged,
     UnjudgedRows,
     unjudged_of,
 )
@@ -29,7 +29,6 @@ from rollwise.stats.proportion import proportions
 from rollwise.stats.repeats import Stopping, best_of
 from rollwise.stats.units import Groups
 
-Stopped = Literal["detect", True, False]
 Course = Literal["fixed", "stopped", "either"]
 _ESTIMANDS = {
     "asr@k": "share of goals broken at least once in {attempts}",

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
+from rollwise.choices import DifferenceMethod, Unjudged
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import generator, unit_of
@@ -13,7 +14,6 @@ from rollwise.estimation.matching import Match
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.estimation.unjudged import (
-    Unjudged,
     at_the_bounds,
     censored,
     dropped,
@@ -24,7 +24,7 @@ from rollwise.estimation.unjudged import (
 )
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import unaddable
-from rollwise.stats.differences import Arm, Difference, Draws, Ends, Method
+from rollwise.stats.differences import Arm, Difference, Draws, Ends
 from rollwise.stats.estimate import FloatArray, IntArray
 from rollwise.stats.paired_differences import Pairs, paired, paired_difference
 from rollwise.stats.shifts import (
@@ -45,7 +45,7 @@ class Options:
     of: str
     cluster: Cluster
     paired: bool | Literal["auto"]
-    method: Method
+    method: DifferenceMethod
     unjudged: Unjudged
     resamples: int
     seed: int

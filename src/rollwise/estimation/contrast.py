@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Adjust, DifferenceMethod, Unjudged
 from rollwise.errors import ArgumentError, listing, plural
 from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
 from rollwise.estimation.comparisons import Comparison, Options
 from rollwise.estimation.missingness import statuses
-from rollwise.estimation.unjudged import Unjudged
 from rollwise.schema.arguments import (
     By,
     Cluster,
@@ -28,7 +28,6 @@ from rollwise.schema.arguments import (
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
-from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
 from rollwise.stats.statistics import COMPARED, DEFAULT_STATISTICS, check_statistics
@@ -48,8 +47,8 @@ def contrast(
     by: By = (),
     cluster: Cluster = "auto",
     paired: bool | Literal["auto"] = "auto",
-    method: Method = "auto",
-    adjust: Literal["holm", "bh", "by", "max-t"] | None = "holm",
+    method: DifferenceMethod = "auto",
+    adjust: Adjust | None = "holm",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
     force: bool = False,

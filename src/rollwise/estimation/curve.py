@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Axis, Band, CurveKind
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import (
@@ -32,8 +33,6 @@ from rollwise.stats.incidence import Incidence, cumulative_incidence, kaplan_mei
 from rollwise.stats.influence import CENSORED, EVENT
 from rollwise.stats.survival import hazard
 
-Kind = Literal["success", "survival", "hazard", "incidence"]
-Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
 _ESTIMANDS = {
     "success": "observed share with the event by turn t",
     "survival": "share without the event after turn t, if nothing else ended a rollout",
@@ -47,11 +46,11 @@ def curve(
     *,
     metric: str = "time_to_success",
     by: By = (),
-    kind: Kind = "success",
+    kind: CurveKind = "success",
     axis: Axis = "turn",
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
-    band: Literal["pointwise", "simultaneous"] = "pointwise",
+    band: Band = "pointwise",
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
     merge: bool = False,
@@ -217,7 +216,7 @@ class _Options:
     """Options of the curves; a `seed` requests simultaneous bands."""
 
     metric: str
-    kind: Kind
+    kind: CurveKind
     axis: Axis
     cluster: Cluster
     seed: int | None

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Looks, Undecided
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
@@ -25,9 +26,6 @@ from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.statistics import DEFAULT_STATISTICS, first_of
 
-Unjudged = Literal["bounds", "drop"]
-Looks = Literal["one", "many"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Options:
@@ -37,7 +35,7 @@ class _Options:
     cluster: Cluster
     level: float
     seed: int
-    unjudged: Unjudged
+    unjudged: Undecided
     unread: float
     expect: tuple[NamedGroup, ...]
     looks: Looks
@@ -51,7 +49,7 @@ def gate(
     by: By = (),
     cluster: Cluster = "auto",
     level: float = 0.95,
-    unjudged: Unjudged = "bounds",
+    unjudged: Undecided = "bounds",
     unread: float = 0,
     expect: str | Sequence[str] = (),
     seed: int = 0,
@@ -310,7 +308,7 @@ def _evidence(
 
 
 def _estimates(
-    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Unjudged, shared: dict[str, Any]
+    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Undecided, shared: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
     named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Method, Unjudged, Weighting
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns
@@ -15,8 +16,7 @@ from rollwise.estimation.clusters import Rows, columns_of
 from rollwise.estimation.estimates import Block, blocks_of
 from rollwise.estimation.merging import State, blocks, state_of
 from rollwise.estimation.missingness import FACTS, statuses
-from rollwise.estimation.samples import Method, Options, Weighting
-from rollwise.estimation.unjudged import Unjudged
+from rollwise.estimation.samples import Options
 from rollwise.schema.arguments import (
     By,
     Cluster,

@@ -6,10 +6,11 @@ interval reaches from the lower end with all of these rollouts as failures to th
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rollwise.choices import Unjudged
 from rollwise.errors import counted
 from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
@@ -17,7 +18,6 @@ from rollwise.stats.clusters import groupings, ones_or
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.influence import CENSORED, COMPETING, EVENT, Watch, influences, watch
 
-Unjudged = Literal["bounds", "censor", "drop"]
 Row: TypeAlias = dict[str, Any]
 
 _WITHIN = "success_within_"

@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.estimation.missingness import INAPPLICABLE, counts, statuses
-from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, unjudged_of
+from rollwise.estimation.unjudged import UnjudgedRows, unjudged_of
 from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from rollwise.schema.option_types import check_option_types

@@ -119,8 +119,6 @@ def bootstrap(
     for column in names:
         if column not in frame.columns:
             raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
-    if interval not in {"auto", "percentile", "basic", "bca"}:
-        raise ArgumentError(f"bootstrap: interval={interval!r} is unknown; it is auto, percentile, basic or bca")
     if strata is not None and interval == "bca":
         raise ArgumentError("bootstrap: no bca interval over strata; ask for interval='percentile'")
     if not callable(statistic):

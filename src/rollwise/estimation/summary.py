@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, meant
+from rollwise.choices import Method, Unjudged, Weighting
+from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Rows, columns_of
 from rollwise.estimation.estimates import Block, blocks_of
 from rollwise.estimation.merging import State, blocks, state_of
 from rollwise.estimation.missingness import FACTS, statuses
-from rollwise.estimation.samples import Method, Options, Weighting
-from rollwise.estimation.unjudged import Unjudged, check_unjudged
+from rollwise.estimation.samples import Options
 from rollwise.schema.arguments import (
     By,
     Cluster,
@@ -26,7 +26,6 @@ from rollwise.schema.arguments import (
     check_resamples,
     frame_of,
     names_of,
-    quantile_of,
 )
 from rollwise.schema.named import columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -34,6 +33,7 @@ from rollwise.schema.other_names import meant_column
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from rollwise.stats.estimate import IntArray, texts
 from rollwise.stats.replicates import MOST_SHARED
+from rollwise.stats.statistics import SUMMARIZED, check_statistics
 from rollwise.stats.units import Groups
 
 
@@ -158,7 +158,8 @@ def summarize(
     check_option_types(summarize, locals())
     by, levels = names_of(by), check_levels(level)
     names = None if statistics is None else names_of(statistics)
-    _check_options(names, weighting, method, unjudged, resamples)
+    check_statistics(names or (), SUMMARIZED, "summarize")
+    check_resamples(resamples, "summarize")
     # A state, or counts by batch, instead of one row per rollout in memory.
     if merge or isinstance(rollouts, State):
         return _merged(
@@ -317,28 +318,6 @@ def to_merge(
         return [name for name in dtypes if name in {*shared, *names}] if names else []
 
     return in_order([name for name in columns if name not in numbers]), in_order(numbers)
-
-
-def _check_options(
-    statistics: tuple[str, ...] | None, weighting: str, method: str, unjudged: str, resamples: int
-) -> None:
-    for name, value, choices in (
-        ("weighting", weighting, ("rollout", "goal", "turn")),
-        ("method", method, get_args(Method)),
-    ):
-        if value not in choices:
-            raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), choices)}")
-    check_unjudged(unjudged, "summarize")
-    for statistic in statistics or ():
-        if (
-            statistic not in {"mean", "median", "min", "max", "std", "restricted_mean"}
-            and quantile_of(statistic) is None
-        ):
-            raise ArgumentError(
-                f"summarize: statistic {statistic!r} is unknown; "
-                "it is mean, median, min, max, std, restricted_mean, or a quantile such as q90"
-            )
-    check_resamples(resamples, "summarize")
 
 
 def _all_groups(data: Columns, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:

@@ -109,7 +109,7 @@ def test_nobody_at_n_one_and_all_equal() -> None:
         curve = rw.curve(frame.with_columns(time_to_success=time[: frame.height])).row(-1, named=True)
         assert curve["low"] < curve["high"] == 1.0
         assert rw.forecast(frame, k=5)["reason"].item()
-        test = rw.curve_test(
+        test = rw.comparisons.curve_test(
             frame.with_columns(time_to_success=time[: frame.height], target=pl.Series(["a", "b"] * 10)[: frame.height]),
             of="target",
             baseline="a",

@@ -31,8 +31,8 @@ def step_case(path: Path) -> Callable[[], Result]:
     """The steps of a log that keeps them, what they took, and their events."""
 
     def case() -> Result:
-        steps = rw.steps(path)
-        return {"steps": steps, "measured": rw.measure_steps(steps), "events": rw.compat.nat.events(steps)}
+        steps = rw.readers.steps(path)
+        return {"steps": steps, "measured": rw.metrics.measure_steps(steps), "events": rw.compat.nat.events(steps)}
 
     return case
 

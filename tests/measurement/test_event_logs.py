@@ -153,7 +153,7 @@ def test_what_is_not_known_is_null() -> None:
 
 
 def test_a_log_of_the_toolkit_comes_back_as_its_events(tmp_path: Path) -> None:
-    """What `rw.steps` reads of a log: times since its first event, tokens at the end of the call, the function around it."""
+    """What `rw.readers.steps` reads: times since its first event, tokens at the end of the call, the function around it."""
     used = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     given: list[tuple] = [
         (None, "FUNCTION_START", 100.0, "f", {"name": "agent"}),
@@ -167,7 +167,7 @@ def test_a_log_of_the_toolkit_comes_back_as_its_events(tmp_path: Path) -> None:
     ]
     path = tmp_path / "workflow_output.json"
     path.write_text(json.dumps([{"id": 1, "question": "q", "generated_answer": "4", "intermediate_steps": log}]))
-    made = rw.compat.nat.events(rw.steps(path))
+    made = rw.compat.nat.events(rw.readers.steps(path))
     assert made.select("event_type", "event_timestamp", "function_name", "llm_text_input", "total_tokens").rows() == [
         ("FUNCTION_START", 0.0, "agent", None, None),
         ("LLM_START", 1.0, "agent", "q ½", None),
@@ -193,7 +193,7 @@ def test_no_steps_are_no_events() -> None:
 def test_a_table_without_steps_is_told() -> None:
     """What is missing, and what makes it."""
     with pytest.raises(
-        SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `rw.steps\(logs\)`"
+        SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `rw.readers.steps\(logs\)`"
     ):
         rw.compat.nat.events(pl.DataFrame({"rollout_id": ["a"]}))
 

@@ -114,7 +114,7 @@ class Facts:
     def __init__(self, frame: pl.DataFrame, rollouts: pl.DataFrame | None = None) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
-        self.measured = "rw.measure(rw.trees.paths(turns))" if self.tree else "rw.measure(turns)"
+        self.measured = "rw.measure(rw.rollout.paths(turns))" if self.tree else "rw.measure(turns)"
         self.sheet = Sheet(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
         self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
 

@@ -27,6 +27,7 @@ Method = Literal[
     "percentile",
     "basic",
     "studentized",
+    "within-goals",
 ]
 
 

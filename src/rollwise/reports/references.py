@@ -51,7 +51,7 @@ def references(*verbs: Callable[..., Any]) -> list[Reference]:
 
     Examples
     --------
-    >>> from rollwise.estimation.profile import profile
+    >>> from rollwise.comparisons.profile import profile
     >>> [(paper.key, paper.doi or paper.arxiv) for paper in references(profile)]
     [('agarwal2021', '2108.13264'), ('massart1990', '10.1214/aop/1176990746'), ...]
     """

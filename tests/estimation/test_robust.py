@@ -178,8 +178,10 @@ def test_aggregates_stand_beside_other_statistics():
         None,
         "the iqm of a censored time is not known; the restricted mean or the median can be estimated",
     )
-    assert made.filter(statistic="optimality_gap_8.5")["estimand"].str.contains("of grade below 8.5").all()
-    gap = made.filter(statistic="optimality_gap_8.5", target="all")["estimate"].item()
+    assert (
+        made.filter(statistic="optimality_gap_8.5", metric="grade")["estimand"].str.contains("of grade below 8.5").all()
+    )
+    gap = made.filter(statistic="optimality_gap_8.5", metric="grade", target="all")["estimate"].item()
     assert gap == pytest.approx(np.maximum(8.5 - frame["grade"].to_numpy(), 0).mean())
     merged = rw.summarize(frame.lazy(), statistics=names, by="target", merge=True, resamples=200)
     assert merged.equals(rw.summarize(frame, statistics=names, by="target", resamples=200))

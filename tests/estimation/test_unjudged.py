@@ -142,7 +142,9 @@ def test_an_unknown_choice_is_refused(verb: str) -> None:
     frame = rollouts(0).with_columns(task_success=True, train_step=1)
     needed: dict[str, dict[str, Any]] = {"contrast": {"of": "target"}, "forecast": {"k": 3}}
     options = needed.get(verb, {})
-    with pytest.raises(ArgumentError, match=rf"{verb.removeprefix('comparisons.')}: unjudged='bound' is unknown.*bounds"):
+    with pytest.raises(
+        ArgumentError, match=rf"{verb.removeprefix('comparisons.')}: unjudged='bound' is unknown.*bounds"
+    ):
         attrgetter(verb)(rw)(frame, unjudged="bound", **options)
 
 

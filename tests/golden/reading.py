@@ -8,6 +8,7 @@ import polars as pl
 from golden.stored import REAL_LOGS, REPOSITORY, SHARED, Cases, Result  # type: ignore[import-not-found]
 
 import rollwise as rw
+from rollwise.compat import nat
 
 FIXTURES = REPOSITORY / "tests" / "readers" / "fixtures"
 TOGETHER = ("art", "best_of_n", "garak", "native", "pyrit", "swe_agent", "tau2", "trl")
@@ -32,7 +33,7 @@ def step_case(path: Path) -> Callable[[], Result]:
 
     def case() -> Result:
         steps = rw.readers.steps(path)
-        return {"steps": steps, "measured": rw.metrics.measure_steps(steps), "events": rw.compat.nat.events(steps)}
+        return {"steps": steps, "measured": rw.metrics.measure_steps(steps), "events": nat.events(steps)}
 
     return case
 

@@ -105,7 +105,9 @@ def summarize(
     statistic: Annotated[
         list[str] | None,
         typer.Option(
-            "--statistic", help="mean, median, min, max, std, restricted_mean, q05, q90; repeat.", show_default=False
+            "--statistic",
+            help="mean, median, min, max, std, restricted_mean, q05, q90, iqm, goal_mean; repeat.",
+            show_default=False,
         ),
     ] = None,
     cluster: ClusterBy = None,
@@ -126,6 +128,7 @@ def summarize(
             "percentile",
             "basic",
             "studentized",
+            "within-goals",
         ],
         typer.Option(
             "--method",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rollwise.errors import ArgumentError, counted
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Rows, unit_of
 from rollwise.estimation.estimates import Block
-from rollwise.estimation.missingness import VALUE, Headings, group_counts
+from rollwise.estimation.missingness import VALUE, Statuses, group_counts
 from rollwise.estimation.samples import Options
 from rollwise.estimation.statistics import AGGREGATES, GAP, WITHIN_GOALS
 from rollwise.schema.arguments import Cluster
@@ -29,19 +29,19 @@ _WORDS = {
 
 
 def robust_blocks(
-    rows: Rows, metric: str, headings: Headings, options: Options, statistics: Sequence[str], levels: Sequence[float]
+    rows: Rows, metric: str, statuses: Statuses, options: Options, statistics: Sequence[str], levels: Sequence[float]
 ) -> Iterator[Block]:
     """Estimate aggregates over goals of one metric in all groups, in the order of statistics and levels."""
-    missing = group_counts(headings, rows.groups)
+    missing = group_counts(statuses, rows.groups)
     nulls = np.full(rows.groups.count, np.nan)
     parts = [slice(*rows.groups.starts[group : group + 2]) for group in range(rows.groups.count)]
     all_goals = [
-        Goals(rows.sheet, metric, rows.numbers[part][headings[part] == VALUE], options.cluster) for part in parts
+        Goals(rows.data, metric, rows.numbers[part][statuses[part] == VALUE], options.cluster) for part in parts
     ]
     for statistic in statistics:
         aims = [_aim(goals, statistic, options) for goals in all_goals]
         replicates = [aim.replicates(options.resamples, options.seed) for aim in aims]  # which all levels share
-        sentences = [aim.estimand(headings[part].size) for aim, part in zip(aims, parts, strict=True)]
+        sentences = [aim.estimand(statuses[part].size) for aim, part in zip(aims, parts, strict=True)]
         for level in levels:
             estimates = [aim.estimate(level, drawn) for aim, drawn in zip(aims, replicates, strict=True)]
             yield Block(
@@ -53,15 +53,15 @@ class Goals:
     """Values of one metric in one group, by goal: the known values, or `values` (n,) in their place."""
 
     def __init__(
-        self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster, values: FloatArray | None = None
+        self, data: Columns, metric: str, rows: IntArray, cluster: Cluster, values: FloatArray | None = None
     ) -> None:
         self.metric = metric
-        self.unit = unit_of(sheet, rows, metric, cluster)
+        self.unit = unit_of(data, rows, metric, cluster)
         if len(self.unit.names) > 1:
             raise ArgumentError(
                 f"goals need one way of clustering, but there are {self.unit.names}; name one with cluster="
             )
-        self.values = sheet.numbers(metric)[rows] if values is None else values
+        self.values = data.numbers(metric)[rows] if values is None else values
         # Without clusters every rollout is a goal of its own.
         codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)
         self.codes: IntArray = np.unique(codes, return_inverse=True)[1].astype(np.int64)

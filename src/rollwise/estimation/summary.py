@@ -10,11 +10,11 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Rows
 from rollwise.estimation.estimates import Block, blocks_of
 from rollwise.estimation.merging import State, blocks, state_of, to_merge
-from rollwise.estimation.missingness import Headings, headings
+from rollwise.estimation.missingness import Statuses, statuses
 from rollwise.estimation.own_statistics import own_statistics
 from rollwise.estimation.robust import robust_blocks
 from rollwise.estimation.samples import Method, Options, Weighting
@@ -33,8 +33,8 @@ from rollwise.schema.arguments import (
     frame_of,
     names_of,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from rollwise.stats.estimate import IntArray, texts
@@ -75,7 +75,7 @@ def summarize(
         ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,
         median, min and max of a number, restricted mean and median of a time.
 
-        Aggregates over goals that resist outliers: ``"iqm"`` (interquartile mean, of the middle half: ⌊n/4⌋ values dropped at
+        Aggregates over goals that resist outliers (Agarwal et al. 2021, arXiv:2108.13264): ``"iqm"`` (interquartile mean, of the middle half: ⌊n/4⌋ values dropped at
         each end), ``"optimality_gap"`` (how far values fall short of 1 on average; of another number with
         ``"optimality_gap_0.8"``), ``"goal_mean"`` and ``"goal_median"`` (of the goals' means). The first two are of the values of
         all rollouts, or of the goals' means with ``weighting="goal"``. Outcomes of 0 and 1 are always averaged within goals
@@ -111,7 +111,7 @@ def summarize(
         Times have one method each; extremes and standard deviations have no interval. ``"within-goals"`` is for the aggregates
         over goals alone: it draws rollouts within each goal, for inference to these goals only (rliable's stratified
         bootstrap). Functions of your own have percentiles at a level that is raised so that the normal quantile equals that of
-        t, because a bootstrap over few clusters is otherwise too narrow (Hesterberg): a correlation over 12 goals is covered in
+        t, because a bootstrap over few clusters is otherwise too narrow (Hesterberg 2015, doi:10.1080/00031305.2015.1089789): a correlation over 12 goals is covered in
         .94 instead of .91; or, at the plain level, ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"``,
         which calls the function once more for each cluster. With fewer than 10 clusters `reason` says that they are too narrow.
     level
@@ -164,8 +164,6 @@ def summarize(
     Better bootstrap confidence intervals. Journal of the American Statistical Association 82,
     doi:10.1080/01621459.1987.10478410. Woodruff (1952), Confidence intervals for medians and other position measures.
     Journal of the American Statistical Association 47, doi:10.1080/01621459.1952.10483443.
-    Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical precipice, arXiv:2108.13264. Davison &
-    Hinkley (1997), doi:10.1017/CBO9780511802843; Hesterberg (2015), doi:10.1080/00031305.2015.1089789.
 
     Examples
     --------
@@ -192,7 +190,7 @@ def summarize(
     >>> summarize(graded, metrics=["num_turns", "harm"], statistics=statistics)["estimate"].round(2).to_list()
     [0.95]
     """
-    check_kinds(summarize, locals())
+    check_option_types(summarize, locals())
     if isinstance(statistics, Mapping):
         check_options_of_functions(weighting=weighting, unjudged=unjudged, margins=margins, merge=merge)
         return own_statistics(
@@ -240,23 +238,23 @@ def summarize(
     check_by(frame, by, schema.SUMMARY, "summarize")
     columns = metric_columns(frame, by, cluster, metrics)
     announce_many(columns, metrics, "summarize")
-    sheet = Sheet(frame)
-    if weighting == "goal" and not sheet.has("goal"):
+    data = Columns(frame)
+    if weighting == "goal" and not data.has("goal"):
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
-    if strata is not None and not sheet.has(strata):
+    if strata is not None and not data.has(strata):
         raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant_column(strata, frame)}")
     if strata is not None:
         check_one_value(frame, strata, "summarize")
-    keys, numbers, groups = _all_groups(sheet, by, margins=margins)
-    every = Rows(sheet, numbers, groups)
-    headings_of = {metric: headings(sheet, metric)[numbers] for metric in columns}
+    keys, numbers, groups = _all_groups(data, by, margins=margins)
+    every = Rows(data, numbers, groups)
+    statuses_of = {metric: statuses(data, metric)[numbers] for metric in columns}
     frames = []
     for part in _portions(groups, resamples):
         rows, mask = every.of(part)
         blocks = [
             (metric, block)
             for metric in columns
-            for block in _blocks_of(rows, metric, headings_of[metric][mask], options, names, levels)
+            for block in _blocks_of(rows, metric, statuses_of[metric][mask], options, names, levels)
         ]
         frames.append(_frame(keys[part] if by else keys, blocks, seed, part.size))
     return pl.concat(frames)
@@ -351,28 +349,28 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
 def _blocks_of(
     rows: Rows,
     metric: str,
-    headings_: Headings,
+    statuses: Statuses,
     options: Options,
     names: tuple[str, ...] | None,
     levels: tuple[float, ...],
 ) -> list[Block]:
     """Return the blocks of all statistics of a metric, in the order of their names."""
     # A time to an event has neither; the row of `blocks_of` says so.
-    robust = robust_of(names) if rows.sheet.kinds[metric] != "time" else ()
+    robust = robust_of(names) if rows.data.kinds[metric] != "time" else ()
     plain = None if names is None else tuple(name for name in names if name not in robust)
-    found = list(robust_blocks(rows, metric, headings_, options, robust, levels)) if robust else []
+    found = list(robust_blocks(rows, metric, statuses, options, robust, levels)) if robust else []
     if plain is None or plain:
-        found += blocks_of(rows, metric, headings_, options, plain, levels)
+        found += blocks_of(rows, metric, statuses, options, plain, levels)
     return sorted(found, key=lambda block: names.index(block.statistic)) if names and robust else found
 
 
-def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:
+def _all_groups(data: Columns, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:
     """Return the keys of all groups, and the row numbers of one group after another; with margins, pooled groups last."""
-    keys, numbers, groups = sheet.grouped(by)
+    keys, numbers, groups = data.grouped(by)
     if not margins:
         return keys, numbers, groups
     for name in by:
-        column = values_named(sheet.frame, name)
+        column = values_named(data.frame, name)
         if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
             raise ArgumentError(
                 f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
@@ -382,7 +380,7 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl
     # Every proper subset of the grouping columns, the largest first; the others are pooled.
     for size in range(len(by) - 1, -1, -1):
         for names in combinations(by, size):
-            pooled, rows, of = sheet.grouped(names)
+            pooled, rows, of = data.grouped(names)
             columns = [pooled[name] if name in names else pl.Series(name, [schema.POOLED] * of.count) for name in by]
             parts.append((pl.DataFrame(columns), rows, of))
     starts = np.cumsum([0, *(of.count for _, _, of in parts)])

@@ -31,7 +31,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.schema.arguments import names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 @overload
@@ -151,7 +151,7 @@ def read(
     >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
     [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
     """
-    check_kinds(read, locals(), own=("paths", "names", "mapping"))
+    check_option_types(read, locals(), own=("paths", "names", "mapping"))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
@@ -170,17 +170,7 @@ def read_into(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    r"""Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder, problems = Path(tempfile.mkdtemp()), Problems(collect=True)
-    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\n")
-    >>> _ = (folder / "notes.txt").write_text("none")
-    >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
-    (1, ['is not recognized'])
-    """
+    """Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`."""
     shown: dict[str, Any] = {
         "format": format,
         "errors": "collect" if problems.collect else None,

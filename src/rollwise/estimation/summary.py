@@ -75,13 +75,14 @@ def summarize(
         ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,
         median, min and max of a number, restricted mean and median of a time.
 
-        Aggregates over goals that resist outliers (Agarwal et al. 2021, arXiv:2108.13264): ``"iqm"`` (interquartile mean, of the middle half: ⌊n/4⌋ values dropped at
-        each end), ``"optimality_gap"`` (how far values fall short of 1 on average; of another number with
-        ``"optimality_gap_0.8"``), ``"goal_mean"`` and ``"goal_median"`` (of the goals' means). The first two are of the values of
-        all rollouts, or of the goals' means with ``weighting="goal"``. Outcomes of 0 and 1 are always averaged within goals
-        first: the interquartile mean of the outcomes themselves is 0 at a rate of .2 and 1 at .8. It is null over fewer than 8
-        goals, or over goals with a single 0/1 rollout each. Their intervals draw whole goals and are expanded for few goals,
-        as the one of a mean is; without that their coverage is .91 for 12 goals. Fewer than 10 goals are too few to draw.
+        Aggregates over goals that resist outliers (Agarwal et al. 2021, arXiv:2108.13264): ``"iqm"`` (interquartile mean,
+        of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values fall short of 1 on
+        average; of another number with ``"optimality_gap_0.8"``), ``"goal_mean"`` and ``"goal_median"`` (of the goals'
+        means). The first two are of the values of all rollouts, or of the goals' means with ``weighting="goal"``. Outcomes
+        of 0 and 1 are always averaged within goals first: the interquartile mean of the outcomes themselves is 0 at a rate
+        of .2 and 1 at .8. It is null over fewer than 8 goals, or over goals with a single 0/1 rollout each. Their intervals
+        draw whole goals and are expanded for few goals, as the one of a mean is; without that their coverage is .91 for 12
+        goals. Fewer than 10 goals are too few to draw.
 
         Or a mapping of names to functions of your own: ``{"correlation": function}``. Each is given a NumPy array of each of
         `metrics` and returns a number: a correlation, a ratio, a trimmed mean. None and numbers that are not finite count as
@@ -108,12 +109,13 @@ def summarize(
         crossed ways. With 1000 or more clusters of equal weight, a closed form replaces the draws of a mean.
         ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"normal"`` is the interval that the NeMo
         Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
-        Times have one method each; extremes and standard deviations have no interval. ``"within-goals"`` is for the aggregates
-        over goals alone: it draws rollouts within each goal, for inference to these goals only (rliable's stratified
-        bootstrap). Functions of your own have percentiles at a level that is raised so that the normal quantile equals that of
-        t, because a bootstrap over few clusters is otherwise too narrow (Hesterberg 2015, doi:10.1080/00031305.2015.1089789): a correlation over 12 goals is covered in
-        .94 instead of .91; or, at the plain level, ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"``,
-        which calls the function once more for each cluster. With fewer than 10 clusters `reason` says that they are too narrow.
+        Times have one method each; extremes and standard deviations have no interval. ``"within-goals"`` is for the
+        aggregates over goals alone: it draws rollouts within each goal, for inference to these goals only (rliable's
+        stratified bootstrap). Functions of your own have percentiles at a level that is raised so that the normal quantile
+        equals that of t, because a bootstrap over few clusters is otherwise too narrow (Hesterberg 2015,
+        doi:10.1080/00031305.2015.1089789): a correlation over 12 goals is covered in .94 instead of .91; or, at the plain
+        level, ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"``, which calls the function once
+        more for each cluster. With fewer than 10 clusters `reason` says that they are too narrow.
     level
         Nominal coverage, or several.
     unjudged

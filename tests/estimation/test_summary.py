@@ -312,8 +312,8 @@ def test_rollouts_without_a_goal_are_named_where_goals_are_weights(merge: bool) 
     )
     groups = rw.summarize(frame, by="target", metrics="attack_success", weighting="goal", merge=merge)
     assert groups.sort("target").select("estimate", "reason").rows() == [
-        (pytest.approx(1 / 2), "1 rollout without a goal weighs as one goal"),
-        (pytest.approx(1 / 2), "2 rollouts without a goal weigh as one goal each"),
+        (pytest.approx(1 / 2), "1 rollout without a goal counts as one goal"),
+        (pytest.approx(1 / 2), "2 rollouts without a goal count as one goal each"),
     ]
     unknown = frame.with_columns(goal=pl.lit(None, pl.String))
     assert only(rw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (

@@ -317,7 +317,7 @@ def test_rollouts_without_a_goal_are_named_where_goals_are_weights(merge: bool) 
     ]
     unknown = frame.with_columns(goal=pl.lit(None, pl.String))
     assert only(rw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (
-        "5 rollouts without a goal weigh as one goal each"
+        "5 rollouts without a goal count as one goal each"
     )
     assert "goal" not in str(only(rw.summarize(unknown, metrics="attack_success", merge=merge))["reason"])
 

@@ -154,8 +154,11 @@ def test_folders_and_patterns_are_those_of_a_shell(store, put, tmp_path: Path) -
         writers[target.suffix](target)
         put(name, target.read_bytes())
     for pattern in ("", "/a", "/a/", "/a/*.jsonl", "/a/**/*.jsonl", "/?", "/*.parquet", "/[ac]/*", "/none/*"):
-        here = said(lambda place=f"{tmp_path}{pattern}": rw.read(place)["prompt"].to_list())[0]
-        there = said(lambda place=f"{address}{pattern}": rw.read(place, storage_options=options)["prompt"].to_list())
+
+        def prompts(place: str, **options: Any) -> tuple[Any, str]:
+            return said(lambda: rw.read(place, **options)["prompt"].to_list())
+
+        here, there = prompts(f"{tmp_path}{pattern}")[0], prompts(f"{address}{pattern}", storage_options=options)
         assert there[0] == here or "nothing fits this pattern" in there[0]
     both = rw.read([f"{address}/a", f"{address}/a/x.jsonl", tmp_path / "c"], storage_options=options)
     assert both.height == 3 * len(ROWS)

@@ -727,7 +727,7 @@ def test_a_method_that_does_not_fit_leaves_no_interval(metric: str, method) -> N
         ({"level": 95}, "level=95"),
         ({"statistics": "mode"}, "statistic 'mode' is unknown"),
         ({"method": "magic"}, "method='magic' is unknown"),
-        ({"method": "wilsn"}, "method='wilsn' is unknown; did you mean `wilson`"),
+        ({"method": "wilsn"}, "method='wilsn' is unknown; it is 'auto', 'wilson', .* or 'studentized'"),
         ({"weighting": "vibes"}, "weighting='vibes' is unknown"),
         ({"resamples": 10}, "resamples=10 is too few"),
     ],
@@ -756,7 +756,7 @@ def test_any_arrow_table_will_do() -> None:
 
 
 def test_the_result_is_a_summary() -> None:
-    """The result keeps its schema's promises, groups first."""
+    """The result conforms to its schema, groups first."""
     got = rw.summarize(graded(4), by="target")
     assert got.columns == ["target", *schema.SUMMARY.names]
     schema.check(got, schema.SUMMARY)

@@ -14,7 +14,7 @@ import rollwise as rw
 from rollwise import metrics as m
 from rollwise.errors import ArgumentError, MetricError
 from rollwise.estimation.samples import Method
-from rollwise.schema.arguments import quantile_of
+from rollwise.stats.statistics import quantile_of
 
 N = 600
 TRUTH = pl.DataFrame(

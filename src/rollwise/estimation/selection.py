@@ -9,9 +9,10 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing, meant
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.foreign import cast_column, check_kinds_of_columns
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import cast_column, check_dtypes
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
+from rollwise.stats.statistics import first_of
 
 Better = Literal["higher", "lower"]
 
@@ -62,7 +63,7 @@ def best(
     >>> best(summary, metric="attack_success", where=pl.col("n") >= 30)["target"].to_list()
     ['a']
     """
-    check_kinds(best, locals())
+    check_option_types(best, locals())
     table, by = frame_of(summary, "best"), names_of(by)
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
@@ -70,7 +71,7 @@ def best(
             f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
             "make one with `rw.summarize(rollouts)`"
         )
-    check_kinds_of_columns(table, schema.SUMMARY, "best")
+    check_dtypes(table, schema.SUMMARY, "best")
     names = [column for column in schema.SUMMARY.columns if column.name in {"metric", "statistic"} & set(table.columns)]
     table = table.with_columns(cast_column(table, column, "best") for column in names)
     for name in by:
@@ -98,8 +99,7 @@ def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
     """Return the rows with comparable estimates: one statistic and one level, so one row per candidate."""
     if "statistic" in rows.columns:
         statistics = rows["statistic"].unique().to_list()
-        default = next((name for name in ("mean", "restricted_mean") if name in statistics), None)
-        wanted = statistic or (statistics[0] if len(statistics) == 1 else default)
+        wanted = statistic or (statistics[0] if len(statistics) == 1 else first_of(statistics))
         if wanted not in statistics:
             raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
         rows = rows.filter(pl.col("statistic").eq_missing(pl.lit(wanted, pl.String)))
@@ -136,7 +136,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     >>> pareto(rates, {"attack_success": "lower", "task_success": "higher"})["pareto"].to_list()
     [True, True, False]
     """
-    check_kinds(pareto, locals())
+    check_option_types(pareto, locals())
     table, by = frame_of(frame, "pareto"), names_of(by)
     if not better:
         raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")
@@ -145,11 +145,9 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     for name in (*better, *by):
         if name not in table.columns:
             raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")
-    for name, goal in better.items():
-        if not table.schema[name].is_numeric() or goal not in {"higher", "lower"}:
-            raise ArgumentError(
-                f"pareto: {name!r} is {table.schema[name]} and better {goal!r}; give numbers, higher or lower"
-            )
+    for name in better:
+        if not table.schema[name].is_numeric():
+            raise ArgumentError(f"pareto: {name!r} is {table.schema[name]}; give columns of numbers")
     index_name, rival_name = "\0row", "\0other"
     # Flip the sign of columns that should be low, so that higher is better in all of them.
     signed = [
@@ -186,18 +184,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
-    """Return the direction in which a metric is better: the argument, else the entry of the catalog.
-
-    Raises
-    ------
-    ArgumentError
-        If neither defines it.
-
-    Examples
-    --------
-    >>> direction("attack_success"), direction("task_success"), direction("my_own_metric", "higher")
-    ('lower', 'higher', 'higher')
-    """
+    """Return the direction in which a metric is better: the argument, else the entry of the catalog."""
     about = catalog.about(metric)
     choice = better or (about.better if about is not None else None)
     if choice not in {"higher", "lower"}:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
 from rollwise.estimation.contrast import contrast
@@ -37,9 +38,6 @@ MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
-
-
-Unjudged = Literal["bounds", "censor", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,24 +161,7 @@ def frames(
     unjudged: Unjudged = "bounds",
     earlier: pl.DataFrame | None = None,
 ) -> Frames:
-    """Compute the frames of a report from TURNS.
-
-    Parameters
-    ----------
-    turns
-        TURNS.
-    by
-        Columns to group by; ``"auto"``: those that `usual_groups` chooses.
-    cluster, level, seed, unjudged
-        As in `summarize`.
-    earlier
-        TURNS to compare with, or None.
-
-    Raises
-    ------
-    ArgumentError
-        If a column to group by is missing.
-    """
+    """Compute the frames of a report from TURNS."""
     names = () if by == "auto" else names_of(by)
     for name in names:
         if name not in turns.columns:

@@ -35,13 +35,7 @@ def _repeats_a_verdict(rollouts: pl.DataFrame, name: str) -> bool:
 
 
 def score_name(metric: str) -> str:
-    """Return the words for a score.
-
-    Examples
-    --------
-    >>> score_name("final_score"), score_name("final_score_style"), score_name("total_reward"), score_name("win_rate")
-    ('score', 'style score', 'reward', 'win rate')
-    """
+    """Return the words for a score."""
     if metric == "win_rate":
         return "win rate"
     kind, _, judge = metric.partition("_")[2].partition("_")

@@ -33,7 +33,7 @@ from rollwise.judges.replies import UnreadableError, check_code, signed_object
 METRICS = "ragas.metrics.collections"
 _FORM = (
     "{prompt}\n\nAnswer with one JSON object that fits this schema, and nothing else:\n{schema}\n\n"
-    'Outermost, it has as well, first of all: "check": "{code}"'
+    'At the top level, also include as the first key: "check": "{code}"'
 )
 
 
@@ -95,13 +95,7 @@ async def ragas(config: RagasConfig, builder: EvalBuilder) -> AsyncIterator[Eval
 
 
 def _built(name: str, options: Mapping[str, Any], config: RagasConfig, builder: EvalBuilder) -> Any:
-    """Return the metric with its model.
-
-    Raises
-    ------
-    ArgumentError
-        Saying what is needed, where the package, the metric, or one of its arguments is missing.
-    """
+    """Return the metric with its model."""
     try:
         module = import_module(METRICS)
     except ImportError as error:

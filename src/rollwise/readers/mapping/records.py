@@ -28,15 +28,6 @@ def records_at(
     `check` returns the object around records with the types of its fields; columns of a CSV file that are in `texts` stay text,
     and the others get the dtype that all of their text has. A line whose fields do not fit, or without a list
     at the path, is broken; if the file is one object, the file is.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = Document(Path("a.json"), b'{"model": "parrot", "results": [{"id": 1}, {"id": 2}]}')
-    >>> records = records_at("results[*]", log, TurnsBuilder("toy", Problems(), {}), Around(log, "toy"))
-    >>> [(record.name, record["id"], record["^model"]) for record in records]
-    [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
     if text == ".":
         yield from (Record(value, name, around) for name, value in _rows(document, builder, texts))
@@ -104,7 +95,9 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
                 items = [*enumerate(parse(value, list[Any], field or ""))]
                 pending += [(outer, item, place + 1, (*keys, key)) for key, item in reversed(items)]
                 continue
-            named = parse(value, dict[str, Any], field or "").items()
+            named = [*parse(value, dict[str, Any], field or "").items()]
+            if place + 1 in path.alls and path.steps[place + 1] == EACH:  # facts may stand beside lists
+                named = [(key, item) for key, item in named if isinstance(item, list)] or named
             is_last = place + 1 == len(
                 path.steps
             )  # else the records are below, and the name is that of what surrounds them

@@ -14,9 +14,8 @@ from rollwise.readers.proposal.neighbors import (
     LEAST,
     has_one_verdict,
     is_judged_whole,
-    lists_without_verdict,
+    of_outcomes,
     outer_of,
-    says_side,
     twin_of,
     unread,
 )
@@ -39,6 +38,7 @@ from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
+OUTCOME_LIST = "outcome_list"  # the column with the name of the list of a record, where that is what came of it
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
 _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
@@ -46,39 +46,17 @@ _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "sol
 
 @dataclass
 class Structure:
-    """Places of the rollouts in files that are alike.
-
-    Attributes
-    ----------
-    files
-        The files.
-    data
-        A mapping of where the rollouts are, without roles of columns.
-    joins
-        Name of the file whose rollouts these files tell more of; null where they hold rollouts themselves.
-    why
-        What it rests on, in words.
-    refusal
-        Why the files are not read, as the predicate of a sentence; null where they are.
-    questions
-        What only the user knows of the structure; where there is one, nothing is read.
-    examples
-        Fields of the records, with some values of each.
-    unread
-        Fields that hold further records in a form that is not read, each with its file.
-    offered
-        What makes files readable that are not read because no field is called so: which is the answer, or the verdict.
-    """
+    """Places of the rollouts in files that are alike."""
 
     files: list[Document]
-    data: dict[str, Any] = default(default_factory=dict)
-    joins: str | None = None
-    why: list[str] = default(default_factory=list)
-    refusal: str | None = None
-    questions: list[Question] = default(default_factory=list)
-    examples: dict[str, list[Any]] = default(default_factory=dict)
-    unread: list[tuple[Document, str]] = default(default_factory=list)
-    offered: tuple[Question, ...] = ()
+    data: dict[str, Any] = default(default_factory=dict)  # a mapping without roles of columns
+    joins: str | None = None  # name of the file whose rollouts these files tell more of; null where they hold rollouts
+    why: list[str] = default(default_factory=list)  # what it rests on, in words
+    refusal: str | None = None  # why the files are not read, as the predicate of a sentence; null where they are
+    questions: list[Question] = default(default_factory=list)  # of the structure; where there is one, nothing is read
+    examples: dict[str, list[Any]] = default(default_factory=dict)  # fields of the records, with some values of each
+    unread: list[tuple[Document, str]] = default(default_factory=list)  # fields with records in a form that is not read
+    offered: tuple[Question, ...] = ()  # what makes files readable that are not read because no field is called so
 
     @property
     def is_blocked(self) -> bool:
@@ -91,15 +69,7 @@ def structures(
     names: Mapping[str, str] = MappingProxyType({}),
     content: Callable[[Document], Content | None] = content_of,
 ) -> list[Structure]:
-    """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> log = b'{"model": "m", "results": [{"ask": 1, "reply": "Sure.", "won": true}, {"ask": 2, "reply": "No.", "won": false}]}'
-    >>> structures([Document(Path("a.json"), log)])[0].data
-    {'records': 'results[*]', 'response': 'reply', 'columns': {'model': '^model'}}
-    """
+    """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`."""
     contents = [read for document in documents if (read := content(document)) is not None]
     found = [_structure(group, names) for group in alike(contents)]
     reshaped.join_ids(found, contents)
@@ -112,18 +82,7 @@ def structures(
 
 
 def is_elsewhere(document: Document) -> bool:
-    """Return whether the rollouts of a file are not its records: these hold several, or count groups of them.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> goals = b'[{"goal": "g", "success": true, "attempts": [{"response": "No.", "jailbroken": false}]}]'
-    >>> (
-    ...     is_elsewhere(Document(Path("a.json"), goals)),
-    ...     is_elsewhere(Document(Path("a.json"), b'[{"goal": "g", "success": true}]')),
-    ... )
-    (True, False)
-    """
+    """Return whether the rollouts of a file are not its records: these hold several, or count groups of them."""
     content = beginning_of(document)
     if content is None or not content.records:
         return False
@@ -171,6 +130,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
         draft.data |= _of_values(path, items)
         return draft
     fields = fields_of(values)
+    if OUTCOME_LIST in draft.data.get("columns", {}):
+        fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
     draft.data |= reshaped.targets_of(fields, draft)
     if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
@@ -229,6 +190,11 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         shown = ", ".join(f"`{place}`" for place in places)
         draft.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
+    outcomes = of_outcomes(places)
+    if outcomes is not None:
+        path, places[outcomes[0]] = outcomes
+        draft.data["columns"] = {OUTCOME_LIST: "^@key"}
+        return path, ["an outcome by the name of their list"]
     scored = [(*merit(path, places), path) for path in places]
     scored = [(points + _NAMED * _has_named(path, places[path], names), why, path) for points, why, path in scored]
     scored.sort(key=lambda score: (-score[0], len(score[2])))
@@ -243,12 +209,6 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         draft.offered = _offered(draft.refusal, fields)
         return None, []
     twin = twin_of(places, path)
-    sides = [path, twin] if twin is not None else lists_without_verdict(places, path)
-    if len(sides) > 1 and all(map(says_side, sides)):
-        draft.refusal = (
-            f"says by its lists what came of the rollouts in them (`{'`, `'.join(sides)}`): write it into each"
-        )
-        return None, []
     outer = outer_of(path)
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
         if speaks(outer, places):

@@ -1,7 +1,7 @@
-"""Validation of the kinds of options: what a verb's annotations say is what it takes.
+"""Checks the arguments of a verb against its annotations.
 
-Every public verb begins with ``check_kinds(verb, locals())``. The kinds are read from the annotations, so that there is one
-place that compares them; what a value means (a level between 0 and 1, a column that exists) is checked by the verb.
+Every public verb begins with ``check_option_types(verb, locals())``. The types are read from the annotations, so that only one
+place compares them; the verb checks what a value means (a level between 0 and 1, a column that exists).
 """
 
 import inspect
@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError, either
 from rollwise.schema.arguments import check_levels, is_text, names_of, shown
 
 _FREE = (Any, object, inspect.Parameter.empty)
@@ -34,39 +34,10 @@ _SEVERAL = {str: "a list of texts", int: "a list of whole numbers", float: "a li
 _EXAMPLES = {float: "0.5", str: "'text'"}
 
 
-def check_kinds(
+def check_option_types(
     verb: Callable[..., Any], arguments: Mapping[str, Any], name: str | None = None, *, own: Collection[str] = ()
 ) -> None:
-    """Raise an error for the first argument that is not of the kind that the verb's annotation says.
-
-    Parameters
-    ----------
-    verb
-        The function whose annotations count. Parameters without one, or annotated with `object` or a name that exists only for type
-        checkers, take anything.
-    arguments
-        The arguments by name, as `locals()` has them in the first line of the function.
-    name
-        The name of the function in the message, if it is another.
-    own
-        Options that the verb checks itself, with a better sentence.
-
-    Raises
-    ------
-    ArgumentError
-        One sentence that names the function, the option and the value.
-
-    Examples
-    --------
-    >>> def draw(*, sort: bool = True, kind: Literal["box", "histogram"] = "box", title: str | None = None) -> None:
-    ...     check_kinds(draw, locals())
-    >>> draw(sort="yes")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: draw: sort='yes' is not True or False
-    >>> draw(kind="boxes")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: draw: kind='boxes' is unknown; did you mean `box`?
-    """
+    """Raise an error for the first argument whose type does not match the annotation of the verb."""
     label = name or verb.__name__
     for option, hint, default in _hints(verb):
         value = arguments[option]
@@ -75,11 +46,9 @@ def check_kinds(
         _check_sizes(value, f"{label}: {option}")
         if option in own or _is_of(value, hint):
             continue
-        # A wrong word gets the nearest choice, a wrong level and an expression get sentences of their own; all other values
-        # are compared with the words of the annotation.
-        choices = _choices(hint)
-        if choices and isinstance(value, str):
-            raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; {meant(value, choices)}")
+        # A wrong level and an expression get sentences of their own; the others name what the annotation says.
+        if _has_choices(hint) and (isinstance(value, str | Mapping) or _is_several(value)):
+            raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; it is {_in_words(hint)}")
         if option == "level":
             check_levels(value)  # says what a level is
         if str in _parts(hint) and any(
@@ -123,8 +92,8 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _choices(hint: Any) -> list[str]:
-    return [str(choice) for part in _parts(hint) if get_origin(part) is Literal for choice in get_args(part)]
+def _has_choices(hint: Any) -> bool:
+    return any(get_origin(one) is Literal for part in _parts(hint) for one in (part, *get_args(part)))
 
 
 def _is_of(value: object, hint: Any) -> bool:
@@ -148,7 +117,11 @@ def _is_part(value: object, part: Any) -> bool:
     if not members or not issubclass(kind, Iterable):
         return isinstance(value, kind)
     if issubclass(kind, Mapping):
-        return isinstance(value, Mapping) and all(_is_of(key, members[0]) for key in value)
+        items = value.items() if isinstance(value, Mapping) else ()
+        has_choices = get_origin(members[1]) is Literal  # what other values mean is checked by the verb
+        return isinstance(value, Mapping) and all(
+            _is_of(key, members[0]) and (not has_choices or _is_part(item, members[1])) for key, item in items
+        )
     # Of a list all items have one kind; in a pair each item may have any of the two.
     wanted = [member for member in members if member is not ...] if kind is tuple else members[:1]
     # Columns and arrays compare item by item: a verb that takes a few names would not know what they are equal to.
@@ -184,13 +157,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _in_words(hint: Any) -> str:
-    """Return a kind in words, for the end of ``... is not``.
-
-    Examples
-    --------
-    >>> _in_words(str | Sequence[str]), _in_words(Mapping[str, float] | None)
-    ('text or a list of texts', "a mapping such as {'name': 0.5} or None")
-    """
+    """Return a kind in words, for the end of ``... is not``."""
     words = list(dict.fromkeys(word for part in _parts(hint) for word in _words(part)))
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
@@ -198,14 +165,14 @@ def _in_words(hint: Any) -> str:
 def _words(part: Any) -> list[str]:
     kind, members = get_origin(part) or part, get_args(part)
     if kind is Literal:
-        return [str(choice) for choice in members]
+        return [repr(choice) for choice in members]
     if kind in _WORDS:
         return [_WORDS[kind]]
     if isinstance(kind, type) and members and issubclass(kind, Mapping):
-        choice = (
-            repr(get_args(members[1])[0]) if get_origin(members[1]) is Literal else _EXAMPLES.get(members[1], "...")
-        )
-        return [f"a mapping such as {{'name': {choice}}}"]
+        if get_origin(members[1]) is Literal:
+            choices = _words(members[1])
+            return [f"a mapping to {either(choices)}, such as {{'name': {choices[0]}}}"]
+        return [f"a mapping such as {{'name': {_EXAMPLES.get(members[1], '...')}}}"]
     if isinstance(kind, type) and members and issubclass(kind, Iterable):
-        return [_SEVERAL.get(members[0], "a list")]
+        return ["a list of these"] if get_origin(members[0]) is Literal else [_SEVERAL.get(members[0], "a list")]
     return [f"a {getattr(kind, '__name__', kind)}"]

@@ -71,6 +71,7 @@ FILLED = {
     "autodan": "run target attack goal outcome queries total_seconds prompt response succeeded",
     "aider_benchmark": "run target attack task solved queries total_seconds total_cost_usd prompt_tokens response_tokens",
     "aider": "run target attack prompt response",
+    "mt_bench": "run target attack task score",
     "hh_rlhf": "run task attempt context prompt response",
     "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",

@@ -8,6 +8,7 @@ from rollwise.readers.formats.committed import (
     gcg,
     injecagent,
     mhj,
+    mt_bench,
     openai_evals,
     pairs,
     ragas,
@@ -23,7 +24,7 @@ BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 COMMITTED = (
     Format(
         "pairs",
-        "pairs of answers with a preference: AlpacaEval, MT-Bench, Chatbot Arena",
+        "pairs of answers with a preference: AlpacaEval, MT-Bench, Arena-Hard, Chatbot Arena",
         (*LINES, ".csv", *BINARY),
         pairs.SHAPES,
         pairs.PAIRS,
@@ -47,4 +48,5 @@ COMMITTED = (
         "aider_benchmark", "exercises of aider's benchmark", (".json",), aider.RESULTS_SHAPES, aider.AIDER_BENCHMARK
     ),
     Format("aider", "histories of chats with aider", (".md",), aider.CHAT_SHAPES, aider.AIDER_CHATS),
+    Format("mt_bench", "grades of MT-Bench", LINES, mt_bench.SHAPES, mt_bench.MT_BENCH_GRADES),
 )

@@ -150,6 +150,12 @@ LOOKALIKES = (
         partial(swe_bench.has_trajectories, of_all=False),
     ),
     Lookalike(
+        "verdicts on trajectories of SWE-agent",
+        "`rw.read` from the trajectories beside it",
+        swe_bench.judges_trajectories,
+        "swe_agent",
+    ),
+    Lookalike(
         "verdicts on predictions of SWE-bench",
         "`rw.read` from the predictions beside it",
         swe_bench.has_predictions,

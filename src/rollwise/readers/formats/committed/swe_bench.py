@@ -61,8 +61,7 @@ def has_trajectories(document: Document, *, of_all: bool) -> bool:
     """Return whether a file of predictions has trajectories of its instances beside it: of all of them, or of some."""
     if not _is_prediction(document):
         return False
-    folder = document.path.absolute().parent
-    names = {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
+    names = _trajectories(document.path.absolute().parent)
     if not names:
         return False
     text = document.as_written
@@ -70,10 +69,21 @@ def has_trajectories(document: Document, *, of_all: bool) -> bool:
     return bool(told) and (not of_all or len(told) == text.count(b'"model_patch"'))
 
 
+def judges_trajectories(document: Document) -> bool:
+    """Return whether a file is a report on trajectories of SWE-agent, which are beside it or in the folder around it."""
+    folders = list(document.path.absolute().parents)[:2]
+    return (_is_report(document) or OLD(document)) and any(map(_trajectories, folders))
+
+
+def _trajectories(folder: Path) -> set[str]:
+    """Return the instances whose trajectories are in a folder, or in those in it."""
+    return {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
+
+
 SHAPES = Shapes(
     check=lambda document: (
         (_is_prediction(document) and not has_trajectories(document, of_all=False))
-        or (_is_report(document) and not has_predictions(document))
+        or (_is_report(document) and not has_predictions(document) and not judges_trajectories(document))
     )
 )
 

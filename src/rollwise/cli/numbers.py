@@ -106,7 +106,7 @@ def summarize(
         list[str] | None,
         typer.Option(
             "--statistic",
-            help="mean, median, min, max, std, restricted_mean, q05, q90, iqm, goal_mean; repeat.",
+            help="mean, median, min, max, std, restricted_mean, q05, q90, iqm, optimality_gap, goal_mean, goal_median; repeat.",
             show_default=False,
         ),
     ] = None,

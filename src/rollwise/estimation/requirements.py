@@ -8,6 +8,7 @@ from typing import Literal
 import polars as pl
 
 from rollwise.errors import ArgumentError
+from rollwise.estimation.statistics import AGGREGATES, GAP, PLAIN
 from rollwise.schema.arguments import quantile_of
 from rollwise.schema.named import column_named
 from rollwise.schema.other_names import meant_column
@@ -23,7 +24,7 @@ _REQUIREMENT = re.compile(
     rf"|(?P<number>[-+]?{_NUMBER})\s*(?P<percent>%)?)"
     r"(?:\s+for\s+(?P<group>.+?))?\s*"
 )
-_STATISTIC = re.compile(r"(mean|median|min|max|restricted_mean|q\d+)\(\s*(.+?)\s*\)")
+_STATISTIC = re.compile(rf"({'|'.join((*PLAIN, GAP.pattern.replace('(', '(?:', 1), *AGGREGATES))}|q\d+)\(\s*(.+?)\s*\)")
 _GROUP = re.compile(
     r"""\s*(?P<name>[^=,\s][^=,]*?)\s*=\s*(?:'(?P<quoted>[^']+)'|"(?P<double>[^"]+)"|(?P<plain>[^,\s'"][^,]*?))\s*(?:,(?!\s*$)|$)"""
 )

@@ -38,7 +38,11 @@ SUMMARY = Schema(
     required=("metric", "statistic", "level", "estimate", "low", "high", "n"),
     columns=(
         _METRIC,
-        Column("statistic", pl.String, "mean, median, min, max, std, restricted_mean"),
+        Column(
+            "statistic",
+            pl.String,
+            "mean, median, min, max, std, restricted_mean, q90; iqm, optimality_gap, goal_mean, goal_median",
+        ),
         _LEVEL,
         _STD_ERROR,
         Column("bound_low", pl.Float64, "the rate if every unknown rollout were a failure"),

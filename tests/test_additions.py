@@ -5,9 +5,11 @@ import inspect
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import rollwise as rw
 from rollwise.estimation.statistics import AGGREGATES, PLAIN
@@ -138,3 +140,22 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8") if (ROOT /
 def test_what_contributing_names_is_there(path: str) -> None:
     """A file that was moved is no place to add to."""
     assert (ROOT / path).is_file(), f"CONTRIBUTING.md names {path}, which is not there"
+
+
+def test_the_template_of_a_plot_draws_intervals_into_axes_and_says_so() -> None:
+    """As it stands in CONTRIBUTING.md: ends of intervals, a reason where there is none, `ax`, title, caption, alternative text."""
+    (code,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    frame = ROLLOUTS.with_columns(target=pl.Series(["a", "b", "b"] * 12)).filter(
+        (pl.col("target") == "b") | (pl.col("goal") == "g0")
+    )
+    summary = rw.summarize(frame, by="target", metrics="grade", statistics="mean", resamples=200)
+    marks = names["dots_marks"](summary)
+    assert marks.select("low", "high").rows() == summary.select("low", "high").rows()
+    assert summary["low"].is_null().to_list() == [True, False]
+    assert marks["reason"][0]
+    ax = Figure().subplots()
+    plot = names["dots"](summary, ax=ax, title="Dots")
+    assert plot.axes[0] is ax
+    assert "by target" in plot.alt

@@ -41,7 +41,7 @@ def texts(folder: str) -> str:
 
 def figures() -> dict[str, str]:
     """Each function in a module of plots that says it returns a Plot, with its module; helpers have an underscore."""
-    found = {}
+    found: dict[str, str] = {}
     for path in sorted((SOURCE / "plots").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if (

@@ -1,6 +1,7 @@
 """What belongs to an addition is there: a step of CONTRIBUTING.md that was forgotten fails here, with what to do."""
 
 import ast
+import doctest
 import inspect
 import re
 import runpy
@@ -10,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
+from odd_frames import NATURAL
 
 import rollwise as rw
 from rollwise.estimation.statistics import AGGREGATES, PLAIN
@@ -74,6 +76,12 @@ def test_a_figure_is_exported_shown_and_tested(name: str) -> None:
     assert f"plots.{name}," in (ROOT / "tests/plots/test_manners.py").read_text(encoding="utf-8") or (
         f"plots.{name}(" in texts("plots")
     ), f"add plots.{name} to FIGURES in tests/plots/test_manners.py, and tests/plots/test_{name}.py"
+
+
+@pytest.mark.parametrize("name", sorted(set(FIGURES) | set(rw.plots.marks.__all__)))
+def test_a_figure_is_tried_with_odd_frames(name: str) -> None:
+    """Which are drawn from the natural one."""
+    assert f"plots.{name}" in NATURAL, f"add plots.{name} to NATURAL in tests/odd_frames.py, with a frame that it draws"
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -147,6 +155,11 @@ def test_the_template_of_a_plot_draws_intervals_into_axes_and_says_so() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)
+    assert (
+        not doctest.DocTestRunner()
+        .run(doctest.DocTestParser().get_doctest(names["dots"].__doc__, names, "dots", None, 0))
+        .failed
+    )
     frame = ROLLOUTS.with_columns(target=pl.Series(["a", "b", "b"] * 12)).filter(
         (pl.col("target") == "b") | (pl.col("goal") == "g0")
     )

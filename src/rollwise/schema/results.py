@@ -41,7 +41,7 @@ SUMMARY = Schema(
         Column(
             "statistic",
             pl.String,
-            "mean, median, min, max, std, restricted_mean, q90; iqm, optimality_gap, goal_mean, goal_median",
+            "mean, median, min, max, std, restricted_mean, q90, iqm, optimality_gap, goal_mean, goal_median",
         ),
         _LEVEL,
         _STD_ERROR,

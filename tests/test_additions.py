@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 from odd_frames import NATURAL
 
 import rollwise as rw
-from rollwise.estimation.statistics import AGGREGATES, PLAIN
 from rollwise.metrics.metric import ABOUT
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
+from rollwise.stats.statistics import OVER_GOALS, SUMMARIZED
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(rw.__file__).parent
-STATISTICS = [*PLAIN, *AGGREGATES]
+STATISTICS = [*SUMMARIZED, *OVER_GOALS]
 METRICS = sorted(function.__name__ for function in ABOUT if function.__module__.startswith("rollwise.metrics."))
 VERBS = sorted(name for name in rw.__all__ if callable(getattr(rw, name)))
 WITHOUT_CASES = {"convert", "evaluate", "judge", "propose", "scan", "score", "turns", "write"}
@@ -97,13 +97,11 @@ def test_a_figure_takes_axes_and_says_what_it_shows(name: str) -> None:
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_a_statistic_is_on_every_list(name: str) -> None:
-    """In the help of Python and the command line, in the columns of SUMMARY, in a gate, and in a test."""
+    """In the help of Python, in the columns of SUMMARY, in a gate, and in a test."""
     column = next(column for column in rw.schema.SUMMARY.columns if column.name == "statistic")
-    options = (SOURCE / "cli" / "numbers.py").read_text(encoding="utf-8")
     for place, text in (
         ("the docstring of summarize (estimation/summary.py)", rw.summarize.__doc__ or ""),
         ("the column `statistic` of SUMMARY (schema/results.py)", column.about),
-        ("the help of --statistic (cli/numbers.py)", options),
         ("a test in tests/estimation/", texts("estimation")),
     ):
         assert re.search(rf"\b{name}\b", text), f"the statistic {name} is not in {place}"

@@ -12,7 +12,7 @@ from simulations import repeated
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import schema
-from rollwise.estimation.samples import Method
+from rollwise.choices import Method
 from rollwise.estimation.statistics import WITHIN_GOALS
 
 

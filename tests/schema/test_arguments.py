@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise.choices import Method
 from rollwise.errors import ArgumentError, MetricError
-from rollwise.estimation.samples import Method
-from rollwise.schema.arguments import quantile_of
+from rollwise.stats.statistics import quantile_of
 
 N = 600
 TRUTH = pl.DataFrame(

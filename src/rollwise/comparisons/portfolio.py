@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, in_each_group, join_reasons, rows_of
 from rollwise.estimation.missingness import statuses
-from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
+from rollwise.estimation.unjudged import at_the_bounds, censored, in_words, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -119,7 +120,6 @@ def portfolio(
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
         raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
-    check_unjudged(unjudged, "portfolio")
     frame = in_each_group(frame, by)
     is_attempt = (
         column_named(members).is_not_null()

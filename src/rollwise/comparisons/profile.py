@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from math import inf, log, sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Band, Unjudged
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import statuses
 from rollwise.estimation.robust import Goals
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
@@ -30,7 +31,7 @@ def profile(
     by: By = (),
     at: float | Sequence[float] | None = None,
     cluster: Cluster = "auto",
-    band: Literal["pointwise", "simultaneous"] = "pointwise",
+    band: Band = "pointwise",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
@@ -97,9 +98,6 @@ def profile(
     metric_columns(frame, by, cluster, (metric,), "profile")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"profile: {metric!r} is a time to an event; `rw.curve` shows its share by turn")
-    if band not in {"pointwise", "simultaneous"}:
-        raise ArgumentError(f"profile: band={band!r} is unknown; it is pointwise or simultaneous")
-    check_unjudged(unjudged, "profile")
     data = Columns(frame)
     is_share = data.kinds[metric] == "proportion"
     row_statuses = statuses(data, metric)

@@ -12,6 +12,7 @@ from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.coercion import cast_column, check_dtypes
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
+from rollwise.stats.statistics import first_of
 
 Better = Literal["higher", "lower"]
 
@@ -98,8 +99,7 @@ def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
     """Return the rows with comparable estimates: one statistic and one level, so one row per candidate."""
     if "statistic" in rows.columns:
         statistics = rows["statistic"].unique().to_list()
-        default = next((name for name in ("mean", "restricted_mean") if name in statistics), None)
-        wanted = statistic or (statistics[0] if len(statistics) == 1 else default)
+        wanted = statistic or (statistics[0] if len(statistics) == 1 else first_of(statistics))
         if wanted not in statistics:
             raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
         rows = rows.filter(pl.col("statistic").eq_missing(pl.lit(wanted, pl.String)))
@@ -145,11 +145,9 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     for name in (*better, *by):
         if name not in table.columns:
             raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")
-    for name, goal in better.items():
-        if not table.schema[name].is_numeric() or goal not in {"higher", "lower"}:
-            raise ArgumentError(
-                f"pareto: {name!r} is {table.schema[name]} and better {goal!r}; give numbers, higher or lower"
-            )
+    for name in better:
+        if not table.schema[name].is_numeric():
+            raise ArgumentError(f"pareto: {name!r} is {table.schema[name]}; give columns of numbers")
     index_name, rival_name = "\0row", "\0other"
     # Flip the sign of columns that should be low, so that higher is better in all of them.
     signed = [

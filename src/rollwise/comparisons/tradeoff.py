@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, statuses
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -88,7 +89,6 @@ def tradeoff(
         metric_columns(frame, by, cluster, (name,), "tradeoff")
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
-    check_unjudged(unjudged, "tradeoff")
     data = Columns(frame)
     attack_statuses, solved_known = statuses(data, attack), data.known(task)
     rows: list[dict[str, Any]] = []

@@ -14,11 +14,11 @@ import polars as pl
 import polars.selectors as cs
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import SchemaError
 from rollwise.estimation.arguments import metric_columns
 from rollwise.estimation.clusters import columns_of
 from rollwise.estimation.missingness import FACTS
-from rollwise.estimation.unjudged import Unjudged
 from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
 

@@ -5,18 +5,13 @@ from collections.abc import Sequence
 
 from rollwise.errors import ArgumentError
 from rollwise.estimation.samples import Options
-from rollwise.schema.arguments import check_resamples, quantile_of
+from rollwise.schema.arguments import check_resamples
 from rollwise.stats.robust import Aggregate
+from rollwise.stats.statistics import A_QUANTILE, OVER_GOALS, SUMMARIZED, quantile_of
 
-PLAIN = ("mean", "median", "min", "max", "std", "restricted_mean")
-"""Statistics of the values of all rollouts, beside quantiles."""
-AGGREGATES: dict[str, Aggregate] = {
-    "iqm": "iqm",
-    "optimality_gap": "optimality_gap",
-    "goal_mean": "mean",
-    "goal_median": "median",
-}
-"""Statistics over goals that resist outliers."""
+_AGGREGATES: tuple[Aggregate, ...] = ("iqm", "optimality_gap", "mean", "median")
+AGGREGATES = dict(zip(OVER_GOALS, _AGGREGATES, strict=True))
+"""The aggregate of each statistic over goals."""
 GAP = re.compile(r"optimality_gap_(-?\d+(?:\.\d+)?)")
 """The optimality gap below another number than 1."""
 WITHIN_GOALS = "within-goals"
@@ -37,9 +32,9 @@ def check_statistics(names: tuple[str, ...] | None, options: Options) -> None:
     """Raise an error for a statistic that is unknown, or that an option has no meaning for."""
     robust = robust_of(names)
     for name in names or ():
-        if name not in {*PLAIN, *robust} and quantile_of(name) is None:
+        if name not in {*SUMMARIZED, *robust} and quantile_of(name) is None:
             raise ArgumentError(
-                f"summarize: statistic {name!r} is unknown; it is {', '.join(PLAIN)}, a quantile such as q90, "
+                f"summarize: statistic {name!r} is unknown; it is {', '.join(SUMMARIZED)}, {A_QUANTILE}, "
                 f"{', '.join(AGGREGATES)}, or a function of your own in {{'name': function}}"
             )
     if robust:

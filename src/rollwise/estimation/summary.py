@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Method, Unjudged, Weighting
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns
@@ -17,13 +18,8 @@ from rollwise.estimation.merging import State, blocks, state_of, to_merge
 from rollwise.estimation.missingness import Statuses, statuses
 from rollwise.estimation.own_statistics import own_statistics
 from rollwise.estimation.robust import robust_blocks
-from rollwise.estimation.samples import Method, Options, Weighting
-from rollwise.estimation.statistics import (
-    check_options_of_functions,
-    check_statistics,
-    robust_of,
-)
-from rollwise.estimation.unjudged import Unjudged
+from rollwise.estimation.samples import Options
+from rollwise.estimation.statistics import check_options_of_functions, check_statistics, robust_of
 from rollwise.schema.arguments import (
     By,
     Cluster,

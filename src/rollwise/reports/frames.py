@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.comparisons.profile import profile
 from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
@@ -37,9 +38,6 @@ MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
-
-
-Unjudged = Literal["bounds", "censor", "drop"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,12 @@ def test_the_command_line_and_the_schema_name_all() -> None:
 @pytest.mark.parametrize("unknown", ["variance", "mode", "iqr", "improvement"])
 def test_an_unknown_statistic_is_told_the_others(rollouts: pl.DataFrame, unknown: str) -> None:
     """Nothing is guessed: a requirement or an argument with another statistic lists those there are."""
-    everything = "mean, median, min, max, std, restricted_mean or a quantile such as q90"
-    with pytest.raises(rw.errors.ArgumentError, match=rf"names no metric .*; a statistic is {everything}$"):
+    everything = "mean, median, min, max, std, restricted_mean, a quantile such as q90, iqm, optimality_gap, goal_mean"
+    with pytest.raises(
+        rw.errors.ArgumentError, match=rf"names no metric .*; a statistic is {everything} or goal_median$"
+    ):
         rw.gate(rollouts, f"{unknown}(num_turns) < 5")
-    with pytest.raises(rw.errors.ArgumentError, match=rf"statistic {unknown!r} is unknown; it is {everything}$"):
+    with pytest.raises(
+        rw.errors.ArgumentError, match=rf"statistic {unknown!r} is unknown; it is {everything}, goal_median, or a"
+    ):
         rw.summarize(rollouts, statistics=unknown)

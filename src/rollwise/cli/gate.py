@@ -207,20 +207,6 @@ def unread_rollouts(problems: "Problems") -> float:
     """Count the rollouts that could not be read: one for each broken record, and infinitely many for a broken file.
 
     Files of no known format, records that are not rollouts, and numbers that became null do not count.
-
-    Examples
-    --------
-    >>> from rollwise.readers.problems import BrokenError, Problems
-    >>> problems = Problems(collect=True)
-    >>> problems.dropped("notes.txt", "is not recognized")
-    >>> with problems.record("runs.jsonl", 3):
-    ...     raise BrokenError("is not valid JSON")
-    >>> unread_rollouts(problems)
-    1
-    >>> with problems.record("runs.parquet"):
-    ...     raise BrokenError("is not a complete Parquet file")
-    >>> unread_rollouts(problems)
-    inf
     """
     from rollwise.readers.problems import NULLED, WITHOUT_NAME
 

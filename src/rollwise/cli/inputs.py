@@ -72,22 +72,7 @@ _CUT = re.compile(r"\s*[<>]=?\s*[-+]?\d[\d.]*\s*")  # such as <=2
 
 
 def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float | str]:
-    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score on a turn succeeded.
-
-    Raises
-    ------
-    ArgumentError
-        Where one is neither of the form NAME:LABEL=VALUE nor succeeded:NUMBER.
-
-    Examples
-    --------
-    >>> labels_of(["succeeded:JAILBREAK=true", "succeeded:no verdict=null"])
-    {'succeeded': {'JAILBREAK': True, 'no verdict': None}}
-    >>> labels_of(["succeeded:0.5"])
-    {'succeeded': 0.5}
-    >>> labels_of(["succeeded:<=2"])
-    {'succeeded': '<=2'}
-    """
+    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score on a turn succeeded."""
     meanings: dict[str, bool | str | None] = {"true": True, "false": False, "null": None, "": None}
     labels: dict[str, dict[str, bool | str | None]] = {}
     thresholds: dict[str, float | str] = {}
@@ -186,13 +171,7 @@ def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
 
 @contextmanager
 def naming(paths: list[Path]) -> Iterator[None]:
-    """Name the file that cannot be read, although files are read in batches in this block.
-
-    Raises
-    ------
-    ReadError
-        Where the turns cannot be read.
-    """
+    """Name the file that cannot be read, although files are read in batches in this block."""
     from rollwise.measurement.batches import reading
     from rollwise.readers.problems import Problems
     from rollwise.readers.sources.binary import table_in

@@ -25,13 +25,7 @@ By = Annotated[
 
 
 def metric_names(incomplete: str) -> list[tuple[str, str]]:
-    """Return metrics that match the prefix and need no argument, with descriptions, for shell completion.
-
-    Examples
-    --------
-    >>> [name for name, _ in metric_names("attack_s")]
-    ['attack_success']
-    """
+    """Return metrics that match the prefix and need no argument, with descriptions, for shell completion."""
     from rollwise.errors import MetricError
     from rollwise.metrics import catalog
 
@@ -166,23 +160,7 @@ _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w
 
 
 def in_options(sentence: str) -> str:
-    """Rewrite the Python arguments in an error message as command-line options.
-
-    Examples
-    --------
-    >>> in_options('fix it, or leave it out: errors="collect" reads the rest and returns a pair, `frame, problems`')
-    'fix it, or leave it out: --errors collect reads the rest'
-    >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
-    '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
-    >>> in_options("x.json exists; allow it with overwrite, or force one with format=, in runs/level=3/x.json")
-    'x.json exists; allow it with --overwrite, or force one with --log-format, in runs/level=3/x.json'
-    >>> in_options("runs exists and is not empty; choose another folder with out=, or allow it with overwrite=True")
-    'runs exists and is not empty; choose another folder with --out, or allow it with --overwrite'
-    >>> in_options('name yours, names={"rollout_id": "my conv"}')
-    "name yours, --column 'rollout_id=my conv'"
-    >>> in_options('as in names={"succeeded": ("verdict", {"ja": True, "?": None})}')
-    "as in --column succeeded=verdict --value succeeded:ja=true --value 'succeeded:?=null'"
-    """
+    """Rewrite the Python arguments in an error message as command-line options."""
 
     def option(match: re.Match[str]) -> str:
         name, value = match[1], match[3] or match[4] or ""
@@ -218,13 +196,7 @@ def _literal(sentence: str, start: int) -> tuple[dict[str, Any], int] | None:
 
 
 def name_in_options(names: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Iterate over the options, each with its value, that say the same as `names=`.
-
-    Examples
-    --------
-    >>> list(name_in_options({"of": "?", "score": "harm", "succeeded": "?"}))
-    [('--of', '?'), ('--column', 'score=harm'), ('--value', 'succeeded:?')]
-    """
+    """Iterate over the options, each with its value, that say the same as `names=`."""
     for name, column in names.items():
         if name == "of":
             yield "--of", str(column)

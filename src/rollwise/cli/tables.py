@@ -132,11 +132,6 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
 
     If the reader of a pipe stops reading, the rest is discarded: the command still writes its files, and its exit code is the
     same.
-
-    Raises
-    ------
-    WriteError
-        If the disk is full.
     """
     from rollwise.schema import labels
 

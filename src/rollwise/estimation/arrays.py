@@ -27,22 +27,14 @@ _FIELDS = tuple(field.name for field in fields(Estimate))
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A text column as integer codes.
+    """A text column as integer codes."""
 
-    Attributes
-    ----------
-    codes
-        Integer (n,), from 0 to `count` - 1: first the words in sorted order, then the nulls, one code per rollout.
-    null
-        Boolean (n,): the rows without a word.
-    words, null_ids
-        The words, and the ids of the rollouts without one. They begin with different signs, so no id equals a word.
-    """
-
-    codes: IntArray
-    null: BoolArray
+    codes: IntArray  # Integer (n,), from 0 to `count` - 1: first the words in sorted order, then the nulls, one code per rollout
+    null: BoolArray  # Boolean (n,): the rows without a word
     words: pl.Series
-    null_ids: pl.Series
+    null_ids: (
+        pl.Series
+    )  # ids of the rollouts without a word; they begin with another sign than words, so none equals one
 
     @property
     def count(self) -> int:
@@ -62,12 +54,6 @@ class Columns:
     """ROLLOUTS as arrays, one row per rollout in the order of `rollout_id`.
 
     A verb makes one. Each column is converted on first use and kept, so a thousand groups need one conversion.
-
-    Examples
-    --------
-    >>> data = Columns(pl.DataFrame({"rollout_id": ["b", "a"], "goal": ["g", None], "attack_success": [True, None]}))
-    >>> data.numbers("attack_success").tolist(), data.coded("goal").codes.tolist()
-    ([nan, 1.0], [1, 0])
     """
 
     def __init__(self, frame: pl.DataFrame) -> None:
@@ -112,13 +98,7 @@ class Columns:
         return self._numbers[name]
 
     def times(self, metric: str) -> tuple[IntArray, BoolArray]:
-        """Return the duration of follow-up, 0 where unknown, and whether the event was observed.
-
-        Raises
-        ------
-        ArgumentError
-            If a duration is below 1 or above 2**53: positions are counted from 1, and an unknown time is null.
-        """
+        """Return the duration of follow-up, 0 where unknown, and whether the event was observed."""
         if metric not in self._times:
             time = values_named(self.frame, metric).struct
             duration, observed = time.field("duration"), time.field("observed").cast(pl.Boolean)

@@ -21,24 +21,12 @@ from rollwise.stats.units import Groups, units_of
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The independent unit of an interval.
+    """The independent unit of an interval."""
 
-    Attributes
-    ----------
-    names
-        The cluster columns; empty if rollouts themselves are independent.
-    codes
-        Integer (n,) for each column: the cluster of each row.
-    ids
-        A function that returns the ids of the first column's clusters, or of the rollouts. Only the bootstrap needs them.
-    nulls
-        Number of rows whose cluster is unknown; each such rollout is its own cluster.
-    """
-
-    names: tuple[str, ...]
-    codes: Clusters
-    ids: Callable[[], list[str]]
-    nulls: int
+    names: tuple[str, ...]  # the cluster columns; empty if rollouts themselves are independent
+    codes: Clusters  # Integer (n,) for each column: the cluster of each row
+    ids: Callable[[], list[str]]  # a function that returns the ids of the first column's clusters, or of the rollouts
+    nulls: int  # number of rows whose cluster is unknown; each such rollout is its own cluster
     _entropy: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def generator(self, seed: int) -> np.random.Generator:
@@ -54,13 +42,7 @@ class Unit:
 
 
 def unit_in_words(names: tuple[str, ...], nulls: int) -> str:
-    """Return the unit that these columns form in words, with the number of rollouts whose cluster is unknown.
-
-    Examples
-    --------
-    >>> unit_in_words(("goal", "task"), 2), unit_in_words((), 0)
-    ('goal x task (2 unknown, each its own)', 'rollout (no clusters)')
-    """
+    """Return the unit that these columns form in words, with the number of rollouts whose cluster is unknown."""
     if not names:
         return "rollout (no clusters)"
     return " x ".join(names) + (f" ({nulls} unknown, each its own)" if nulls else "")
@@ -68,19 +50,11 @@ def unit_in_words(names: tuple[str, ...], nulls: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of several groups of a table, one group after another.
-
-    Attributes
-    ----------
-    numbers
-        Integer (n,): row numbers of the table.
-    groups
-        The group of each row.
-    """
+    """Rows of several groups of a table, one group after another."""
 
     data: Columns
-    numbers: IntArray
-    groups: Groups
+    numbers: IntArray  # integer (n,): row numbers of the table
+    groups: Groups  # the group of each row
 
     def select(self, mask: BoolArray) -> "Rows":
         """Return the selected rows, in the same groups."""
@@ -100,11 +74,6 @@ class Rows:
         """Return the columns that form the unit of a metric, with the groups that they do so in.
 
         ``"auto"`` looks at each group alone, so that other groups of the table never change its interval.
-
-        Raises
-        ------
-        ArgumentError
-            If a cluster column is missing or holds lists, or there are more than two.
         """
         every = np.arange(self.groups.count)
         units = self._automatic(metric) if cluster == "auto" else [(_names_of(cluster), every)]
@@ -158,13 +127,7 @@ class Rows:
 
 
 def unit_of(data: Columns, rows: IntArray, metric: str, cluster: Cluster) -> Unit:
-    """Return the independent unit of a metric in these rows of a table.
-
-    Raises
-    ------
-    ArgumentError
-        As `Rows.units` does.
-    """
+    """Return the independent unit of a metric in these rows of a table."""
     ((names, _),) = Rows(data, rows, Groups.single(rows.size)).units(metric, cluster)
     columns = [data.coded(name) for name in names]
     units = [units_of(column.codes[rows], Groups.single(rows.size)) for column in columns]
@@ -195,13 +158,7 @@ PROMPTS = ("uuid", "prompt_id", "prompt")
 
 
 def columns_of(cluster: Cluster) -> tuple[str, ...]:
-    """Return the columns that may form the unit, as far as known before looking at any group.
-
-    Examples
-    --------
-    >>> columns_of("auto"), columns_of("prompt"), columns_of(None)
-    (('goal', 'task'), ('prompt',), ())
-    """
+    """Return the columns that may form the unit, as far as known before looking at any group."""
     return ("goal", "task") if cluster == "auto" else _names_of(cluster)
 
 
@@ -213,13 +170,7 @@ def _names_of(cluster: object) -> tuple[str, ...]:
 
 
 def strata_of(data: Columns, rows: IntArray, clusters: IntArray, count: int, name: str, verb: str) -> IntArray:
-    """Return the stratum of each cluster, integer (count,), from the cluster of each row.
-
-    Raises
-    ------
-    ArgumentError
-        If the column does not exist, or a cluster is in several strata.
-    """
+    """Return the stratum of each cluster, integer (count,), from the cluster of each row."""
     if not data.has(name):
         raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant_column(name, data.frame)}")
     codes = np.unique(
@@ -240,11 +191,6 @@ def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:
     """Return the random numbers that belong to a seed and sorted cluster ids (and the name of an arm).
 
     The same goals give the same draws, and no other rows of the table can change them.
-
-    Examples
-    --------
-    >>> bool(generator(0, ["a", "b"]).random() == generator(0, ["a", "b"]).random())
-    True
     """
     return np.random.Generator(np.random.PCG64DXSM(entropy(seed, [*ids, *arm])))
 

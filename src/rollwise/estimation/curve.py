@@ -190,14 +190,7 @@ def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.Data
 def curve_to_merge(
     dtypes: pl.Schema, *, by: By = (), metric: str = "time_to_success", axis: Axis = "turn", cluster: Cluster = "auto"
 ) -> tuple[list[str], list[str]]:
-    """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat.
-
-    Examples
-    --------
-    >>> dtypes = pl.Schema({"rollout_id": pl.String, "ending": pl.String, "time_to_success": schema.TIME_TO_EVENT})
-    >>> curve_to_merge(dtypes)
-    (['ending', 'time_to_success'], [])
-    """
+    """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat."""
     needed = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
     columns = [name for name in dtypes if name in needed]
     return (columns, []) if axis == "turn" else ([], columns)

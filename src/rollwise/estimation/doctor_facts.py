@@ -39,13 +39,7 @@ MOST_GROUPS = 30
 
 
 def scores_in(turns: pl.DataFrame) -> list[str]:
-    """Return the columns of rewards and scores that have values.
-
-    Examples
-    --------
-    >>> scores_in(pl.DataFrame({"reward": [1.0], "score_exact": [None], "score_style": [0.5]}))
-    ['reward', 'score_style']
-    """
+    """Return the columns of rewards and scores that have values."""
     names = [name for name in turns.columns if name in {"score", "reward"} or name.startswith("score_")]
     return [name for name in names if turns.schema[name].is_numeric() and turns[name].null_count() < turns.height]
 
@@ -57,24 +51,12 @@ def step_in(turns: pl.DataFrame) -> str | None:
     several of them. A name that counts anything (`step`, `epoch`, `iteration`) needs more in a table of the user's own, where it
     may be what an agent or an attack took: no rollout has an attack, and the goals (or tasks) of all its values are the same, or
     each value has a batch of rollouts, all of one size.
-
-    Examples
-    --------
-    >>> two_steps = {"rollout_id": list("abcd"), "task": ["s", "t"] * 2, "global_step": [10, 10, 20, 20]}
-    >>> step_in(pl.DataFrame(two_steps)), step_in(pl.DataFrame(two_steps).rename({"global_step": "n_steps"}))
-    ('global_step', None)
     """
     return next((name for name in turns.columns if _is_step(turns, name)), None)
 
 
 def names_a_step(name: str) -> bool:
-    """Return whether a name may be that of the steps of training.
-
-    Examples
-    --------
-    >>> names_a_step("trainStep"), names_a_step("num_steps")
-    (True, False)
-    """
+    """Return whether a name may be that of the steps of training."""
     words = _words(name)
     return bool(words & _COUNTED) and words <= _COUNTED | _OF_TRAINING
 

@@ -50,24 +50,16 @@ _OF_A_QUANTILE: dict[str, QuantileInterval] = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A statistic of a metric at a level, in all groups: columns of SUMMARY, (T,) each.
-
-    Attributes
-    ----------
-    bounds
-        The rate if every unknown rollout were a failure, and if every one were a success; NaN for other statistics.
-    missing
-        Rollouts without a value, by column.
-    estimands
-        The estimand of each row, in one sentence.
-    """
+    """A statistic of a metric at a level, in all groups: columns of SUMMARY, (T,) each."""
 
     statistic: str
     level: float
     estimates: Estimates
-    bounds: tuple[FloatArray, FloatArray]
-    missing: dict[str, IntArray]
-    estimands: TextArray
+    bounds: tuple[
+        FloatArray, FloatArray
+    ]  # the rate if every unknown were a failure, a success; NaN of other statistics
+    missing: dict[str, IntArray]  # rollouts without a value, by column
+    estimands: TextArray  # the estimand of each row, in one sentence
 
 
 def blocks_of(

@@ -23,13 +23,7 @@ NO_DIFFERENCE = dict.fromkeys(("difference", "low", "high", "std_error", "n_clus
 def with_baseline(
     rollouts: pl.DataFrame, baseline: pl.DataFrame, required: Sequence[Required], by: tuple[str, ...]
 ) -> pl.DataFrame:
-    """Return both runs as one table; ids get the name of their run, because two runs may share them.
-
-    Raises
-    ------
-    ArgumentError
-        If the baseline lacks a metric or a column of a group, or has another dtype in a column.
-    """
+    """Return both runs as one table; ids get the name of their run, because two runs may share them."""
     relative = [requirement for requirement in required if requirement.relative]
     names = [*by, *(name for requirement in relative for name, _ in requirement.group)]
     for name in dict.fromkeys([*(requirement.metric for requirement in relative), *names]):
@@ -66,15 +60,6 @@ def differences(
 
     The bounds of a difference of shares reach from the case that all rollouts without a verdict are failures in this run and
     successes in the baseline to the opposite case.
-
-    Parameters
-    ----------
-    both
-        The rollouts of `with_baseline`.
-    unjudged
-        ``"bounds"`` or ``"drop"``: how the difference treats partially judged rollouts.
-    unread
-        True if rollouts of this run could not be read: their goals are not known, so nothing bounds the difference.
     """
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
     alone = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
@@ -103,13 +88,7 @@ def _keys(data: Columns, by: tuple[str, ...]) -> list[tuple[str, Any]]:
 
 
 def key_text(key: dict[str, Any]) -> str:
-    """Return the values of a group's key as text; a NaN equals itself there.
-
-    Examples
-    --------
-    >>> key_text({"target": "base", "step": 1})
-    "['base', 1]"
-    """
+    """Return the values of a group's key as text; a NaN equals itself there."""
     return str(list(key.values()))
 
 

@@ -21,24 +21,12 @@ _UNKNOWN = ("n_error", "n_undetermined", "n_missing")
 
 
 def number_unknown(row: dict[str, Any]) -> int:
-    """Count the rollouts without a verdict to which the metric applies.
-
-    Examples
-    --------
-    >>> number_unknown({"n_error": 2, "n_undetermined": None, "n_missing": 1})
-    3
-    """
+    """Count the rollouts without a verdict to which the metric applies."""
     return sum(row[name] or 0 for name in _UNKNOWN)
 
 
 def widest(*intervals: Ends) -> Ends:
-    """Return the smallest lower and the largest upper end; without any end if one interval has none.
-
-    Examples
-    --------
-    >>> widest((0.1, 0.4), (0.2, 0.5)), widest((0.1, 0.4), (None, None))
-    ((0.1, 0.5), (None, None))
-    """
+    """Return the smallest lower and the largest upper end; without any end if one interval has none."""
     lows, highs = ([ends[side] for ends in intervals if ends[side] is not None] for side in (0, 1))
     if min(len(lows), len(highs)) < len(intervals):
         return UNBOUNDED
@@ -51,14 +39,7 @@ def ends_of_rollouts(
     """Return the ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
 
     The lower end takes every rollout without a verdict as a failure, the upper end as a success. The rollouts with a verdict
-    count on their own as well: the others bring more goals, which would narrow the interval.
-
-    Parameters
-    ----------
-    rows, statuses
-        Row numbers of the group, and the status of every row of the table.
-    unread
-        Number of rollouts that could not be read, or infinity.
+    count on their own as well: the others bring more goals, which would narrow the interval. `unread` may be infinite.
     """
     applicable = rows[statuses[rows] != INAPPLICABLE]
     known = rows[statuses[rows] == VALUE]

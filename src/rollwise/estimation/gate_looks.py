@@ -42,17 +42,7 @@ def ends_at_every_look(
     level: float,
     unread: float,
 ) -> tuple[Ends, Ends]:
-    """Return the ends of a confidence sequence: for rollouts with a verdict alone, and whatever the others are.
-
-    Parameters
-    ----------
-    rows, statuses
-        Row numbers of the group, and the status of every row of the table.
-    cluster
-        As in `gate`. Two crossed ways have no order in which they are drawn, so they raise an error.
-    unread
-        Number of rollouts that could not be read, or infinity. Each is a cluster of its own.
-    """
+    """Return the ends of a confidence sequence: for rollouts with a verdict alone, and whatever the others are."""
     applicable, known = rows[statuses[rows] != INAPPLICABLE], rows[statuses[rows] == VALUE]
     unit = unit_of(data, applicable, required.metric, cluster)
     if len(unit.codes) > 1:

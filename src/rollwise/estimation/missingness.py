@@ -24,12 +24,6 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     The first that applies of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
     `ERROR`, `UNDETERMINED`, `PARTIALLY_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
     Later attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"rollout_id": ["a", "b"], "ending": ["error", "budget"], "attack_success": [None, None]})
-    >>> counts(statuses(Columns(rows), "attack_success"))
-    {'n_error': 1, 'n_undetermined': 0, 'n_missing': 1, 'n_inapplicable': 0}
     """
     known = data.known(metric)
     later = np.zeros(known.size, dtype=np.bool_) if of_attempts else later_attempts(data, metric)

@@ -32,24 +32,14 @@ Method = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rollouts of several groups with their values, their independent unit and their weights; times have values of zero.
-
-    Attributes
-    ----------
-    names
-        The cluster columns; empty if rollouts themselves are independent.
-    codes
-        Integer (n,) for each cluster column.
-    nulls
-        Integer (T,): the rollouts of each group whose cluster is unknown.
-    """
+    """Rollouts of several groups with their values, their independent unit and their weights; times have values of zero."""
 
     rows: Rows
     values: FloatArray
     weights: FloatArray | None
-    names: tuple[str, ...]
-    codes: Clusters
-    nulls: IntArray
+    names: tuple[str, ...]  # the cluster columns; empty if rollouts themselves are independent
+    codes: Clusters  # Integer (n,) for each cluster column
+    nulls: IntArray  # Integer (T,): the rollouts of each group whose cluster is unknown
 
     @property
     def groups(self) -> Groups:
@@ -141,22 +131,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One metric in several groups of ROLLOUTS, with the same columns as unit.
+    """One metric in several groups of ROLLOUTS, with the same columns as unit."""
 
-    Attributes
-    ----------
-    rows
-        All rollouts of the groups.
-    statuses
-        The status of each of these rollouts.
-    names
-        The cluster columns.
-    """
-
-    rows: Rows
+    rows: Rows  # all rollouts of the groups
     metric: str
-    statuses: Statuses
-    names: tuple[str, ...]
+    statuses: Statuses  # the status of each of these rollouts
+    names: tuple[str, ...]  # the cluster columns
     options: Options
 
     @property

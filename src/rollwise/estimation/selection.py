@@ -186,18 +186,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:
-    """Return the direction in which a metric is better: the argument, else the entry of the catalog.
-
-    Raises
-    ------
-    ArgumentError
-        If neither defines it.
-
-    Examples
-    --------
-    >>> direction("attack_success"), direction("task_success"), direction("my_own_metric", "higher")
-    ('lower', 'higher', 'higher')
-    """
+    """Return the direction in which a metric is better: the argument, else the entry of the catalog."""
     about = catalog.about(metric)
     choice = better or (about.better if about is not None else None)
     if choice not in {"higher", "lower"}:

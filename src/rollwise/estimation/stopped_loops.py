@@ -29,20 +29,6 @@ def later_attempts(data: Columns, metric: str) -> BoolArray:
     The time to a success stops with the success itself, if the table has `attack_success`.
     A loop belongs to a target and an attack. Loops stopped if every success is the last attempt at its goal, and this has a
     chance below .01 with a fixed number of attempts (`stats.repeats.stopping`). Tables without numbered attempts have none.
-
-    Examples
-    --------
-    >>> goals = [goal for goal in range(8) for _ in range(3)]
-    >>> frame = pl.DataFrame(
-    ...     {
-    ...         "rollout_id": [f"{goal}-{attempt}" for goal, attempt in zip(goals, [1, 2, 3] * 8)],
-    ...         "goal": [f"g{goal}" for goal in goals],
-    ...         "attempt": [1, 2, 3] * 8,
-    ...         "attack_success": [False, False, True] * 8,
-    ...     }
-    ... )
-    >>> later_attempts(Columns(frame), "attack_success")[:4].tolist()
-    [False, True, True, False]
     """
     outcome = "attack_success" if metric == "time_to_success" else metric
     if outcome not in data.later_attempts:

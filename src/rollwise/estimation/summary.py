@@ -306,15 +306,7 @@ def to_merge(
     unjudged: Unjudged = "bounds",
     strata: str | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row.
-
-    Examples
-    --------
-    >>> to_merge(
-    ...     pl.Schema({"rollout_id": pl.String, "goal": pl.String, "attack_success": pl.Boolean, "worst": pl.Float64})
-    ... )
-    (['goal', 'attack_success'], ['goal', 'worst'])
-    """
+    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row."""
     by = names_of(by)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]

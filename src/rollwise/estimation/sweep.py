@@ -256,13 +256,7 @@ def _joined(so_far: Configuration, more: Configuration) -> Configuration:
 
 
 def _flat(mapping: Mapping[Any, Any], prefix: str = "") -> Configuration:
-    """Flatten a configuration to dotted names, without None.
-
-    Examples
-    --------
-    >>> _flat({"llm": {"temperature": 0.5, "top_p": None}, "width": (1, 2)})
-    {'llm.temperature': 0.5, 'width': [1, 2]}
-    """
+    """Flatten a configuration to dotted names, without None."""
     configuration: Configuration = {}
     for name, value in mapping.items():
         full_name = _full_name(name, prefix)
@@ -324,13 +318,7 @@ def _ids(configurations: Sequence[Configuration]) -> list[str]:
 
 
 def _nested(configuration: Configuration) -> dict[str, Any]:
-    """Return a configuration as nested mappings, as in configuration files.
-
-    Examples
-    --------
-    >>> _nested({"llm.temperature": 0.5, "llm.top_p": 1})
-    {'llm': {'temperature': 0.5, 'top_p': 1}}
-    """
+    """Return a configuration as nested mappings, as in configuration files."""
     blocks_by_name: dict[str, Any] = {}
     for name, value in configuration.items():
         *blocks, last = name.split(".")

@@ -185,20 +185,12 @@ def _uniform_groups(repeats: Attempts) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """Attempts by training step, from which changes are estimated.
-
-    Attributes
-    ----------
-    values
-        Float (n,): the known and the expected values.
-    unjudged
-        Boolean (n,): rollouts with unjudged turns and no success whose outcomes the intervals cover; None to cover none.
-    """
+    """Attempts by training step, from which changes are estimated."""
 
     repeats: Attempts
     steps: FloatArray
-    values: FloatArray
-    unjudged: BoolArray | None
+    values: FloatArray  # Float (n,): the known and the expected values
+    unjudged: BoolArray | None  # (n,): with unjudged turns and no success, covered by the intervals; None to cover none
 
     def since(
         self, previous: tuple[float, dict[str, Any]], current: tuple[float, dict[str, Any]], level: float

@@ -39,32 +39,17 @@ def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
 
 @dataclass(frozen=True)
 class Attempts:
-    """Rollouts of one group as attempts at goals.
-
-    Attributes
-    ----------
-    metric, share
-        Name of the metric, and whether it is Boolean.
-    values
-        Float (n,): NaN where unknown.
-    goals
-        The goal that each rollout attempts.
-    rank
-        Integer (n,): the order of attempts, within `loops`.
-    loops
-        The attempts that one loop made in sequence: one loop per goal, or one per goal and run if runs number their attempts
-        separately. None if the order is unknown.
-    unit
-        The independent unit of each goal.
-    """
+    """Rollouts of one group as attempts at goals."""
 
     metric: str
-    share: bool
-    values: FloatArray
-    goals: Grouping
-    rank: IntArray
+    share: bool  # whether the metric is Boolean
+    values: FloatArray  # Float (n,): NaN where unknown
+    goals: Grouping  # the goal that each rollout attempts
+    rank: IntArray  # Integer (n,): the order of attempts, within `loops`
+    # The attempts that one loop made in sequence: one loop per goal, or per goal and run if runs number their attempts
+    # separately; None if the order is unknown.
     loops: Grouping | None
-    unit: Unit
+    unit: Unit  # the independent unit of each goal
 
     @classmethod
     def of(cls, data: Columns, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":

@@ -74,19 +74,7 @@ def expected_values(data: Columns, metric: str, rows: IntArray, weights: FloatAr
     By the curve F of all these rollouts and S, the share without an ending, a rollout followed up to turn t has an expected
     success of (F(T) - F(t)) / S(t), and the mean over all is F(T), the estimate of Aalen and Johansen. Some of the censored
     rollouts have a known success after their unjudged turn. It keeps its value 1, and the others share the rest of the expected
-    successes. Without the turns of successes, the mean of the known values stands in.
-
-    Parameters
-    ----------
-    rows
-        Row numbers of rollouts with a value, or with unjudged turns and no success.
-    weights
-        Positive float (n,), or None for ones.
-
-    Returns
-    -------
-    ndarray
-        Float (n,) within [0, 1]; without any known value, unknown values remain NaN.
+    successes. Without the turns of successes, the mean of the known values stands in; without any known value, NaN.
 
     References
     ----------
@@ -148,27 +136,13 @@ def pseudo_values(data: Columns, metric: str, rows: IntArray) -> FloatArray:
 
 
 class UnjudgedRows(NamedTuple):
-    """Rollouts of a group with unjudged turns and no success, and what the rollouts count.
+    """Rollouts of a group with unjudged turns and no success, and what the rollouts count."""
 
-    Attributes
-    ----------
-    choice
-        The option; None without such rollouts.
-    rows
-        Boolean (n,): such rollouts.
-    known
-        Float (n,): the known values of all rollouts, NaN elsewhere.
-    expected
-        Float (n,): the values of all rollouts, the censored ones as their expected success; NaN where unknown otherwise.
-    timed
-        Whether the turns of successes are known.
-    """
-
-    choice: Unjudged | None
-    rows: BoolArray
-    known: FloatArray
-    expected: FloatArray
-    timed: bool
+    choice: Unjudged | None  # the option; None without such rollouts
+    rows: BoolArray  # (n,): such rollouts
+    known: FloatArray  # Float (n,): the known values, NaN elsewhere
+    expected: FloatArray  # all values, the censored ones as their expected success; NaN where unknown otherwise
+    timed: bool  # whether the turns of successes are known
 
     @property
     def versions(self) -> list[FloatArray]:
@@ -179,16 +153,7 @@ class UnjudgedRows(NamedTuple):
         return [self.expected, *(extremes if self.choice == "bounds" else [])]
 
     def combined(self, estimator: Callable[[FloatArray], list[Row]], noun: str = "rollout") -> list[Row]:
-        """Return the rows of an estimator of values, with these rollouts treated as the option says.
-
-        Parameters
-        ----------
-        estimator
-            From values, float (n,), to rows with `estimate`, `low`, `high`, `method` and `reason`. Each estimate must rise
-            with the number of successes, or fall with it.
-        noun
-            Noun for a rollout.
-        """
+        """Return the rows of an estimator, monotone in the number of successes, with these rollouts treated as the option says."""
         estimates, *extremes = (estimator(values) for values in self.versions)
         if self.choice is None:
             return estimates
@@ -217,13 +182,7 @@ def unjudged_of(data: Columns, metric: str, rows: IntArray, row_statuses: Status
 
 
 def in_words(number: int, total: int, noun: str = "rollout") -> str:
-    """Return how many rollouts have unjudged turns and no success.
-
-    Examples
-    --------
-    >>> in_words(1, 300), in_words(48, 300)
-    ('1 of 300 rollouts has unjudged turns and no success', '48 of 300 rollouts have unjudged turns and no success')
-    """
+    """Return how many rollouts have unjudged turns and no success."""
     return f"{number:,} of {counted(total, noun)} {'has' if number == 1 else 'have'} unjudged turns and no success"
 
 
@@ -257,30 +216,6 @@ def at_the_bounds(
 
     It reaches from the lower end with all of these rollouts as failures to the upper end with all of them as successes, and is
     null if one of these ends is.
-
-    Parameters
-    ----------
-    note
-        How many rollouts have unjudged turns, in words.
-    estimate
-        The estimate with their expected success, moved into the range of the estimates of both extremes.
-    worst, best
-        The rows with all of them as failures, and with all as successes.
-    timed
-        Whether the turns of successes are known.
-    reason
-        The caveat of the estimate.
-
-    Examples
-    --------
-    >>> none, some = (
-    ...     {"estimate": 0.2, "low": low, "high": 0.4, "method": "t", "reason": why}
-    ...     for low, why in ((None, "flat"), (0.1, None))
-    ... )
-    >>> at_the_bounds("1 of 9", 0.2, some, some, timed=True)["high"]
-    0.4
-    >>> at_the_bounds("1 of 9", 0.2, none, some, timed=True)["reason"].split("; ")[1:]
-    ['no interval: flat']
     """
     extremes = worst, best
     defined = all(row.get(name) is not None for row in extremes for name in ("low", "high"))

@@ -76,13 +76,7 @@ class Options:
 
 
 def check(options: Options) -> None:
-    """Raise an error for options that contradict each other.
-
-    Raises
-    ------
-    ArgumentError
-        With the names of both on the command line.
-    """
+    """Raise an error for options that contradict each other."""
     if options.reps < 1:
         raise ArgumentError(f"--reps is {options.reps}; every item is answered at least once")
     if options.endpoint_timeout is not None and not options.endpoint_timeout > 0:

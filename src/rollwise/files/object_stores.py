@@ -22,14 +22,7 @@ _CLIENT = re.compile(r"(?:aws_|azure_|google_)?(allow_http|timeout|connect_timeo
 
 
 def address_of(path: str | PathLike[str]) -> str | None:
-    """Return the address in an object store, with the slash that `Path` removes; None for a path of this machine.
-
-    Examples
-    --------
-    >>> from pathlib import PurePosixPath
-    >>> address_of("s3://bucket/runs"), address_of(PurePosixPath("s3://bucket/runs")), address_of("runs/s3")
-    ('s3://bucket/runs', 's3://bucket/runs', None)
-    """
+    """Return the address in an object store, with the slash that `Path` removes; None for a path of this machine."""
     text = str(path)
     return _ADDRESS.sub(r"\1://", text, count=1) if _ADDRESS.match(text) else None
 
@@ -38,16 +31,6 @@ def path_of(path: str | PathLike[str]) -> Path:
     """Return a path of this machine, with a leading ``~`` expanded, which a shell does not do in ``--out=~/runs``.
 
     A ``~`` before an unknown user is part of the name.
-
-    Raises
-    ------
-    ArgumentError
-        Where it contains a null character.
-
-    Examples
-    --------
-    >>> path_of("~/runs") == Path.home() / "runs", path_of("~nobody.at.all/runs")
-    (True, ...Path('~nobody.at.all/runs'))
     """
     if "\0" in str(path):
         raise ArgumentError(f"{str(path)!r} is not a path: it contains a null character; remove it")
@@ -58,14 +41,7 @@ def path_of(path: str | PathLike[str]) -> Path:
 
 
 def joined(folder: str | PathLike[str], name: str) -> str:
-    """Return the path of a file in a folder, or its address if the folder is an address.
-
-    Examples
-    --------
-    >>> from pathlib import PurePosixPath
-    >>> joined("s3://bucket/runs/", "a.parquet"), joined(PurePosixPath("runs"), "a.parquet")
-    ('s3://bucket/runs/a.parquet', 'runs/a.parquet')
-    """
+    """Return the path of a file in a folder, or its address if the folder is an address."""
     address = address_of(folder)
     return str(Path(folder, name)) if address is None else f"{address.rstrip('/')}/{name}"
 
@@ -78,13 +54,7 @@ def sizes(folder: str, options: Options | None = None) -> dict[str, int]:
 
 
 def content(address: str, options: Options | None = None) -> Iterator[bytes]:
-    """Iterate over the content of an object in blocks.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where it does not exist.
-    """
+    """Iterate over the content of an object in blocks."""
     folder, name = address.rsplit("/", 1)
     store = _store(folder, options)
     with _reporting(address, ReadError, "read"):
@@ -99,13 +69,7 @@ def deleted(folder: str, names: Iterable[str], options: Options | None = None) -
 
 @contextmanager
 def uploaded(address: str, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """Return a temporary file to write to; it is uploaded when the block ends without an error.
-
-    Raises
-    ------
-    WriteError
-        Where the object exists and may not be overwritten, or the store reports an error.
-    """
+    """Return a temporary file to write to; it is uploaded when the block ends without an error."""
     folder, name = address.rsplit("/", 1)
     store = _store(folder, options)
     with _reporting(address, WriteError, "written"):
@@ -129,11 +93,6 @@ def uploaded_folder(
 
     Object stores cannot rename. A folder without `last` therefore counts as unfinished, and an existing `last` is removed
     first. Other objects of the same names are replaced, and all others are left unchanged.
-
-    Raises
-    ------
-    WriteError
-        Where there are objects that may not be overwritten, or the store reports an error.
     """
     store = _store(address, options)
     with _reporting(address, WriteError, "written"):

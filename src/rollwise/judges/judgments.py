@@ -307,12 +307,6 @@ def _say_doubts(judge: Judge, outcomes: pl.DataFrame) -> None:
 
 
 def unsigned_words(number: int, total: int) -> str:
-    """Say that so many of all verdicts were accepted without a check code.
-
-    Examples
-    --------
-    >>> unsigned_words(1, 5)
-    "1 of 5 verdicts accepted without a check code, so nothing shows that it is the judge's own"
-    """
+    """Say that so many of all verdicts were accepted without a check code."""
     whose = "it is" if number == 1 else "they are"
     return f"{number:,} of {counted(total, 'verdict')} accepted without a check code, so nothing shows that {whose} the judge's own"

@@ -253,13 +253,7 @@ def _folder(rows: pl.DataFrame, name: str) -> str:
 
 
 def _row_groups(rows: pl.DataFrame) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the length of each row group; each begins with a new rollout.
-
-    Examples
-    --------
-    >>> list(_row_groups(pl.DataFrame({"rollout_id": ["a", "a", "b"]})))
-    [(0, 3)]
-    """
+    """Yield the first row and the length of each row group; each begins with a new rollout."""
     ids = rows["rollout_id"]
     starts: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
     # Approximate size: all text, and 8 bytes for each other value.

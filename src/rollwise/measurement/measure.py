@@ -124,17 +124,7 @@ def measure(
 
 
 def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
-    """Raise an error if the table lacks a required column of TURNS.
-
-    Raises
-    ------
-    SchemaError
-        Names the verb and the missing column.
-
-    Examples
-    --------
-    >>> require_turns(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}), "measure")
-    """
+    """Raise an error if the table lacks a required column of TURNS."""
     columns = frame.collect_schema()
     for name in schema.TURNS.required:
         if name not in columns and {"rollout_id", "num_turns"} <= set(columns):

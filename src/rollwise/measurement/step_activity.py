@@ -63,18 +63,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
 
 
 def steps_of(steps: object, verb: str, needed: Sequence[str]) -> pl.DataFrame:
-    """Return a frame with all columns of STEPS in their dtypes, null where they are missing; further columns stay.
-
-    Raises
-    ------
-    SchemaError
-        If a needed column is missing, or a column cannot have its dtype.
-
-    Examples
-    --------
-    >>> steps_of(pl.DataFrame({"rollout_id": ["a"], "step": [1]}), "events", ["step"]).select("step", "tokens").row(0)
-    (1, None)
-    """
+    """Return a frame with all columns of STEPS in their dtypes, null where they are missing; further columns stay."""
     frame = in_schema(frame_of(steps, verb), STEPS, verb)
     for name in needed:
         if name not in frame.columns:
@@ -86,17 +75,7 @@ def steps_of(steps: object, verb: str, needed: Sequence[str]) -> pl.DataFrame:
 
 
 def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
-    """Fill in `cost_usd` if it is null and the model has a price.
-
-    Examples
-    --------
-    >>> steps = pl.DataFrame(
-    ...     {"name": ["m"], "prompt_tokens": [1000], "response_tokens": [500], "cost_usd": [None]},
-    ...     schema_overrides={"cost_usd": pl.Float64},
-    ... )
-    >>> priced(steps, {"m": (2.0, 8.0)})["cost_usd"].item()
-    0.006
-    """
+    """Fill in `cost_usd` if it is null and the model has a price."""
     prices_by_name: Mapping[str, Sequence[float]] = prices
     for name, price in prices_by_name.items():
         if not _are_two_prices(price):

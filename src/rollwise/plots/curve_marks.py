@@ -142,13 +142,7 @@ def curve_marks(
 
 
 def clusters_needed(min_at_risk: int) -> int:
-    """Return how many clusters at risk a curve drawn as certain needs besides so many rollouts: half as many.
-
-    Examples
-    --------
-    >>> clusters_needed(10)  # `schema.results.LEAST_CLUSTERS_AT_RISK`
-    5
-    """
+    """Return how many clusters at risk a curve drawn as certain needs besides so many rollouts: half as many."""
     return (min_at_risk + 1) // 2
 
 
@@ -256,15 +250,7 @@ def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:
 
 
 def wide_range(positions: list[float]) -> bool:
-    """Return whether the positions above 0 span two decades, so that a logarithmic axis shows them better.
-
-    Examples
-    --------
-    >>> wide_range([0.0, 10.0, 500.0]), wide_range([0.0, 10.0, 1000.0]), wide_range([-1.0, 1000.0])
-    (False, True, False)
-    >>> wide_range([5e-324, 1.0])  # farther than ticks reach
-    False
-    """
+    """Return whether the positions above 0 span two decades, so that a logarithmic axis shows them better."""
     positive = [position for position in positions if position > 0]
     if min(positions) < 0 or not positive:
         return False

@@ -14,6 +14,7 @@ from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems
 from rollwise.readers.proposal.reading import RESULTS_BESIDE_LOGS, mappings_for
 from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.sources.comments import unread_in
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
@@ -136,6 +137,8 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
     """Read one file into the table of its format; a file without rollouts is a problem."""
     rows, problem_count = table.height, len(table.problems.rows)
     table.problems.has_encoding(document.name, document.encoding)
+    if unread := unread_in(document.comments):
+        table.problems.suggest([f"{document.name}: comments above its rows are not read: {unread}"])
     read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
     try:
         read_document(document, table)

@@ -26,39 +26,7 @@ def gather(
     known_by: str,
     frame_of: Callable[[Document, Problems], pl.DataFrame],
 ) -> tuple[pl.DataFrame, Problems]:
-    """Read all files into one frame, and return the problems as well.
-
-    Parameters
-    ----------
-    paths
-        A file, a folder or several of them, as in `read`.
-    verb
-        Name of the calling function, for errors.
-    errors
-        ``"raise"`` or ``"collect"``, as in `read`.
-    nothing
-        Predicate of the sentence about a file without such data: ``"holds no verdicts"``.
-    known_by
-        How such files are recognized, for a file that no other function reads either.
-    frame_of
-        Returns the frame of one file, which is empty if the file holds no such data.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "a.json"
-    >>> _ = path.write_text('{"n": 3}')
-    >>> gather(
-    ...     path,
-    ...     "read_n",
-    ...     "raise",
-    ...     "holds no number",
-    ...     "write one",
-    ...     lambda document, problems: pl.DataFrame([document.value]),
-    ... )[0].rows()
-    [(3,)]
-    """
+    """Read all files into one frame, and return the problems as well."""
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'{verb}: errors={errors!r} is neither "raise" nor "collect"')
     places = listed(paths, verb)

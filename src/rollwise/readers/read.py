@@ -170,17 +170,7 @@ def read_into(
     storage_options: Options | None = None,
     **facts: Any,
 ) -> pl.DataFrame:
-    r"""Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder, problems = Path(tempfile.mkdtemp()), Problems(collect=True)
-    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\n")
-    >>> _ = (folder / "notes.txt").write_text("none")
-    >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
-    (1, ['is not recognized'])
-    """
+    """Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`."""
     shown: dict[str, Any] = {
         "format": format,
         "errors": "collect" if problems.collect else None,

@@ -221,11 +221,6 @@ def nat_error(score: Any, reasoning: Any, error: str | None = None) -> str | Non
 
     The toolkit gives a failed item the score 0. Only the trajectory evaluator says so in `error`: version 1.9 writes what
     went wrong into `reasoning`, as ``{"error": "Evaluator error: ..."}``, and the RAG evaluator as a text.
-
-    Examples
-    --------
-    >>> nat_error(0.0, {"error": "Evaluator error: timeout"}), nat_error(0.0, {"error": "none in the answer"})
-    ('Evaluator error: timeout', None)
     """
     if error:
         return error

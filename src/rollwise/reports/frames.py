@@ -163,24 +163,7 @@ def frames(
     unjudged: Unjudged = "bounds",
     earlier: pl.DataFrame | None = None,
 ) -> Frames:
-    """Compute the frames of a report from TURNS.
-
-    Parameters
-    ----------
-    turns
-        TURNS.
-    by
-        Columns to group by; ``"auto"``: those that `usual_groups` chooses.
-    cluster, level, seed, unjudged
-        As in `summarize`.
-    earlier
-        TURNS to compare with, or None.
-
-    Raises
-    ------
-    ArgumentError
-        If a column to group by is missing.
-    """
+    """Compute the frames of a report from TURNS."""
     names = () if by == "auto" else names_of(by)
     for name in names:
         if name not in turns.columns:

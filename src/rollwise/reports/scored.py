@@ -34,13 +34,7 @@ def _repeats_a_verdict(rollouts: pl.DataFrame, name: str) -> bool:
 
 
 def score_name(metric: str) -> str:
-    """Return the words for a score.
-
-    Examples
-    --------
-    >>> score_name("final_score"), score_name("final_score_style"), score_name("total_reward")
-    ('score', 'style score', 'reward')
-    """
+    """Return the words for a score."""
     kind, _, judge = metric.partition("_")[2].partition("_")
     return f"{labels.plain(judge.replace('_', ' '))} {kind}" if judge else kind
 

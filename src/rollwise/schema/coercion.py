@@ -18,30 +18,12 @@ _ONE_VALUE = ("rollout_id", "attack", "metric", "statistic")
 
 
 def check_dtypes(frame: pl.DataFrame, shape: Schema, verb: str) -> None:
-    """Raise an error for the first column of the schema whose dtype cannot hold its meaning.
-
-    Examples
-    --------
-    >>> from rollwise.schema.records import ROLLOUTS
-    >>> check_dtypes(pl.DataFrame({"rollout_id": [1], "num_turns": [2.0]}), ROLLOUTS, "curve")
-    >>> check_dtypes(pl.DataFrame({"rollout_id": ["a"], "outcome": [["success"]]}), ROLLOUTS, "curve")
-    Traceback (most recent call last):
-    rollwise.errors.SchemaError: curve: column `outcome` is List(String), and it should be text; make it so, or leave it out:
-    `.drop('outcome')`
-    """
+    """Raise an error for the first column of the schema whose dtype cannot hold its meaning."""
     with_dtypes(frame, shape, verb)
 
 
 def with_dtypes(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
-    """Return the frame with the dtypes of the schema, where it has its columns; text that may be lists of texts stays lists.
-
-    Examples
-    --------
-    >>> from rollwise.schema.records import TURNS
-    >>> turns = pl.DataFrame({"turn": [1], "goal": [["a", "b"]]}, schema_overrides={"turn": pl.UInt8})
-    >>> with_dtypes(turns, TURNS, "doctor").dtypes
-    [Int32, List(String)]
-    """
+    """Return the frame with the dtypes of the schema, where it has its columns; text that may be lists of texts stays lists."""
     return frame.with_columns(
         cast_column(frame, column, verb)
         for column in shape.columns
@@ -55,39 +37,20 @@ def _may_be_lists(dtype: pl.DataType, column: Column) -> bool:
 
 
 def in_schema(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
-    """Return the frame with the dtypes of the schema, where it has its columns; words of an Enum become text.
-
-    Examples
-    --------
-    >>> from rollwise.schema.records import STEPS
-    >>> in_schema(pl.DataFrame({"rollout_id": [1], "tokens": [2.0]}), STEPS, "measure_steps").row(0)
-    ('1', 2)
-    """
+    """Return the frame with the dtypes of the schema, where it has its columns; words of an Enum become text."""
     return frame.with_columns(
         cast_column(frame, column, verb) for column in shape.columns if column.name in frame.columns
     )
 
 
 def with_keys(turns: pl.DataFrame, verb: str) -> pl.DataFrame:
-    """Return a table of turns whose ids and numbers of turns have the dtypes of TURNS.
-
-    Examples
-    --------
-    >>> with_keys(pl.DataFrame({"rollout_id": [7], "turn": [1.0]}), "judge").row(0)
-    ('7', 1)
-    """
+    """Return a table of turns whose ids and numbers of turns have the dtypes of TURNS."""
     keys = [column for column in TURNS.columns if column.name in VERDICTS.key and column.name in turns.columns]
     return turns.with_columns(cast_column(turns, column, verb) for column in keys)
 
 
 def joined_times(frame: pl.DataFrame) -> pl.DataFrame:
-    """Join the two columns of a time to an event, or of an amount spent until then, as CSV holds it, into one struct.
-
-    Examples
-    --------
-    >>> joined_times(pl.DataFrame({"t_duration": [2, None], "t_observed": [True, None]}))["t"].to_list()
-    [{'duration': 2, 'observed': True}, None]
-    """
+    """Join the two columns of a time to an event, or of an amount spent until then, as CSV holds it, into one struct."""
     for name in [column.removesuffix("_duration") for column in frame.columns if column.endswith("_duration")]:
         parts = [f"{name}_duration", f"{name}_observed"]
         if parts[1] not in frame.columns or name in frame.columns:
@@ -107,12 +70,6 @@ def whole_times(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with whole durations in columns ``time_to_...``, which pandas makes floats.
 
     Other columns stay: a float duration may be an amount spent.
-
-    Examples
-    --------
-    >>> kept = whole_times(pl.DataFrame({"time_to_success": [{"duration": 2.0, "observed": True}, None]}))
-    >>> kept.schema["time_to_success"]
-    Struct({'duration': Int32, 'observed': Boolean})
     """
     for name, dtype in frame.schema.items():
         if not name.startswith("time_to") or not isinstance(dtype, pl.Struct) or "duration" not in dtype.to_schema():
@@ -130,22 +87,7 @@ def _are_whole(durations: pl.Series) -> bool:
 
 
 def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
-    """Return a column of the frame with the dtype of its schema; words of an Enum stay text.
-
-    Raises
-    ------
-    SchemaError
-        If its dtype or one of its values cannot be what the schema says.
-
-    Examples
-    --------
-    >>> cast_column(pl.DataFrame({"n": [1.0, 2.0]}), Column("n", pl.Int64, "rollouts"), "forest").to_list()
-    [1, 2]
-    >>> cast_column(pl.DataFrame({"n": [1.5]}), Column("n", pl.Int64, "rollouts"), "forest")
-    Traceback (most recent call last):
-    rollwise.errors.SchemaError: forest: column `n` is Float64 and holds 1.5, and it should be a whole number; make it so, or
-    leave it out: `.drop('n')`
-    """
+    """Return a column of the frame with the dtype of its schema; words of an Enum stay text."""
     return _cast(values_named(frame, column.name), column, verb).alias(column.name)
 
 

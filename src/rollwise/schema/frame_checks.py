@@ -64,15 +64,7 @@ def check(frame: Frame, schema: Schema) -> Frame:
 
 
 def check_ids(frame: pl.DataFrame, what: str) -> None:
-    """Raise an error for rows without a `rollout_id`, which would otherwise be merged into one rollout.
-
-    Examples
-    --------
-    >>> check_ids(pl.DataFrame({"rollout_id": ["a", None]}), "measure")
-    Traceback (most recent call last):
-    rollwise.errors.SchemaError: measure: column `rollout_id` is null in 1 row (first: row 1); give each rollout an id,
-    or drop them with `frame.drop_nulls("rollout_id")`
-    """
+    """Raise an error for rows without a `rollout_id`, which would otherwise be merged into one rollout."""
     ids = frame["rollout_id"]
     if ids.null_count():
         raise SchemaError(
@@ -146,14 +138,7 @@ def _where(frame: pl.DataFrame, bad: pl.Series, schema: Schema) -> str:
 
 
 def odd_turns(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return each rollout whose turns are not 1, 2, ... once each, by id, with what is wrong and what to do; not for trees.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "a"], "turn": [1, 1, 3]})
-    >>> odd_turns(turns).select("rollout_id", "reason").rows()
-    [('a', 'is 1, 3, not 1..2')]
-    """
+    """Return each rollout whose turns are not 1, 2, ... once each, by id, with what is wrong and what to do; not for trees."""
     turn = pl.col("turn")
     numbers = (
         frame.lazy()
@@ -218,14 +203,7 @@ def facts_change(turns: pl.DataFrame) -> bool:
 
 
 def varying_facts(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return each rollout with a fact that varies within it, by id, with the first such column and what is wrong with it.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "goal": ["g", "h", "g"]})
-    >>> varying_facts(turns).rows()
-    [('a', 'goal', 'is a fact of the rollout but varies (g, h)')]
-    """
+    """Return each rollout with a fact that varies within it, by id, with the first such column and what is wrong with it."""
     facts = [name for name in TURNS.facts if name in frame.columns and frame[name].null_count() < frame.height]
     columns = {"rollout_id": pl.String, "column": pl.String, "reason": pl.String}
     if not facts:

@@ -37,36 +37,7 @@ _EXAMPLES = {float: "0.5", str: "'text'"}
 def check_option_types(
     verb: Callable[..., Any], arguments: Mapping[str, Any], name: str | None = None, *, own: Collection[str] = ()
 ) -> None:
-    """Raise an error for the first argument whose type does not match the annotation of the verb.
-
-    Parameters
-    ----------
-    verb
-        The function whose annotations count. Parameters without one, or annotated with `object` or a name that exists only for type
-        checkers, take anything.
-    arguments
-        The arguments by name, as `locals()` has them in the first line of the function.
-    name
-        The name of the function in the message, if it is another.
-    own
-        Options that the verb checks itself, with a better sentence.
-
-    Raises
-    ------
-    ArgumentError
-        One sentence that names the function, the option and the value.
-
-    Examples
-    --------
-    >>> def draw(*, sort: bool = True, kind: Literal["box", "histogram"] = "box", title: str | None = None) -> None:
-    ...     check_option_types(draw, locals())
-    >>> draw(sort="yes")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: draw: sort='yes' is not True or False
-    >>> draw(kind="boxes")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: draw: kind='boxes' is unknown; did you mean `box`?
-    """
+    """Raise an error for the first argument whose type does not match the annotation of the verb."""
     label = name or verb.__name__
     for option, hint, default in _hints(verb):
         value = arguments[option]
@@ -184,13 +155,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _in_words(hint: Any) -> str:
-    """Return a kind in words, for the end of ``... is not``.
-
-    Examples
-    --------
-    >>> _in_words(str | Sequence[str]), _in_words(Mapping[str, float] | None)
-    ('text or a list of texts', "a mapping such as {'name': 0.5} or None")
-    """
+    """Return a kind in words, for the end of ``... is not``."""
     words = list(dict.fromkeys(word for part in _parts(hint) for word in _words(part)))
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 

@@ -24,15 +24,7 @@ _READ_AS = {other: name for name, others in OTHERS.items() for other in others}
 
 
 def meant_column(name: str, frame: pl.DataFrame) -> str:
-    """Return what an unknown name of a column probably means in a table, for the end of a sentence.
-
-    Examples
-    --------
-    >>> meant_column("Model Name", pl.DataFrame({"target": ["a"]}))
-    '`Model Name` is read as `target`: use that'
-    >>> meant_column("model", pl.DataFrame({"models": ["a"], "target": [None]}))
-    'did you mean `models`?'
-    """
+    """Return what an unknown name of a column probably means in a table, for the end of a sentence."""
     words = name.strip().lower().replace(" ", "_").replace("-", "_")
     column = _READ_AS.get(words, "")
     if column in frame.columns and values_named(frame, column).count():

@@ -349,13 +349,7 @@ def _library(turns: pl.DataFrame) -> Record:
 
 
 def _portable(name: str) -> str:
-    """Return a name that is a folder's name on every system.
-
-    Examples
-    --------
-    >>> _portable("meta-llama/Llama 3:8b."), _portable("..")
-    ('meta-llama-Llama-3-8b', 'unnamed')
-    """
+    """Return a name that is a folder's name on every system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "unnamed"
 
 

@@ -33,24 +33,12 @@ class Content:
 
 
 def yes_or_no(value: bool | None) -> str:  # noqa: FBT001  # a cell
-    """Format a Boolean.
-
-    Examples
-    --------
-    >>> yes_or_no(True), yes_or_no(None)
-    ('yes', '–')
-    """
+    """Format a Boolean."""
     return labels.NOTHING if value is None else "yes" if value else "no"
 
 
 def position(value: float | None) -> str:
-    """Format a position on an axis, without rounding.
-
-    Examples
-    --------
-    >>> position(3.0), position(12500.0), position(None)
-    ('3', '12,500', '–')
-    """
+    """Format a position on an axis, without rounding."""
     return labels.NOTHING if value is None else f"{value:,.10g}"
 
 

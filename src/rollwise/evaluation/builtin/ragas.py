@@ -95,13 +95,7 @@ async def ragas(config: RagasConfig, builder: EvalBuilder) -> AsyncIterator[Eval
 
 
 def _built(name: str, options: Mapping[str, Any], config: RagasConfig, builder: EvalBuilder) -> Any:
-    """Return the metric with its model.
-
-    Raises
-    ------
-    ArgumentError
-        Saying what is needed, where the package, the metric, or one of its arguments is missing.
-    """
+    """Return the metric with its model."""
     try:
         module = import_module(METRICS)
     except ImportError as error:

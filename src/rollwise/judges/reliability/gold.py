@@ -18,22 +18,12 @@ POOLED = "sensitivity and specificity are pooled over groups: a gap between grou
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Labeled rollouts (or turns): their truth, and the judge's verdict on them.
-
-    Attributes
-    ----------
-    data
-        One row each, with the columns that group and cluster them.
-    judged, truth
-        Float (n,), 0 or 1, NaN where unknown.
-    in_table
-        Boolean (n,): whether it is one of the rollouts whose rate is corrected.
-    """
+    """Labeled rollouts (or turns): their truth, and the judge's verdict on them."""
 
     data: Columns
-    judged: FloatArray
-    truth: FloatArray
-    in_table: BoolArray
+    judged: FloatArray  # Float (n,), 0 or 1, NaN where unknown
+    truth: FloatArray  # Float (n,), 0 or 1, NaN where unknown
+    in_table: BoolArray  # Boolean (n,): whether it is one of the rollouts whose rate is corrected
 
     @property
     def complete(self) -> BoolArray:
@@ -75,11 +65,6 @@ def gold_of(
     """Return the labels as a gold set; the judge's verdicts, groups and clusters that they lack come from the rollouts.
 
     `keys` identify what is labeled: rollouts, or their turns.
-
-    Raises
-    ------
-    SchemaError, ArgumentError
-        If a column is missing, or is neither Boolean nor 0 and 1.
     """
     for name in ("rollout_id", truth):
         if name not in labels.columns:

@@ -23,21 +23,7 @@ QUOTE = "paths with signs, such as '{*}' and '@key', are in quotes"
 
 
 class GivenMapping:
-    """The mappings that the user gave, in their order: the first that fits a file reads it.
-
-    Parameters
-    ----------
-    data
-        The mappings as data.
-    path
-        The file that they are from; None where they were given as data.
-
-    Examples
-    --------
-    >>> given = GivenMapping([{"response": "reply"}, {"response": "answer"}])
-    >>> [given.misfit(Document(Path("a.json"), data)) for data in (b'{"answer": "Hi"}', b'{"text": "Hi"}')]
-    [None, 'has no field `reply`, and no field `answer`']
-    """
+    """The mappings that the user gave, in their order: the first that fits a file reads it."""
 
     def __init__(self, data: Sequence[Mapping[str, Any]], path: Path | None = None) -> None:
         self.data, self.path = list(data), path
@@ -122,14 +108,7 @@ class GivenMapping:
 def checked_mapping(
     mapping: Given | None, format_name: str | None, names: Mapping[str, Any] | None, verb: str = "read"
 ) -> GivenMapping | None:
-    """Return the mappings that a user gave; they go without a format and without names of columns.
-
-    Examples
-    --------
-    >>> checked_mapping({"response": "reply"}, "verl", None)
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: read: mapping= says all of the files that format= would: leave format= out
-    """
+    """Return the mappings that a user gave; they go without a format and without names of columns."""
     other = "format=" if format_name is not None else "names=" if isinstance(names, Mapping) and names else None
     if mapping is not None and other is not None:
         raise ArgumentError(f"{verb}: mapping= says all of the files that {other} would: leave {other} out")
@@ -143,15 +122,7 @@ def refuse_remote(given: GivenMapping | None, verb: str) -> None:
 
 
 def given_mapping(mapping: Given | None, verb: str = "read") -> GivenMapping | None:
-    """Return the mappings that a user gave, checked; None where none is given.
-
-    Raises
-    ------
-    ReadError
-        If a file of them cannot be read.
-    ArgumentError
-        If they are no mappings.
-    """
+    """Return the mappings that a user gave, checked; None where none is given."""
     if mapping is None:
         return None
     path = Path(mapping) if isinstance(mapping, str | os.PathLike) else None

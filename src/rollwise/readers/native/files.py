@@ -22,6 +22,7 @@ from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
+from rollwise.readers.sources.comments import facts_in
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.sources.frames import from_columns
@@ -67,16 +68,7 @@ def sniff_nested(document: Document) -> bool:
 
 
 def misfit(document: Document) -> str | None:
-    r"""Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> misfit(Document(Path("a.json"), b'{"results": [{"response": "No."}], "score": 0.5}'))
-    'is one JSON object (`results`, `score`), not a list of records'
-    >>> misfit(Document(Path("a.csv"), b"sepal,petal\n5.1,1.4\n"))
-    'has no prompt, response or verdict under a name that is known: its columns are `petal`, `sepal`'
-    """
+    """Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can."""
     names = document.keys
     shown = listing([f"`{name}`" for name in names])
     is_alone = document.kind == "json" and isinstance(document.top, dict)
@@ -221,14 +213,7 @@ def from_binary(document: Document) -> pl.DataFrame:
 
 
 def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
-    r"""Return the table in a CSV file; columns other than `texts` get the dtype that all of their text has.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from_csv(Document(Path("a.csv"), b"rollout_id,harm,zip\na,1.5,007\nb,,\n")).rows()
-    [('a', 1.5, '007'), ('b', None, None)]
-    """
+    """Return the table in a CSV file; columns other than `texts` get the dtype that all of their text has."""
     try:
         frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -238,7 +223,8 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
-    return csv_frame(frame, texts, document.separator)
+    said = {name: value for name, value in facts_in(document.comments).items() if name not in frame.columns}
+    return csv_frame(frame, texts, document.separator).with_columns(**{name: pl.lit(text) for name, text in said.items()})
 
 
 def csv_frame(
@@ -263,14 +249,7 @@ def cut_short(frame: pl.DataFrame, document: Document) -> bool:
 
 
 def plain_frame(document: Document) -> pl.DataFrame:
-    """Read the table in a file, with the dtypes of its values.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> plain_frame(Document(Path("a.json"), b'[{"n": 1}, {"n": null}]')).rows()
-    [(1,), (None,)]
-    """
+    """Read the table in a file, with the dtypes of its values."""
     match document.kind:
         case "parquet" | "arrow":
             return from_binary(document)

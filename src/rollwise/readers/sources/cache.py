@@ -18,33 +18,11 @@ PREFIX = ".rollwise-"  # hidden, so that a cache among the logs is not read as a
 
 
 class Cache:
-    r"""One reading in a folder of cached readings: TURNS as Parquet, and the problems with a checksum beside it.
+    """One reading in a folder of cached readings: TURNS as Parquet, and the problems with a checksum beside it.
 
     Its name is a hash of the paths and contents of all files, of the settings, and of the code of the readers: after a
     change of a file, a new or removed file, or in another version of rollwise, files are read again. Old readings are not
     deleted.
-
-    Parameters
-    ----------
-    folder
-        The folder; created if necessary.
-    logs
-        All files that are read.
-    settings
-        Everything else that the result depends on.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> log = folder / "a.csv"
-    >>> _ = log.write_text("rollout_id,prompt\n")
-    >>> cache = Cache(folder / "cache", [log], "raise")
-    >>> cache.load(Problems()) is None
-    True
-    >>> cache.save(pl.DataFrame({"rollout_id": ["a"]}), Problems())
-    >>> Cache(folder / "cache", [log], "raise").load(Problems()).collect().rows()
-    [('a',)]
     """
 
     def __init__(self, folder: str | Path, logs: Iterable[Path], *settings: object) -> None:

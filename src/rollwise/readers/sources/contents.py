@@ -10,6 +10,7 @@ from pathlib import Path
 from rollwise.errors import writable
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
+from rollwise.readers.sources.comments import begins_with_comment, without_comments
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
 from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
@@ -89,9 +90,20 @@ class Contents:
                 raise unreadable(error) from error
         written = unpacked(data, self.budget) if data.startswith(MARKS) else data
         text, self.encoding = in_utf_8(written)
-        if self.encoding is not None:
+        self.comments = []
+        if self.suffix in TEXT_SUFFIXES and begins_with_comment(text[:HEAD]):
+            text, self.comments = without_comments(text)
+        if self.encoding is not None or self.comments:
             self.digest = _checksum([written])  # ids come from the file as it is
         return text
+
+    @cached_property
+    def comments(self) -> list[str]:
+        """The comments above the header of a table, which are not in `data`."""
+        if self._is_at_hand:
+            _ = self.data  # which has set them
+        found: list[str] = vars(self).get("comments", [])
+        return found
 
     @cached_property
     def encoding(self) -> str | None:
@@ -108,11 +120,12 @@ class Contents:
     @property
     def _is_at_hand(self) -> bool:
         """True where all data are read before anything else is known of them."""
-        return "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
+        is_at_hand = "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
+        return is_at_hand or (self.suffix in TEXT_SUFFIXES and begins_with_comment(self.start))
 
     @cached_property
     def head(self) -> bytes:
-        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
+        """The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
         is_at_hand = self._is_at_hand or utf_16(self.start) is not None or not is_utf_8([self.start])
         start = self.data[:HEAD] if is_at_hand else self.start
         if start.removeprefix(BOM).isspace():
@@ -129,7 +142,8 @@ class Contents:
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        return self.name != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
+        is_packed = self.name != str(self.path) or self.start.startswith(MARKS)
+        return is_packed or self.encoding is not None or bool(self.comments)
 
     @cached_property
     def start(self) -> bytes:
@@ -150,7 +164,7 @@ class Contents:
     @cached_property
     def digest(self) -> str:
         """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        if self.encoding is None:
+        if self.encoding is None and not self.comments:
             return _checksum(self._blocks())
         return str(vars(self)["digest"])  # reading the data has set it
 
@@ -183,7 +197,7 @@ def _checksum(blocks: Iterable[bytes]) -> str:
 
 
 def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    r"""Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
+    """Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
     number = 1  # of the next line
     parts: list[bytes] = []  # of a line whose end is in a later block
     for block in chain(blocks, [b"\n"]):  # the last line may have no end
@@ -211,13 +225,7 @@ def is_excel(head: bytes, suffix: str = "") -> bool:
 
 
 def wrapping(head: bytes, suffix: str = "") -> str | None:
-    r"""Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper.
-
-    Examples
-    --------
-    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-32")), wrapping(b"{}")
-    ('is a rar archive: unpack it first', 'is UTF-32: save it as UTF-8', None)
-    """
+    """Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper."""
     if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
         return (
             "is an Excel workbook: save its sheet as CSV" if is_excel(head, suffix) else f"is a zip archive: {UNPACK}"

@@ -57,13 +57,7 @@ def is_archive(document: Document) -> bool:
 
 
 def members_of(document: Document, problems: Problems) -> list[Document]:
-    """Return the files in an archive; those that cannot be read are problems.
-
-    Raises
-    ------
-    BrokenError
-        If the archive is broken, or holds no file.
-    """
+    """Return the files in an archive; those that cannot be read are problems."""
     found: dict[str, Document] = {}
     members = list(_of_zip(document) if document.kind == "zip" else _of_tar(document))
     journals = {member.name.removesuffix(end) for end in JOURNALS for member in members if member.name.endswith(end)}

@@ -107,13 +107,7 @@ def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFram
 
 
 def listed(paths: Paths, verb: str) -> list[Path]:
-    """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches.
-
-    Examples
-    --------
-    >>> listed("runs", "read")
-    [...Path('runs')]
-    """
+    """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches."""
     if (data := _data(paths)) is not None:
         raise ArgumentError(f"{verb}: {data[0]} is not a path; {data[1]}")
     try:
@@ -144,13 +138,7 @@ def _data(given: object) -> tuple[str, str] | None:
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:
-    """Return the addresses in an object store that the paths are; none if they are paths of this machine.
-
-    Examples
-    --------
-    >>> addresses([Path("s3://bucket/runs")]), addresses([Path("runs")])
-    (['s3://bucket/runs'], [])
-    """
+    """Return the addresses in an object store that the paths are; none if they are paths of this machine."""
     remote = [address for path in paths if (address := address_of(path)) is not None]
     if remote and len(remote) < len(paths):
         local = next(path for path in paths if address_of(path) is None)

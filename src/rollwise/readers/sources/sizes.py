@@ -46,17 +46,7 @@ def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
 
 
 def sizes_of(source: Path | BytesIO, kind: str) -> Sizes | None:
-    """Return the sizes of a file; None where it is not understood, which who reads it reports.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> file = BytesIO()
-    >>> pl.DataFrame({"text": ["x" * 10**6]}).write_parquet(file)
-    >>> sizes = sizes_of(file, "parquet")
-    >>> sizes.packed < 10_000, sizes.unpacked > 10**6
-    (True, True)
-    """
+    """Return the sizes of a file; None where it is not understood, which who reads it reports."""
     read = _parquet if kind == "parquet" else _arrow
     try:
         if isinstance(source, BytesIO):

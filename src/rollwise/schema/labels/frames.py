@@ -26,13 +26,7 @@ _MAKES = {
 
 
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
-    """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame.
-
-    Examples
-    --------
-    >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
-    ('CURVE', 'PROFILE')
-    """
+    """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame."""
     # GATE has the columns of SUMMARY and more, so it comes before it. CURVE and PORTFOLIO have all columns that PROFILE requires.
     shapes = [schema.GATE, schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, schema.AGREEMENT]
     shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
@@ -43,11 +37,6 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
     """Return the frame with all columns and dtypes of its schema, and with null for NaN, infinity, and values too large to draw.
 
     With `values`, only the rows that have them, as in `choose`.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is not a frame, lacks a required column, has no rows, or none with these values.
     """
     table = frame_of(frame, verb)
     missing = [name for name in shape.required if name not in table.columns]
@@ -85,13 +74,7 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
 
 
 def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
-    """Return the rows in which each column has its value; None leaves out no row.
-
-    Raises
-    ------
-    ArgumentError
-        If no row has the value; the message lists the available values.
-    """
+    """Return the rows in which each column has its value; None leaves out no row."""
     for column, value in values.items():
         if value is None:
             continue

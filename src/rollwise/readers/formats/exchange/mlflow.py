@@ -151,7 +151,7 @@ SHAPES = Shapes({"info", "data"}, contains=(b'"trace_id"', b'"mlflow.'))
 
 
 def read_mlflow(document: Document, table: TurnsBuilder) -> None:
-    r"""Read each trace as a rollout; a turn is one call of a model (a span of type CHAT_MODEL or LLM), in order of start.
+    """Read each trace as a rollout; a turn is one call of a model (a span of type CHAT_MODEL or LLM), in order of start.
 
     =================================== ====================================================================
     in the file                         in the table
@@ -259,13 +259,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
 
 
 def span_id(text: str) -> str:
-    """Return the id of a span as assessments have it: in base 16, where the span has it in base 64.
-
-    Examples
-    --------
-    >>> span_id("HgoXHECK8io="), span_id("1e0a171c408af22a")
-    ('1e0a171c408af22a', '1e0a171c408af22a')
-    """
+    """Return the id of a span as assessments have it: in base 16, where the span has it in base 64."""
     if not text.endswith("="):
         return text
     try:

@@ -75,15 +75,7 @@ class Said(NamedTuple):
 
 
 def are_events(history: Any) -> bool:
-    r"""Return whether a list, perhaps undecoded, holds events of OpenHands.
-
-    Examples
-    --------
-    >>> are_events(b'[{"source": "agent", "action": "run", "args": {"command": "ls"}}]')
-    True
-    >>> are_events(b'[{"action": "ls", "observation": "a.py"}]'), are_events(b'[{"role": "user", "content": "Hi"}]')
-    (False, False)
-    """
+    """Return whether a list, perhaps undecoded, holds events of OpenHands."""
     items = surface_if_any(history)
     looked_at = items[:LOOKED_AT] if isinstance(items, list) else []
     pairs = [surface_if_any(item) for item in looked_at]

@@ -288,13 +288,7 @@ ANYTHING: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(Any)
 
 
 def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
-    """Decode a JSON text as the decoder's struct; None if it does not fit.
-
-    Examples
-    --------
-    >>> fitting(b'{"id": 7, "epoch": "first"}', SCORED) is None
-    True
-    """
+    """Decode a JSON text as the decoder's struct; None if it does not fit."""
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read as read_whole
 from rollwise import schema
 from rollwise.cli import app, run
 from rollwise.cli.options import metric_names
-from rollwise.readers.read import read as read_whole
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "data" / "rollouts"

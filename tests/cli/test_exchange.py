@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
-from rollwise.readers.read import read
 
 PRODUCED = Path(__file__).parents[1] / "readers" / "produced"
 VERDICTS = ("outcome", "succeeded", "solved", "refused", "score", "reward", "ending", "error")

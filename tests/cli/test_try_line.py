@@ -14,9 +14,9 @@ import rollwise as rw
 from rollwise.cli import run
 from rollwise.cli.asking import lines
 from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers import Problems
 from rollwise.readers import read as reading
 from rollwise.readers.naming import Naming
-from rollwise.readers.problems import Problems
 from rollwise.readers.roles.questions import Question
 
 PARTIAL = Question(

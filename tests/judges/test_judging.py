@@ -24,8 +24,9 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError, ReadError, SchemaError, WriteError
 from rollwise.jobs.store import read
+from rollwise.judges import Verdict
 from rollwise.judges.store import VerdictStore, key_of
-from rollwise.judges.verdicts import Verdict, judge_of, verdict_of, version_of
+from rollwise.judges.verdicts import judge_of, verdict_of, version_of
 
 
 def table(*responses: str | None, **more: Any) -> pl.DataFrame:

@@ -28,9 +28,9 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.errors import RollwiseError
+from rollwise.readers import Document
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.sources.documents import Document
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})

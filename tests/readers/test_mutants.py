@@ -29,10 +29,9 @@ from simulations import repeated
 import rollwise as rw
 from rollwise import schema
 from rollwise.errors import RollwiseError
-from rollwise.readers import read_summary
-from rollwise.readers.prompts import read_prompts
+from rollwise.readers import Document, read_summary
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.sources.documents import Document
+from rollwise.rollout import read_prompts
 
 NAMES = sorted({log.relative_to(FIXTURES).parts[0] for log in LOGS})
 # a record that is whole or broken is one rollout or one problem at least (in the others several records make one rollout)

@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, schema, turns
 from rollwise.errors import ArgumentError, ReadError, SchemaError
-from rollwise.readers.read import read
-from rollwise.readers.turns import turns
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures" / "native"

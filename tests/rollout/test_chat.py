@@ -20,12 +20,11 @@ import pytest
 from tiny_llama import TEMPLATE, save_tiny_llama  # type: ignore[import-not-found]
 
 from rollwise.errors import ArgumentError, to_install
-from rollwise.judges.clients import CallError, ChatModel, Reply
-from rollwise.judges.endpoint import Endpoint
-from rollwise.judges.local_model import LocalModel
+from rollwise.judges import ChatModel, Endpoint, LocalModel, Reply
+from rollwise.judges.clients import CallError
 from rollwise.measurement.trees import flatten
-from rollwise.rollout.chat import GIVE_UP_WORD, ChatSampler
-from rollwise.rollout.sampler import Rollout, RolloutError, Sampler
+from rollwise.rollout import ChatSampler, Rollout, RolloutError, Sampler
+from rollwise.rollout.chat import GIVE_UP_WORD
 
 HI = [{"role": "user", "content": "hi"}]
 

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rollwise as rw
+from rollwise import measure, summarize
 from rollwise import metrics as m
 from rollwise.errors import ArgumentError, MetricError, SchemaError, WriteError
-from rollwise.estimation.summary import summarize
-from rollwise.measurement.measure import measure
 from rollwise.rollout import (
     ASTEvaluator,
     Below,

@@ -13,8 +13,7 @@ import pytest
 
 from rollwise.errors import ArgumentError
 from rollwise.measurement.trees import flatten
-from rollwise.rollout.sampler import Rollout, RolloutError, Sampler
-from rollwise.rollout.simulated import SimulatedSampler
+from rollwise.rollout import Rollout, RolloutError, Sampler, SimulatedSampler
 
 SEEDS = [0, 1, 41, "a goal", "goal-0", ("a goal", 2), (3, 2)]
 

@@ -238,7 +238,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "metrics that are numbers": (
         lambda: rw.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
-        "best: there is no metric 'worst' in this frame; there is 7",
+        "best: there is no metric 'worst' in this frame; available: 7",
     ),
     "more replicates than memory": (
         lambda: rw.summarize(rollouts(), resamples=10**18),

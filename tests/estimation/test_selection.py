@@ -49,7 +49,7 @@ def test_best_compares_like_with_like():
     found = rw.best(summary, metric="num_turns", better="lower")
     assert found.select("target", "statistic", "level").rows() == [("B", "mean", 0.95)]
     assert rw.best(summary, metric="num_turns", better="lower", statistic="min")["target"].to_list() == ["A"]
-    with pytest.raises(ArgumentError, match="statistic='q90'; there is max, mean, median, min"):
+    with pytest.raises(ArgumentError, match="statistic='q90'; available: max, mean, median, min"):
         rw.best(summary, metric="num_turns", better="lower", statistic="q90")
 
 

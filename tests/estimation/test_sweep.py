@@ -153,7 +153,7 @@ def test_every_configuration_is_as_likely() -> None:
         (({"a.b": [1], "a": [2]},), {}, "`a` has a value, and parameters within"),
         (({"a": scipy.stats.norm()},), {}, "`a` is a distribution, which a grid cannot list"),
         (({f"p{place}": range(10) for place in range(6)},), {}, "the grid has more than 100,000 configurations"),
-        (({"a": [1]},), {"strategy": "bayes"}, "strategy='bayes' is unknown; there is grid, random"),
+        (({"a": [1]},), {"strategy": "bayes"}, "strategy='bayes' is unknown; available: grid, random"),
         (({"a": [1]},), {"strategy": "random"}, "strategy='random' needs n"),
         (({"a": [1]},), {"n": 3}, "n=3 is for strategy='random'"),
         (({"a": [1]},), {"strategy": "random", "n": 2.5}, "n=2.5 is not a whole number or None"),

@@ -377,7 +377,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
             table("a"),
             lambda response, goal: 1,
             {},
-            "judge reads goal, which this table lacks; there is response, rollout_id, turn",
+            "judge reads goal, which this table lacks; available: response, rollout_id, turn",
         ),
         (table("a"), len, {"column": "answer"}, "len reads answer, which this table lacks"),
         (table("a"), 7, {}, "7 is not a judge; give an LLMJudgeMetric"),

@@ -193,7 +193,7 @@ def test_no_steps_are_no_events() -> None:
 def test_a_table_without_steps_is_told() -> None:
     """What is missing, and what makes it."""
     with pytest.raises(
-        SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `rw.steps\(logs\)`"
+        SchemaError, match=r"^events: column `step` is missing \(available: rollout_id\); `rw.steps\(logs\)`"
     ):
         rw.compat.nat.events(pl.DataFrame({"rollout_id": ["a"]}))
 

@@ -167,7 +167,7 @@ def test_what_was_read_is_named_afterwards(tmp_path):
 
 
 def test_names_that_cannot_be():
-    with pytest.raises(ArgumentError, match="no column 'reply'; there is harm, prompt"):
+    with pytest.raises(ArgumentError, match="no column 'reply'; available: harm, prompt"):
         turns(RECORDS, names={"response": "reply"})
     with pytest.raises(
         ArgumentError, match=r'would hide the column \'response\'; rename that first: `frame.rename\(\{"res'

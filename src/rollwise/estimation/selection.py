@@ -67,7 +67,7 @@ def best(
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
         raise ArgumentError(
-            f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
+            f"best: this is not a SUMMARY: it lacks {listing(missing)} (available: {listing(table.columns)}); "
             "make one with `rw.summarize(rollouts)`"
         )
     check_dtypes(table, schema.SUMMARY, "best")
@@ -78,7 +78,7 @@ def best(
             raise ArgumentError(f"best: there is no column {name!r}; {meant(name, table.columns)}")
     rows = table.filter(pl.col("metric") == metric)
     if rows.is_empty():
-        raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
+        raise ArgumentError(f"best: there is no metric {metric!r} in this frame; available: {listing(table['metric'])}")
     rows = _comparable_rows(rows, statistic)
     candidates = rows.filter(pl.col("estimate").is_not_null())
     try:
@@ -101,7 +101,7 @@ def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
         default = next((name for name in ("mean", "restricted_mean") if name in statistics), None)
         wanted = statistic or (statistics[0] if len(statistics) == 1 else default)
         if wanted not in statistics:
-            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
+            raise ArgumentError(f"best: statistic={statistic!r}; available: {listing(statistics)}")
         rows = rows.filter(pl.col("statistic").eq_missing(pl.lit(wanted, pl.String)))
     elif statistic is not None:
         raise ArgumentError(f"best: statistic={statistic!r}, and the frame has no column `statistic`; leave it out")

@@ -92,7 +92,7 @@ def join_verdicts(
         needed = keys if table is frame else [*keys, "value"]
         if missing := [key for key in needed if key not in table.columns]:
             raise SchemaError(
-                f"join_verdicts: the {name_of_frame} lack the column `{missing[0]}` (there is {listing(table.columns)})"
+                f"join_verdicts: the {name_of_frame} lack the column `{missing[0]}` (available: {listing(table.columns)})"
             )
     bounds = None if scale is None else _bounds(scale, rows["value"])
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)

@@ -157,7 +157,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     """Raise an error if the table is not ROLLOUTS, for example a table of turns or one without ids."""
     if "rollout_id" not in rollouts.columns:
         raise SchemaError(
-            f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); measure turns with "
+            f"{verb}: column `rollout_id` is missing (available: {listing(rollouts.columns)}); measure turns with "
             '`rw.measure(turns)`; if each row is a rollout, rename your column of ids with `.rename({"yours": "rollout_id"})`, '
             'or number the rows with `.with_row_index("rollout_id")` (in pandas, `.reset_index(names="rollout_id")`)'
         )
@@ -176,7 +176,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     for name in by:
         if name not in frame.columns:
             hint = meant_column(name, frame)
-            if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
+            if "num_turns" in frame.columns and hint.startswith("available"):  # no column has a similar name
                 hint += f" (`rw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
         dtype = frame.schema[name]

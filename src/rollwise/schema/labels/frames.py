@@ -80,7 +80,7 @@ def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
             continue
         if column not in frame.columns:
             raise ArgumentError(
-                f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}"
+                f"{verb}: there is no column {column!r} to choose by; available: {listing(frame.columns)}"
             )
         try:
             chosen = frame.filter(column_named(column) == value)

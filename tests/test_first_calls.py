@@ -99,7 +99,7 @@ def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, monkeypatch: 
     path = tmp_path / "log.csv"
     pl.DataFrame(ROWS).write_csv(path)
     pair = rw.read(path, errors="collect")
-    with pytest.raises(ArgumentError, match=rf"^{verb.__name__}: a Reading is no frame, .*; pass its `\.frame`$"):
+    with pytest.raises(ArgumentError, match=rf"^{verb.__name__}: a Reading is not a frame, .*; pass its `\.frame`$"):
         verb(pair)
     assert rw.measure(pair.frame).height == len(ROWS)
 

@@ -79,7 +79,7 @@ def test_pareto_refuses_what_it_cannot_rank():
         ({"name": "lower"}, "'name' is String"),
         ({"cost": "lower"}, "no column 'cost'"),
         ({"harm": "less"}, "better 'less'"),
-        ({}, "names no column"),
+        ({}, "is empty; name at least one column"),
     ):
         with pytest.raises(ArgumentError, match=words):
             rw.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)

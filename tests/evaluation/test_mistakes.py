@@ -83,7 +83,7 @@ def file(tmp_path: Path):
          r"\(ModuleNotFoundError"),
         ("eval:", "plugins: &p [*p]\neval:", r"contains itself"),
         ("max_concurrency: 8", "max_concurrency: ${NO_SUCH_VARIABLE_HERE}", r"line 4: `eval.general.max_concurrency` asks for "
-         r"\$\{NO_SUCH_VARIABLE_HERE\}, which the environment lacks"),
+         r"\$\{NO_SUCH_VARIABLE_HERE\}, which is not set in the environment"),
         ("_type: json", "_type: json\n      id_key: nr", r"line 7: `eval.general.dataset.id_key` names the column 'nr', which "
          r".*data.json lacks; available: answer, generated_answer, id, question"),
         ("_type: json", "_type: json\n      structure: {question_key: qestion}", r"line 7: `eval.general.dataset.structure."

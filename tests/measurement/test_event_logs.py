@@ -201,11 +201,11 @@ def test_a_table_without_steps_is_told() -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"step": ["x", "y"]}, "events: column `step` is String and holds x, and it should be a whole number"),
+        ({"step": ["x", "y"]}, "events: column `step` is String and holds x, but should be a whole number"),
         ({"start": [datetime(2020, 1, 1, tzinfo=UTC)] * 2}, "events: column `start` is Datetime"),
         (
             {"step": [1, 2**40]},
-            "events: column `step` is Int64 and holds 1099511627776, and it should be a whole number",
+            "events: column `step` is Int64 and holds 1099511627776, but should be a whole number",
         ),
         ({"step": [1, 1]}, "STEPS: "),
         ({"start": [0.5, float("nan")]}, "STEPS: column `start`"),

@@ -390,7 +390,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
         ("iqm", {"seed": "x"}, "iqm: seed='x' is not a whole number"),
         ("iqm", {"seed": 10**30}, "is too large a number"),
         ("iqm", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),
-        ("iqm", {"resamples": 10**9}, "iqm: resamples=1000000000 is more than 1,000,000, which change no digit; use"),
+        ("iqm", {"resamples": 10**9}, "iqm: resamples=1000000000 is more than 1,000,000; more change no digit: use"),
         ("iqm", {"target": "x"}, "iqm: target='x' is not a number"),
         ("gate", {"require": 5}, "gate: require=5 is not text or a list of texts"),
     ],

@@ -100,7 +100,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
             raise ArgumentError(f"--value says {name}:{label} twice, with different values; say it once")
     if both := labels.keys() & thresholds.keys():
-        raise ArgumentError(f"--value says of {min(both)} both what labels mean and a score; say one of them")
+        raise ArgumentError(f"--value says of {min(both)} both as labels and as a score; give one of them")
     return {**labels, **thresholds}
 
 

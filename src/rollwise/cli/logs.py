@@ -204,7 +204,7 @@ def convert(
     log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
     if to == "every-eval-ever":
         if partition_by:
-            raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
+            raise ArgumentError("--partition-by is for Parquet folders only; leave it out")
         records = write_records(
             log_input,
             out,
@@ -227,7 +227,7 @@ def convert(
         "--higher-is-better": higher_is_better,
     }
     if given := [name for name, setting in of_records.items() if setting is not None]:
-        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever alone; leave it out, or add that")
+        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever only; add that, or leave it out")
     with naming(paths):
         folder = converted(
             scan_logs(log_input),

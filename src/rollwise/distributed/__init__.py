@@ -180,7 +180,7 @@ def _running(apply: Map | None, address: str | None, partitions: int | None) -> 
             f"distributed: map={apply!r:.60} is not a function like `map`; give one, such as executor.map"
         )
     if address is not None or partitions is not None:
-        raise ArgumentError("distributed: partitions= and address= are of Ray; leave them out with map=")
+        raise ArgumentError("distributed: partitions= and address= are options of Ray; leave them out with map=")
     return nullcontext(apply)
 
 

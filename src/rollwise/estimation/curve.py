@@ -203,13 +203,11 @@ def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band:
     if band not in {"pointwise", "simultaneous"}:
         raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
     if band == "simultaneous" and kind == "hazard":
-        raise ArgumentError(
-            "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"
-        )
+        raise ArgumentError("curve: a hazard has no simultaneous band; use kind='success', whose steps are its hazards")
     if axis == "turn":
         return
     if metric != "time_to_success":
-        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; take axis='turn'")
+        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; use axis='turn'")
     if f"spent_to_success_{axis}" not in frame.columns:
         raise ArgumentError(
             f"curve: axis={axis!r} needs the column `spent_to_success_{axis}`; "

@@ -118,7 +118,7 @@ def portfolio(
         check_one_value(frame, name, "portfolio")
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
-        raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
+        raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; give a Boolean metric")
     check_unjudged(unjudged, "portfolio")
     frame = in_each_group(frame, by)
     is_attempt = (

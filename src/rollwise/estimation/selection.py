@@ -139,7 +139,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     check_option_types(pareto, locals())
     table, by = frame_of(frame, "pareto"), names_of(by)
     if not better:
-        raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")
+        raise ArgumentError("pareto: better={} is empty; name at least one column, each with higher or lower")
     if len(set(by)) < len(by):
         raise ArgumentError(f"pareto: by={list(by)} repeats a column; name each column once")
     for name in (*better, *by):
@@ -191,6 +191,6 @@ def direction(metric: str, better: Better | None = None, *, verb: str = "best") 
     choice = better or (about.better if about is not None else None)
     if choice not in {"higher", "lower"}:
         raise ArgumentError(
-            f"{verb}: it is not known which way {metric!r} is better; pass better='higher' or better='lower'"
+            f"{verb}: it is unknown which way {metric!r} is better; pass better='higher' or better='lower'"
         )
     return "higher" if choice == "higher" else "lower"

@@ -40,7 +40,7 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         )
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         raise ArgumentError(
-            f"{verb}: a {type(data).__name__} is no frame, and holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
+            f"{verb}: a {type(data).__name__} is not a frame, but holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
         )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
@@ -119,7 +119,7 @@ def check_resamples(resamples: object, verb: str) -> None:
         raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, 10000")
     if resamples > MOST_RESAMPLES:  # type: ignore[operator]
         raise ArgumentError(
-            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}, which change no digit; use, for example, 10000"
+            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}; more change no digit: use, for example, 10000"
         )
 
 
@@ -203,7 +203,7 @@ def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
         )
     if frame.schema[name].is_nested():
         raise ArgumentError(
-            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no single value; make it text or a number first"
+            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is not a single value; make it text or a number first"
         )
 
 

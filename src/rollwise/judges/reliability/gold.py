@@ -13,7 +13,9 @@ from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from rollwise.stats.misclassification import Share, accuracy
 
-POOLED = "sensitivity and specificity are pooled over groups: a gap between groups is valid only if the judge errs equally"
+POOLED = (
+    "sensitivity and specificity are pooled over groups: a gap between groups is valid only if the judge errs equally"
+)
 
 
 @dataclass(frozen=True, slots=True)

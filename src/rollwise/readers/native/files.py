@@ -224,7 +224,9 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
     said = {name: value for name, value in facts_in(document.comments).items() if name not in frame.columns}
-    return csv_frame(frame, texts, document.separator).with_columns(**{name: pl.lit(text) for name, text in said.items()})
+    return csv_frame(frame, texts, document.separator).with_columns(
+        **{name: pl.lit(text) for name, text in said.items()}
+    )
 
 
 def csv_frame(

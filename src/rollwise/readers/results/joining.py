@@ -160,7 +160,9 @@ def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
     """Return the labels with the names that their keys have in the turns."""
     for name, given in on.items():
         if given not in labels.columns:
-            raise SchemaError(f"join_labels: the labels lack the column `{given}` (available: {listing(labels.columns)})")
+            raise SchemaError(
+                f"join_labels: the labels lack the column `{given}` (available: {listing(labels.columns)})"
+            )
         if name != given and name in labels.columns:
             raise ArgumentError(f"join_labels: the labels have a column `{name}` already; leave it out, or join by it")
     return labels.rename({given: name for name, given in on.items()})

@@ -118,7 +118,9 @@ def _of_lists(columns: Any) -> Any:
     rest = {name: value for name, value in columns.items() if name not in lists or len(lists[name]) != size}
     if size < _LEAST or any(name in rest for name in (*judged, *known)) or any(map(_may_be_verdict, rest)):
         return None
-    values = {names[name]: [surface_if_any(item) for item in items] for name, items in lists.items() if name not in rest}
+    values = {
+        names[name]: [surface_if_any(item) for item in items] for name, items in lists.items() if name not in rest
+    }
     if any(isinstance(item, dict | list) for items in values.values() for item in items):
         return None
     records = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]

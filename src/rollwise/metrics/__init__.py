@@ -86,7 +86,7 @@ from rollwise.metrics.events import (
 )
 from rollwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from rollwise.metrics.metric import metric
-from rollwise.metrics.outcome import attack_success, ever, task_success
+from rollwise.metrics.outcome import attack_success, ever, task_success, win_rate
 from rollwise.metrics.text import distinct_n, response_length
 from rollwise.metrics.timing import first_turn, spent_to_success, success_within, time_to, time_to_success
 from rollwise.metrics.tool_use import (
@@ -175,6 +175,7 @@ __all__ = [
     "tool_steps",
     "total",
     "total_reward",
+    "win_rate",
 ]
 
 

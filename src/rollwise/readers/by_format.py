@@ -101,7 +101,8 @@ class _Tables:
             for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
                 with self._problems.record(document.name), self._reporting():
                     self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
-                    around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}
+                    rules = {name: str(rule) for name, rule in mapping.columns.items()}
+                    around = {name for name, rule in rules.items() if rule.startswith("^") and rule != "^@key"}
                     self.tables[UNKNOWN.name].enclosing |= around
         except ReadError:
             self._naming.check_columns()  # a name that no column has is a better reason
@@ -175,6 +176,10 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     """Return the error for a reading without rollouts, with what was asked of the files."""
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     where = ", ".join(map(str, paths))
-    error = ReadError(f"{where}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})")
+    is_one = [where] == [file for file, *_ in problems.rows]  # then its reason says all
+    said = (
+        problems.rows[0][-1] if is_one else f"nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    )
+    error = ReadError(f"{where}: {said}")
     error.questions = tuple(problems.questions or problems.open_questions)
     return error

@@ -81,7 +81,7 @@ def curve(
         Endings that preclude the event. An ending competes only if the rollout was followed to its last turn; for
         events other than the attack's success, an ending in success competes too.
     band
-        ``"pointwise"``: each interval is valid by itself. ``"simultaneous"``: all intervals of a curve are valid together
+        ``"pointwise"``: each interval is valid on its own. ``"simultaneous"``: all intervals of a curve are valid together
         (sup-t); not for a hazard.
     level
         Nominal coverage, or several.

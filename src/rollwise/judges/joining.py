@@ -131,7 +131,7 @@ def score(
     progress: bool = True,
     normalized: bool = False,
 ) -> pl.DataFrame:
-    """TURNS with a judge's verdict on each answer in a column: `rw.judge`, then `rw.judges.join_verdicts`.
+    """Add a judge's verdict on each answer to TURNS as a column: `rw.judge`, then `rw.judges.join_verdicts`.
 
     Parameters
     ----------

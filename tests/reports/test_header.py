@@ -136,7 +136,9 @@ def test_the_page_names_unused_columns() -> None:
         {"rollout_id": f"r{i:02}", "turn": 1, "response": "no", "verdict": ("pass", "fail")[i % 2]} for i in range(20)
     ]
     nothing = schema.empty(schema.PROBLEMS)
-    parts = [part for part in origins(made(rw.turns(pl.DataFrame(rows))), nothing).parts if "Unused columns" in part.text]
+    parts = [
+        part for part in origins(made(rw.turns(pl.DataFrame(rows))), nothing).parts if "Unused columns" in part.text
+    ]
     table = parts[0].table
     assert table is not None
     (row,) = rw.readers.unused_columns(rw.turns(pl.DataFrame(rows))).rows(named=True)

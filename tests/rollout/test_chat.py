@@ -22,8 +22,7 @@ from tiny_llama import TEMPLATE, save_tiny_llama  # type: ignore[import-not-foun
 from rollwise.errors import ArgumentError, to_install
 from rollwise.judges import ChatModel, Endpoint, LocalModel, Reply
 from rollwise.judges.clients import CallError
-from rollwise.measurement.trees import flatten
-from rollwise.rollout import ChatSampler, Rollout, RolloutError, Sampler
+from rollwise.rollout import ChatSampler, Rollout, RolloutError, Sampler, flatten
 from rollwise.rollout.chat import GIVE_UP_WORD
 
 HI = [{"role": "user", "content": "hi"}]

@@ -12,6 +12,7 @@ from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from rollwise.readers.sources.comments import begins_with_comment, without_comments
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
 BOM = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
@@ -33,6 +34,7 @@ WRAPPINGS = (  # first bytes, and what the file is
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
 SQLITE = b"SQLite format 3\0"
 EXCEL_PARTS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
+OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FIRST_NAME = 30  # position of the name of the first member of a zip archive
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -66,7 +68,7 @@ class Contents:
         self.file = path if archive is None else archive  # where it is on the disk
         self._stored = None if archive is None else data
         self.budget = Budget() if budget is None else budget
-        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
+        self.name = writable(spelled(str(path)))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
         if archive is not None:
             self.packed = True
@@ -142,7 +144,7 @@ class Contents:
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        is_packed = self.name != str(self.path) or self.start.startswith(MARKS)
+        is_packed = writable(str(self.path)) != str(self.path) or self.start.startswith(MARKS)
         return is_packed or self.encoding is not None or bool(self.comments)
 
     @cached_property
@@ -218,7 +220,9 @@ def absurd(size: int, packed: int) -> bool:
 
 
 def is_excel(head: bytes, suffix: str = "") -> bool:
-    """Return whether a file with these first bytes is a workbook of Excel as of 2007."""
+    """Return whether a file with these first bytes is a workbook of Excel as of 2007, or of LibreOffice."""
+    if head.startswith(ZIP) and head[FIRST_NAME:].startswith(OPEN_DOCUMENT):
+        return True
     # An archive may hold a workbook, and then has both names, too, but not in front.
     begins = head[FIRST_NAME:].startswith(EXCEL_PARTS) and b"[Content_Types].xml" in head and b"xl/" in head
     return head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES and (suffix in EXCEL_SUFFIXES or begins)

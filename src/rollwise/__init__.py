@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from rollwise.faces import lazy
 
 if TYPE_CHECKING:
-    from rollwise import compat as compat
+    from rollwise import comparisons as comparisons
     from rollwise import distributed as distributed
     from rollwise import errors as errors
     from rollwise import judges as judges
@@ -33,43 +33,30 @@ if TYPE_CHECKING:
     from rollwise import schema as schema
     from rollwise import tables as tables
     from rollwise.estimation.attempts import attempts as attempts
-    from rollwise.estimation.bootstrap import bootstrap as bootstrap
     from rollwise.estimation.changes import changes as changes
     from rollwise.estimation.contrast import contrast as contrast
     from rollwise.estimation.curve import curve as curve
-    from rollwise.estimation.curve_difference import curve_difference as curve_difference
-    from rollwise.estimation.curve_difference import curve_test as curve_test
     from rollwise.estimation.doctor import doctor as doctor
     from rollwise.estimation.forecast import forecast as forecast
     from rollwise.estimation.gate import gate as gate
-    from rollwise.estimation.iqm import iqm as iqm
     from rollwise.estimation.plan import plan as plan
-    from rollwise.estimation.portfolio import portfolio as portfolio
-    from rollwise.estimation.profile import profile as profile
-    from rollwise.estimation.selection import best as best
-    from rollwise.estimation.selection import pareto as pareto
     from rollwise.estimation.summary import summarize as summarize
-    from rollwise.estimation.sweep import sweep as sweep
-    from rollwise.estimation.tradeoff import tradeoff as tradeoff
     from rollwise.estimation.training import training as training
     from rollwise.estimation.trajectory import trajectory as trajectory
     from rollwise.evaluation import evaluate as evaluate
     from rollwise.files.writers import write as write
     from rollwise.judges import judge as judge
     from rollwise.judges import score as score
-    from rollwise.measurement import trees as trees
     from rollwise.measurement.conversion import convert as convert
     from rollwise.measurement.measure import measure as measure
-    from rollwise.measurement.step_activity import measure_steps as measure_steps
     from rollwise.readers.proposing import propose as propose
     from rollwise.readers.read import read as read
     from rollwise.readers.scan import scan as scan
-    from rollwise.readers.traces.steps import steps as steps
     from rollwise.readers.turns import turns as turns
     from rollwise.reports import report as report
     from rollwise.rollout.simulation import simulate as simulate
 
-if TYPE_CHECKING:  # code of other projects imports these from the top; `rw.compat` is where they are listed
+if TYPE_CHECKING:  # code of other projects imports these from the top; `rollwise.compat` is where they are listed
     from rollwise.evaluation import BaseEvaluator as BaseEvaluator
     from rollwise.evaluation import EvalBuilder as EvalBuilder
     from rollwise.evaluation import EvalInput as EvalInput
@@ -94,4 +81,6 @@ if TYPE_CHECKING:  # code of other projects imports these from the top; `rw.comp
 
 __version__ = "0.1.0"
 
-__all__, __getattr__, __dir__ = lazy(__name__, namespaces=("judges", "rollout", "readers", "schema", "compat.nat"))
+__all__, __getattr__, __dir__ = lazy(
+    __name__, namespaces=("comparisons", "judges", "rollout", "readers", "schema", "metrics")
+)

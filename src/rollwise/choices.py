@@ -28,6 +28,7 @@ Method = Literal[
     "percentile",
     "basic",
     "studentized",
+    "within-goals",
 ]
 Stopped = Literal["detect", True, False]
 Undecided = Literal["bounds", "drop"]

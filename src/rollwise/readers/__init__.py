@@ -32,5 +32,6 @@ if TYPE_CHECKING:
     from rollwise.readers.summaries import read_summary as read_summary
     from rollwise.readers.table import TurnRow as TurnRow
     from rollwise.readers.table import TurnsBuilder as TurnsBuilder
+    from rollwise.readers.traces.steps import steps as steps
 
 __all__, __getattr__, __dir__ = lazy(__name__)

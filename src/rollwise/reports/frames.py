@@ -9,13 +9,13 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.choices import Unjudged
+from rollwise.comparisons.profile import profile
 from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.curve import curve
 from rollwise.estimation.doctor import findings
 from rollwise.estimation.doctor_facts import Facts, step_in
-from rollwise.estimation.profile import profile
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.training import training
 from rollwise.measurement.measure import measure

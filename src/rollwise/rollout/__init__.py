@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from rollwise.faces import lazy
 
 if TYPE_CHECKING:
+    from rollwise.measurement.trees import flatten as flatten
+    from rollwise.measurement.trees import paths as paths
     from rollwise.readers.prompts import read_prompts as read_prompts
     from rollwise.rollout.ast_evaluator import ASTEvaluator as ASTEvaluator
     from rollwise.rollout.campaign import CampaignError as CampaignError
     from rollwise.rollout.campaign import run as run
     from rollwise.rollout.chat import ChatSampler as ChatSampler
+    from rollwise.rollout.configurations import sweep as sweep
     from rollwise.rollout.evaluator import Evaluator as Evaluator
     from rollwise.rollout.frame_evaluator import FrameEvaluator as FrameEvaluator
     from rollwise.rollout.graph import Graph as Graph

@@ -38,6 +38,8 @@ DEFAULT_STATISTICS = {
     "time": ("restricted_mean", "median"),
 }
 """What `summarize` estimates of a metric of each kind; the first is what other verbs take."""
+OVER_GOALS = ("iqm", "optimality_gap", "goal_mean", "goal_median")
+"""Statistics over goals that resist outliers, which only `summarize` estimates."""
 A_QUANTILE = "a quantile such as q90"
 
 

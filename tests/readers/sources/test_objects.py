@@ -42,9 +42,13 @@ MAPPING = {
 def put(store) -> Callable[[Path | str, bytes], None]:
     """Puts bytes under a name."""
     address, options, _ = store
-    config = {name: value for name, value in options.items() if name != "aws_allow_http"}
+    config: Any = {name: value for name, value in options.items() if name != "aws_allow_http"}
     place = obstore.store.S3Store.from_url(address, config=config, client_options={"allow_http": True})
-    return lambda name, data: place.put(str(name), data)
+
+    def put(name: Path | str, data: bytes) -> None:
+        place.put(str(name), data)
+
+    return put
 
 
 def said(read: Callable[[], Any]) -> tuple[Any, str]:
@@ -146,13 +150,15 @@ def test_folders_and_patterns_are_those_of_a_shell(store, put, tmp_path: Path) -
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         rows = pl.DataFrame([{"prompt": f"{row['question']} of {name}", "response": row["reply"]} for row in ROWS])
-        {".csv": rows.write_csv, ".jsonl": rows.write_ndjson, ".parquet": rows.write_parquet}[target.suffix](target)
+        writers: dict[str, Any] = {".csv": rows.write_csv, ".jsonl": rows.write_ndjson, ".parquet": rows.write_parquet}
+        writers[target.suffix](target)
         put(name, target.read_bytes())
     for pattern in ("", "/a", "/a/", "/a/*.jsonl", "/a/**/*.jsonl", "/?", "/*.parquet", "/[ac]/*", "/none/*"):
-        here = said(lambda pattern=pattern: rw.read(f"{tmp_path}{pattern}")["prompt"].to_list())[0]
-        there = said(
-            lambda pattern=pattern: rw.read(f"{address}{pattern}", storage_options=options)["prompt"].to_list()
-        )
+
+        def prompts(place: str, **options: Any) -> tuple[Any, str]:
+            return said(lambda: rw.read(place, **options)["prompt"].to_list())
+
+        here, there = prompts(f"{tmp_path}{pattern}")[0], prompts(f"{address}{pattern}", storage_options=options)
         assert there[0] == here or "nothing fits this pattern" in there[0]
     both = rw.read([f"{address}/a", f"{address}/a/x.jsonl", tmp_path / "c"], storage_options=options)
     assert both.height == 3 * len(ROWS)
@@ -167,7 +173,7 @@ def test_mappings_and_proposals(store, put, tmp_path: Path, capfd: pytest.Captur
     put("report.json", b'{"broken": ["1", "3"]}')
     found = rw.read(f"{address}/mine.json", mapping={"records": "cases[*]", **MAPPING}, storage_options=options)
     assert found["outcome"].to_list() == ["failure", "success", "failure", "success"]
-    by_ids = {"records": "cases[*]", "prompt": "question", "response": "reply", "rollout": "id"}
+    by_ids: dict[str, Any] = {"records": "cases[*]", "prompt": "question", "response": "reply", "rollout": "id"}
     by_ids["verdicts"] = [{"of": "task", "ids": "report.json:broken", "by": "id"}]
     for place in (address, f"{address}/mine.json", f"{address}/*.json"):
         lazy = rw.scan(place, mapping=by_ids, storage_options=options)

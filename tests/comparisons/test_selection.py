@@ -22,23 +22,25 @@ SUMMARY = pl.DataFrame(
 
 def test_best_by_the_catalog():
     """Fewer broken is better, more tasks done is better; ties are all best, and a null is none."""
-    assert rw.best(SUMMARY, metric="attack_success")["target"].to_list() == ["b", "c"]
-    assert rw.best(SUMMARY, metric="task_success")["target"].to_list() == ["a"]
-    assert rw.best(SUMMARY, metric="attack_success", better="higher")["target"].to_list() == ["a"]
+    assert rw.comparisons.best(SUMMARY, metric="attack_success")["target"].to_list() == ["b", "c"]
+    assert rw.comparisons.best(SUMMARY, metric="task_success")["target"].to_list() == ["a"]
+    assert rw.comparisons.best(SUMMARY, metric="attack_success", better="higher")["target"].to_list() == ["a"]
 
 
 def test_best_with_a_constraint():
     """A condition on any column; of each group; and a sentence where nothing meets it."""
-    assert rw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.18)["target"].to_list() == ["c"]
-    assert rw.best(SUMMARY, metric="attack_success", by="defense")["target"].to_list() == ["b", "c"]
+    assert rw.comparisons.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.18)["target"].to_list() == [
+        "c"
+    ]
+    assert rw.comparisons.best(SUMMARY, metric="attack_success", by="defense")["target"].to_list() == ["b", "c"]
     with pytest.raises(ArgumentError, match="none of the 4 rows of 'attack_success' meets the condition"):
-        rw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.01)
+        rw.comparisons.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.01)
     with pytest.raises(ArgumentError, match="there is no metric 'harm'"):
-        rw.best(SUMMARY, metric="harm")
+        rw.comparisons.best(SUMMARY, metric="harm")
     with pytest.raises(ArgumentError, match="which way 'harm' is better"):
-        rw.best(SUMMARY.with_columns(metric=pl.lit("harm")), metric="harm")
+        rw.comparisons.best(SUMMARY.with_columns(metric=pl.lit("harm")), metric="harm")
     with pytest.raises(ArgumentError, match=r"not a SUMMARY: it lacks estimate .*rw.summarize"):
-        rw.best(SUMMARY.drop("estimate"), metric="attack_success")
+        rw.comparisons.best(SUMMARY.drop("estimate"), metric="attack_success")
 
 
 def test_best_compares_like_with_like():
@@ -46,11 +48,13 @@ def test_best_compares_like_with_like():
     turns = [1, 9, 9, 4, 4, 5]
     rollouts = pl.DataFrame({"rollout_id": list("abcdef"), "target": list("AAABBB"), "num_turns": turns})
     summary = rw.summarize(rollouts, by="target", level=[0.5, 0.95])
-    found = rw.best(summary, metric="num_turns", better="lower")
+    found = rw.comparisons.best(summary, metric="num_turns", better="lower")
     assert found.select("target", "statistic", "level").rows() == [("B", "mean", 0.95)]
-    assert rw.best(summary, metric="num_turns", better="lower", statistic="min")["target"].to_list() == ["A"]
+    assert rw.comparisons.best(summary, metric="num_turns", better="lower", statistic="min")["target"].to_list() == [
+        "A"
+    ]
     with pytest.raises(ArgumentError, match="statistic='q90'; there is max, mean, median, min"):
-        rw.best(summary, metric="num_turns", better="lower", statistic="q90")
+        rw.comparisons.best(summary, metric="num_turns", better="lower", statistic="q90")
 
 
 @pytest.mark.integration
@@ -62,7 +66,7 @@ def test_best_compares_like_with_like():
 def test_pareto_by_definition(rows):
     """No rival of the same group is as good in both and better in one; a row with a null is null and beats nobody."""
     frame = pl.DataFrame(rows, schema={"group": pl.String, "harm": pl.Int64, "use": pl.Int64}, orient="row")
-    made = rw.pareto(frame, {"harm": "lower", "use": "higher"}, by="group")
+    made = rw.comparisons.pareto(frame, {"harm": "lower", "use": "higher"}, by="group")
     assert made.drop("pareto").equals(frame)
     for (group, harm, use), found in zip(rows, made["pareto"], strict=True):
         if harm is None or use is None:
@@ -82,7 +86,7 @@ def test_pareto_refuses_what_it_cannot_rank():
         ({}, "names no column"),
     ):
         with pytest.raises(ArgumentError, match=words):
-            rw.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)
+            rw.comparisons.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)
 
 
 ROWS = [

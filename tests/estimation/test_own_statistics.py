@@ -1,7 +1,8 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
-"""`bootstrap`: any function of columns, over whole clusters, with its edges said in words."""
+"""Functions of one's own in `summarize`: any function of columns, over whole clusters, with its edges said in words."""
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,11 @@ def correlation(turns, harm):
     return np.corrcoef(turns, harm)[0, 1]
 
 
+def of(frame, function, **options):
+    """The summary of a function under its own name."""
+    return rw.summarize(frame, statistics={function.__name__: function}, **options)
+
+
 def only(frame):
     """The frame's one row."""
     assert frame.height == 1
@@ -41,7 +47,7 @@ def only(frame):
 
 def test_a_correlation():
     """The point is the function of the data; whole goals are drawn; the row says all."""
-    row = only(rw.bootstrap(FRAME, correlation, columns=["num_turns", "harm"], resamples=1000, seed=3))
+    row = only(of(FRAME, correlation, metrics=["num_turns", "harm"], resamples=1000, seed=3))
     assert row["estimate"] == pytest.approx(stats.pearsonr(FRAME["num_turns"], FRAME["harm"])[0])
     assert row["low"] < row["estimate"] < row["high"]
     assert (row["metric"], row["statistic"], row["n"], row["n_clusters"]) == ("num_turns, harm", "correlation", 60, 30)
@@ -52,7 +58,7 @@ def test_a_correlation():
 def test_a_mean_is_the_mean():
     """The mean by gathered rows is that of `summarize` by weights, and BCa with it."""
     for interval, method in (("percentile", "percentile"), ("bca", "bca"), ("basic", "basic")):
-        mine = only(rw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=6001))
+        mine = only(of(FRAME, np.mean, metrics="harm", method=interval, resamples=6001))
         theirs = only(rw.summarize(FRAME, metrics="harm", statistics="mean", method=method))
         assert mine["resamples"] == 6001
         assert (mine["low"], mine["high"]) == pytest.approx(
@@ -63,7 +69,7 @@ def test_a_mean_is_the_mean():
 def test_few_clusters_are_said_to_be_too_few():
     """Nine goals: an interval, and in words that it is too narrow; ten: none said."""
     for goals, told in ((9, "9 clusters are too few for a bootstrap: the interval is too narrow"), (10, None)):
-        row = only(rw.bootstrap(FRAME.head(2 * goals), correlation, columns=["num_turns", "harm"], resamples=1000))
+        row = only(of(FRAME.head(2 * goals), correlation, metrics=["num_turns", "harm"], resamples=1000))
         assert (row["n_clusters"], row["low"] < row["high"], row["reason"]) == (goals, True, told)
 
 
@@ -79,7 +85,7 @@ def test_the_function_is_called_as_often_as_asked(interval, beside, capfd):
         calls.append((os.getpid(), harm.size))
         return harm.sum()
 
-    row = only(rw.bootstrap(FRAME, total, columns="harm", interval=interval, resamples=6001))
+    row = only(of(FRAME, total, metrics="harm", method=interval, resamples=6001))
     assert len(calls) == 6001 + beside
     assert row["resamples"] == 6001
     assert calls[0] == (os.getpid(), 60)
@@ -88,7 +94,7 @@ def test_the_function_is_called_as_often_as_asked(interval, beside, capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_a_vectorized_function_is_given_as_many_replicates_as_asked():
+def test_a_function_with_an_axis_is_given_as_many_replicates_as_asked():
     """The blocks of all calls hold 6,001 replicates of 60 rollouts, and the data themselves."""
     shapes = []
 
@@ -96,19 +102,64 @@ def test_a_vectorized_function_is_given_as_many_replicates_as_asked():
         shapes.append(harm.shape)
         return harm.sum(axis=axis)
 
-    rw.bootstrap(FRAME, total, columns="harm", resamples=6001, vectorized=True)
+    of(FRAME, total, metrics="harm", resamples=6001)
     assert shapes[0] == (60,)
     assert sum(many for many, _ in shapes[1:]) == 6001
     assert {n for _, n in shapes[1:]} == {60}
 
 
-def test_vectorized_and_order_change_nothing():
-    """One call for a block gives the same numbers as a loop, and so does another order of rows."""
-    options = {"columns": "harm", "resamples": 300, "name": "median"}
-    loop = rw.bootstrap(FRAME, np.median, **options)
-    assert rw.bootstrap(FRAME.sample(fraction=1.0, shuffle=True, seed=1), np.median, **options).equals(loop)
-    block = rw.bootstrap(FRAME, np.median, vectorized=True, **options)
-    assert block["low"].item() == pytest.approx(loop["low"].item())
+def test_blocks_and_order_change_nothing():
+    """One call for a block gives the same numbers as a loop, and so does another order of rows; unequal clusters take the loop."""
+
+    def median(harm):
+        return np.median(harm)
+
+    options = {"metrics": "harm", "resamples": 300}
+    for frame in (FRAME, FRAME.tail(59)):
+        loop = of(frame, median, **options)
+        assert of(frame.sample(fraction=1.0, shuffle=True, seed=1), median, **options).equals(loop)
+        block = of(frame, np.median, **options)
+        assert block["low"].item() == pytest.approx(loop["low"].item())
+
+
+def test_several_functions_have_rows_of_their_own():
+    """In the order of the mapping, each for every group and level; a name of the mapping may be that of a statistic."""
+    made = rw.summarize(
+        FRAME,
+        statistics={"spread": np.ptp, "mean": np.mean},
+        metrics="harm",
+        by="category",
+        level=[0.8, 0.95],
+        resamples=200,
+    )
+    rows = [(name, level) for name in ("spread", "mean") for level in (0.8, 0.95)]
+    assert made.select("category", "statistic", "level").rows() == [(group, *row) for group in "xy" for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"weighting": "goal"},
+            "summarize: weighting='goal' has no meaning for functions of your own; leave it out, or name",
+        ),
+        ({"unjudged": "drop"}, "unjudged='drop' has no meaning"),
+        ({"margins": True}, "margins=True has no meaning"),
+        ({"merge": True}, "merge=True has no meaning"),
+        (
+            {"method": "wilson"},
+            "method='wilson' is no interval of a function of your own; it is auto, percentile, basic, bca",
+        ),
+        (
+            {"metrics": None},
+            "functions need metrics=, the columns that each of them takes: metrics=['num_turns', 'harm']",
+        ),
+    ],
+)
+def test_options_that_functions_have_no_use_for_are_refused(options, words):
+    """Rather than passed over in silence."""
+    with pytest.raises(ArgumentError, match=re.escape(words)):
+        of(FRAME, np.mean, **{"metrics": "harm", **options})
 
 
 def test_strata():
@@ -117,9 +168,9 @@ def test_strata():
     def share(category):
         return (category == "x").mean()
 
-    free = only(rw.bootstrap(FRAME, share, columns="category", resamples=300))
+    free = only(of(FRAME, share, metrics="category", resamples=300))
     assert free["low"] < 1 / 3 < free["high"]
-    held = only(rw.bootstrap(FRAME, share, columns="category", strata="category", resamples=300))
+    held = only(of(FRAME, share, metrics="category", strata="category", resamples=300))
     assert (held["estimate"], held["low"]) == (pytest.approx(1 / 3), None)
     assert held["reason"] == "the bootstrap interval has no width"
     mean = only(rw.summarize(FRAME, metrics="harm", statistics="mean", strata="category"))
@@ -131,37 +182,39 @@ def test_strata():
 
 def test_edges():
     """Nothing known, one cluster, no value, no width: null with a reason; a function that fails is named."""
-    assert only(rw.bootstrap(FRAME.clear(), np.mean, columns="harm"))["reason"] == "no values"
-    one = only(rw.bootstrap(FRAME.head(2), np.mean, columns="harm"))
+    assert only(of(FRAME.clear(), np.mean, metrics="harm"))["reason"] == "no values"
+    one = only(of(FRAME.head(2), np.mean, metrics="harm"))
     assert (one["low"], one["estimate"] is None) == (None, False)
     assert "one cluster" in one["reason"]
-    flat = only(rw.bootstrap(FRAME.with_columns(harm=1.0), correlation, columns=["num_turns", "harm"]))
+    flat = only(of(FRAME.with_columns(harm=1.0), correlation, metrics=["num_turns", "harm"]))
     assert (flat["estimate"], flat["reason"]) == (None, "correlation has no value here")
     missing = FRAME.with_columns(harm=pl.when(pl.col("goal") == "g00").then(None).otherwise("harm"))
-    assert only(rw.bootstrap(missing, np.mean, columns="harm", resamples=200))["n_missing"] == 2
+    assert only(of(missing, np.mean, metrics="harm", resamples=200))["n_missing"] == 2
     with pytest.raises(
         MetricError, match=r"failed on the data themselves: division by zero \(it is given an array of each of harm\)"
     ):
-        rw.bootstrap(FRAME, lambda _: 1 / 0, columns="harm")
+        of(FRAME, lambda _: 1 / 0, metrics="harm")
     for options, words in (
-        ({"columns": "nobody"}, "there is no column 'nobody'"),
-        ({"columns": "harm", "interval": "wald"}, "interval='wald' is unknown"),
-        ({"columns": "harm", "strata": "category", "interval": "bca"}, "no bca interval over strata"),
-        ({"columns": "harm", "cluster": ("goal", "category")}, "one way"),
+        ({"metrics": "nobody"}, "there is no column 'nobody'"),
+        ({"metrics": "harm", "method": "wald"}, "method='wald' is unknown"),
+        ({"metrics": "harm", "strata": "category", "method": "bca"}, "no bca interval over strata"),
+        ({"metrics": "harm", "cluster": ("goal", "category")}, "one way"),
     ):
         with pytest.raises(ArgumentError, match=words):
-            rw.bootstrap(FRAME, np.mean, **options)
-    with pytest.raises(ArgumentError, match="is not a function"):
-        rw.bootstrap(FRAME, "mean", columns="harm")
-    assert rw.schema.check(rw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
+            of(FRAME, np.mean, **options)
+    with pytest.raises(
+        ArgumentError, match=r"statistics=\{'mean': 'mean'\} is no function; give statistics with a name as a list"
+    ):
+        rw.summarize(FRAME, statistics={"mean": "mean"}, metrics="harm")
+    assert rw.schema.check(of(FRAME, np.mean, metrics="harm", resamples=200), schema.SUMMARY).height == 1
 
 
 @pytest.mark.parametrize("interval", ["percentile", "basic", "bca"])
 def test_estimates_that_cannot_be_squared(interval):
     """Ends are read off the replicates still; a standard error and BCa need squares, and the reason says so."""
     frame = FRAME.with_columns(harm=pl.col("harm") * 1e300)
-    (row,) = rw.bootstrap(frame, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)
-    same = rw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)[0]
+    (row,) = of(frame, np.mean, metrics="harm", method=interval, resamples=200).rows(named=True)
+    same = of(FRAME, np.mean, metrics="harm", method=interval, resamples=200).rows(named=True)[0]
     assert row["std_error"] is None
     assert row["estimate"] == pytest.approx(same["estimate"] * 1e300)
     if interval == "bca":
@@ -221,8 +274,8 @@ def test_the_default_covers_of_few_goals(draw, statistic, truth, goals, record_p
     for repetition in range(repetitions):
         x, y, _ = draw(rng, goals)
         frame = pl.DataFrame({"rollout_id": ids, "goal": names, "x": x.ravel(), "y": y.ravel()})
-        options = {"vectorized": True, "resamples": 500, "seed": repetition}
-        row = only(rw.bootstrap(frame, statistic, columns=["x", "y"], **options))
+        options = {"resamples": 500, "seed": repetition}
+        row = only(of(frame, statistic, metrics=["x", "y"], **options))
         held += row["low"] <= truth <= row["high"]
         assert ((row["reason"] or "").startswith("8 clusters are too few for a bootstrap")) is (goals < 10)
     record_property("coverage", held / repetitions)
@@ -251,11 +304,9 @@ def test_coverage_is_that_of_scipy(draw, statistic, of_sums, truth, interval, go
     for repetition in range(repetitions):
         x, y, sums = draw(rng, goals)
         frame = pl.DataFrame({"rollout_id": ids, "goal": names, "x": x.ravel(), "y": y.ravel()})
-        options = {"interval": interval, "vectorized": True, "resamples": 1000, "seed": repetition}
-        row = only(rw.bootstrap(frame, statistic, columns=["x", "y"], **options))
-        peer = stats.bootstrap(
-            sums, of_sums, paired=True, vectorized=True, n_resamples=1000, method=how, rng=repetition
-        )
+        options = {"method": interval, "resamples": 1000, "seed": repetition}
+        row = only(of(frame, statistic, metrics=["x", "y"], **options))
+        peer = stats.bootstrap(sums, of_sums, paired=True, n_resamples=1000, method=how, rng=repetition)
         low, high = peer.confidence_interval
         here, there = row["low"] <= truth <= row["high"], low <= truth <= high
         ours, theirs = ours + here, theirs + there
@@ -275,13 +326,12 @@ def ragged(x: Any) -> float:
 @pytest.mark.parametrize(
     ("statistic", "options", "message"),
     [
-        (ragged, {}, r"bootstrap: ragged failed on replicate 1, which .* \(KeyError.*return None where"),
+        (ragged, {}, r"summarize: ragged failed on replicate 1, which .* \(KeyError.*return None where"),
         (lambda x: 1.0 if len(set(x)) == len(x) else "no", {}, "failed on replicate 1.*could not convert"),
-        (lambda x: 1.0 if len(x) == 30 else 1 / 0, {"interval": "bca"}, r"the data without one cluster \(ZeroDivision"),
-        (np.ptp, {"vectorized": True, "strata": None}, None),
-        (lambda x: x.mean(), {"vectorized": True}, r"vectorized=True, .* is given .* axis=-1, and failed \(TypeError"),
-        (lambda x, axis=0: x.mean(), {"vectorized": True}, r"and returned shape \(\) for \d+ replicates; take axis"),
-        (lambda x, axis=0: "text" if axis else 1.0, {"vectorized": True}, r"axis=-1, and failed \(ValueError"),
+        (lambda x: 1.0 if len(x) == 30 else 1 / 0, {"method": "bca"}, r"the data without one cluster \(ZeroDivision"),
+        (np.ptp, {"strata": None}, None),
+        (lambda x, axis=0: x.mean(), {}, r"has a parameter axis, .* and returned shape \(\) for \d+ replicates; return a number"),
+        (lambda x, axis=0: "text" if axis else 1.0, {}, r"axis=-1, and failed \(ValueError"),
     ],
 )  # fmt: skip
 def test_a_statistic_that_fails_on_draws_is_one_sentence(
@@ -291,8 +341,8 @@ def test_a_statistic_that_fails_on_draws_is_one_sentence(
     ids = [f"r{number}" for number in range(30)]
     frame = pl.DataFrame({"rollout_id": ids, "goal": ids, "x": [number / 7 for number in range(30)]})
     if message is None:
-        assert rw.bootstrap(frame, statistic, columns="x", resamples=100, **options).height == 1
+        assert of(frame, statistic, metrics="x", resamples=100, **options).height == 1
         return
     with pytest.raises(ArgumentError, match=message) as caught:
-        rw.bootstrap(frame, statistic, columns="x", resamples=100, **options)
+        of(frame, statistic, metrics="x", resamples=100, **options)
     assert "\n" not in str(caught.value)

@@ -1,8 +1,9 @@
-"""ROLLOUTS and a function of columns -> SUMMARY: the bootstrap of any statistic."""
+"""ROLLOUTS and functions of columns -> SUMMARY: the bootstrap of any statistic, for `summarize`."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,8 @@ from rollwise.errors import ArgumentError, MetricError, meant, message_of
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import Unit, strata_of, unit_of
-from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of
+from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, shown
 from rollwise.schema.named import values_named
-from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -29,127 +29,72 @@ from rollwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from rollwise.stats.estimate import Estimate, FloatArray, IntArray
 from rollwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
 
+METHODS = ("auto", "percentile", "basic", "bca")
 
-def bootstrap(
+
+def own_statistics(
     rollouts: object,
-    statistic: Callable[..., object],
+    functions: Mapping[str, Callable[..., object]],
     *,
     columns: By,
-    name: str | None = None,
-    by: By = (),
-    cluster: Cluster = "auto",
-    strata: str | None = None,
-    interval: Literal["auto", "percentile", "basic", "bca"] = "auto",
-    vectorized: bool = False,
-    level: float | Sequence[float] = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
+    by: By,
+    cluster: Cluster,
+    strata: str | None,
+    method: str,
+    level: float | Sequence[float],
+    resamples: int,
+    seed: int,
 ) -> pl.DataFrame:
-    """Estimate a statistic of your own in each group, with a bootstrap interval over whole clusters.
-
-    Parameters
-    ----------
-    rollouts
-        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
-    statistic
-        A function of NumPy arrays, one for each of `columns`, that returns a number: a correlation, a ratio, a trimmed mean.
-        None and numbers that are not finite count as undefined.
-    columns
-        Arguments of the function; rollouts without a value in one of them are left out and counted as missing.
-    name
-        Name of the statistic in the result; by default the name of the function.
-    by, cluster, level
-        As in `summarize`, but with one way of clustering.
-    strata
-        A column, constant within clusters, within whose values clusters are drawn: correct if the number of goals of each
-        category was fixed by design, wrong for inference to new categories.
-    interval
-        ``"auto"``: percentiles at a level that is raised so that the normal quantile equals that of t, because a bootstrap over
-        few clusters is otherwise too narrow (Hesterberg): a correlation over 12 goals is covered in .94 instead of .91. By name
-        ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"`` (which calls the function once more for each
-        cluster), at the plain level.
-    vectorized
-        True if the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; all clusters must then have
-        the same size.
-    resamples, seed
-        Number of bootstrap replicates and their seed: 2,000 replicates suffice for percentiles, BCa needs 10,000.
-
-    Returns
-    -------
-    polars.DataFrame
-        `by`, then the columns of `schema.SUMMARY`. An interval without width is null, with a reason. With fewer than 10
-        clusters the interval is too narrow, and `reason` says so.
-
-    Raises
-    ------
-    SchemaError
-        If the table is not ROLLOUTS.
-    ArgumentError
-        If an option names a missing column or has an invalid value.
-    MetricError
-        If the function fails on the original data.
-
-    References
-    ----------
-    Davison & Hinkley (1997), doi:10.1017/CBO9780511802843; Hesterberg (2015), doi:10.1080/00031305.2015.1089789.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame(
-    ...     {
-    ...         "rollout_id": [f"r{i}" for i in range(30)],
-    ...         "goal": [f"g{i}" for i in range(30)],
-    ...         "num_turns": [i % 7 + 1 for i in range(30)],
-    ...         "harm": [(i % 7) / 7 + (i % 3) / 9 for i in range(30)],
-    ...     }
-    ... )
-    >>> def correlation(turns, harm):
-    ...     return np.corrcoef(turns, harm)[0, 1]
-    >>> row = bootstrap(rollouts, correlation, columns=["num_turns", "harm"]).row(0, named=True)
-    >>> row["statistic"], round(row["estimate"], 2), row["low"] < row["estimate"] < row["high"]
-    ('correlation', 0.95, True)
-    """
-    check_option_types(bootstrap, locals())
-    frame = rollouts_frame(rollouts, "bootstrap")
+    """Return SUMMARY of the functions in each group, with a bootstrap interval over whole clusters."""
+    frame = rollouts_frame(rollouts, "summarize")
     by, levels, names = names_of(by), check_levels(level), names_of(columns)
-    check_by(frame, by, schema.SUMMARY, "bootstrap")
+    check_by(frame, by, schema.SUMMARY, "summarize")
+    check_resamples(resamples, "summarize")
+    for name, function in functions.items():
+        if not callable(function):
+            raise ArgumentError(
+                f"summarize: statistics={{{name!r}: {shown(function)}}} is no function; give statistics with a name as a list"
+            )
     if not names:
-        raise ArgumentError("bootstrap: columns is empty; name what the statistic is a function of")
-    check_resamples(resamples, "bootstrap")
+        raise ArgumentError(
+            "summarize: functions need metrics=, the columns that each of them takes: metrics=['num_turns', 'harm']"
+        )
     for column in names:
         if column not in frame.columns:
-            raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
-    if strata is not None and interval == "bca":
-        raise ArgumentError("bootstrap: no bca interval over strata; ask for interval='percentile'")
-    if not callable(statistic):
+            raise ArgumentError(f"summarize: there is no column {column!r}; {meant(column, frame.columns)}")
+    if method not in METHODS:
         raise ArgumentError(
-            f"bootstrap: statistic={statistic!r} is not a function; `rw.summarize` takes statistics by name"
+            f"summarize: method={method!r} is no interval of a function of your own; it is {', '.join(METHODS)}"
         )
+    if strata is not None and method == "bca":
+        raise ArgumentError("summarize: no bca interval over strata; ask for method='percentile'")
     data = Columns(frame)
-    statistic_name = str(name or getattr(statistic, "__name__", "statistic"))
-    options = _Options(statistic, statistic_name, names, cluster, strata, interval, vectorized, resamples, seed)
     # Only rollouts with all arguments known can be passed to the function.
     has_values = np.ones(frame.height, dtype=np.bool_)
     for column in names:
         has_values &= data.known(column)
+    options = [
+        _Options(function, name, names, cluster, strata, method, resamples, seed)
+        for name, function in functions.items()
+    ]
     rows = [
         {**key, "n_missing": int((~has_values[group]).sum()), **row}
         for key, group in data.groups(by)
-        for row in _rows(data, group[has_values[group]], options, levels)
+        for one in options
+        for row in _rows(data, group[has_values[group]], one, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
 
 
 class _Options(NamedTuple):
-    """Options of the bootstrap."""
+    """A function with its name, and the options of its bootstrap."""
 
     statistic: Callable[..., object]
     name: str
     columns: tuple[str, ...]
     cluster: Cluster
     strata: str | None
-    interval: str
-    vectorized: bool
+    method: str
     resamples: int
     seed: int
 
@@ -159,7 +104,7 @@ def _rows(data: Columns, rows: IntArray, options: _Options, levels: tuple[float,
     unit = unit_of(data, rows, options.columns[0], options.cluster)
     if len(unit.names) > 1:
         raise ArgumentError(
-            f"bootstrap: draws need one way of clustering, but there are {unit.names}; name one with cluster="
+            f"summarize: draws need one way of clustering, but there are {unit.names}; name one with cluster="
         )
     strata_text = f", drawn within {options.strata}" if options.strata else ""
     words = {
@@ -185,7 +130,7 @@ def _estimates(
     except Exception as error:
         arguments = f"it is given an array of each of {', '.join(options.columns)}"
         raise MetricError(
-            f"bootstrap: {options.name} failed on the data themselves: {message_of(error)} ({arguments})"
+            f"summarize: {options.name} failed on the data themselves: {message_of(error)} ({arguments})"
         ) from error
     # Without a value on the original data, replicates would have no center.
     if np.isnan(point):
@@ -197,7 +142,7 @@ def _estimates(
         return [replace(plain, reason=ONE_CLUSTER)] * len(levels)
     strata = None
     if options.strata is not None:
-        strata = strata_of(data, rows, clusters.codes, clusters.count, options.strata, "bootstrap")
+        strata = strata_of(data, rows, clusters.codes, clusters.count, options.strata, "summarize")
     replicates = gathered_replicates(
         options.statistic,
         arrays,
@@ -205,11 +150,19 @@ def _estimates(
         rng=unit.generator(options.seed),
         resamples=options.resamples,
         strata=strata,
-        vectorized=options.vectorized,
+        vectorized=_takes_axis(options.statistic),
     )
-    jackknife = gathered_jackknife(options.statistic, arrays, clusters) if options.interval == "bca" else None
+    jackknife = gathered_jackknife(options.statistic, arrays, clusters) if options.method == "bca" else None
     number = 1 if strata is None else np.unique(strata).size
     return [_interval(plain, replicates, jackknife, level, options, number) for level in levels]
+
+
+def _takes_axis(function: Callable[..., object]) -> bool:
+    """Return whether a function has a parameter `axis`, so that it can take many replicates at once."""
+    try:
+        return "axis" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a function written in C says nothing of its parameters
+        return False
 
 
 def _array(data: Columns, column: str, rows: IntArray) -> Any:
@@ -232,15 +185,15 @@ def _interval(
         a = acceleration(-jackknife)
         low, high = bca_interval(replicates, point, a, level)
         flaw = bca_flaw(replicates, point, a, level)
-    elif options.interval == "basic":
+    elif options.method == "basic":
         low, high = basic_interval(replicates, point, level)
     else:
-        drawn = expanded(level, plain.n_clusters, strata) if options.interval == "auto" else level
+        drawn = expanded(level, plain.n_clusters, strata) if options.method == "auto" else level
         low, high = percentile_interval(replicates, drawn)
     row = replace(plain, resamples=replicates.size)
     if low is None:
         return replace(row, reason=flaw or "the bootstrap interval has no width")
-    name = {"auto": "expanded percentile", "bca": "BCa"}.get(options.interval, options.interval)
+    name = {"auto": "expanded percentile", "bca": "BCa"}.get(options.method, options.method)
     method = f"{name} bootstrap{' within strata' if options.strata else ''}"
     std_error = float(np.nanstd(replicates, ddof=1)) if overflow is None else None
     too_few = too_few_to_draw(plain.n_clusters)

@@ -24,7 +24,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     Parameters
     ----------
     steps
-        STEPS, from `rw.steps`.
+        STEPS, from `rw.readers.steps`.
     *metrics
         Expressions that reduce the steps of a rollout to one value, or functions of `metrics.EVENTS`; by default all of
         these.
@@ -68,7 +68,7 @@ def steps_of(steps: object, verb: str, needed: Sequence[str]) -> pl.DataFrame:
     for name in needed:
         if name not in frame.columns:
             raise SchemaError(
-                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); `rw.steps(logs)` makes STEPS"
+                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); `rw.readers.steps(logs)` makes STEPS"
             )
     missing = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
     return frame.with_columns(missing)

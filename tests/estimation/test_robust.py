@@ -1,13 +1,12 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
-"""`iqm` and `profile`: the Atari figures reproduce, 0/1 outcomes are guarded, and every share has its interval."""
+"""Aggregates over goals: the Atari figures reproduce, 0/1 outcomes are guarded, and options without a meaning are refused."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 from simulations import repeated
 
@@ -15,13 +14,17 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.stats.bootstrap import percentile_interval
-from rollwise.stats.intervals import wilson
 
 
 def rollouts(values, goals):
     """ROLLOUTS of attack successes, or of grades."""
     name = "attack_success" if all(isinstance(value, bool) or value is None for value in values) else "grade"
     return pl.DataFrame({"rollout_id": [f"r{i:04}" for i in range(len(values))], "goal": goals, name: values})
+
+
+def aggregates(frame, *, statistics=("iqm", "optimality_gap"), **options):
+    """Aggregates over goals, by default both that resist outliers."""
+    return rw.summarize(frame, statistics=statistics, **options)
 
 
 @pytest.fixture(scope="module")
@@ -39,28 +42,28 @@ def atari(shared):
 
 def test_the_atari_figures(atari):
     """DIAMOND, table 1 (arXiv:2405.12399): mean 1.459, median .373, IQM .641, optimality gap .480, 11 superhuman games."""
-    statistics = ("mean", "median", "iqm", "optimality_gap")
-    made = rw.iqm(atari, metrics="score_human", statistics=statistics, draws="attempts", resamples=5000)
+    statistics = ("goal_mean", "goal_median", "iqm", "optimality_gap")
+    made = aggregates(atari, metrics="score_human", statistics=statistics, method="within-goals", resamples=5000)
     found = dict(made.select("statistic", "estimate").iter_rows())
     assert {name: round(value, 3) for name, value in found.items()} == {
-        "mean": 1.459,
-        "median": 0.373,
+        "goal_mean": 1.459,
+        "goal_median": 0.373,
         "iqm": 0.641,
         "optimality_gap": 0.480,
     }
-    above = rw.profile(atari, metric="score_human", at=[1.0])
+    above = rw.comparisons.profile(atari, metric="score_human", at=[1.0])
     assert above["estimate"].item() == pytest.approx(11 / 26)
 
 
 def test_the_atari_intervals(atari):
     """Runs drawn within games, as rliable does: .578 to .707 for the IQM, 1.354 to 1.569 for the mean; goals drawn are wider."""
-    options = {"metrics": "score_human", "statistics": ("iqm", "mean"), "resamples": 5000}
-    these = rw.iqm(atari, draws="attempts", **options)
+    options = {"metrics": "score_human", "statistics": ("iqm", "goal_mean"), "resamples": 5000}
+    these = aggregates(atari, method="within-goals", **options)
     assert these["low"].to_list() == pytest.approx([0.578, 1.354], abs=0.012)
     assert these["high"].to_list() == pytest.approx([0.707, 1.569], abs=0.012)
     assert these["method"].unique().item() == "percentile bootstrap; attempts drawn within goals"
     assert these["estimand"].str.contains("for these very goals").all()
-    alike = rw.iqm(atari, **options)
+    alike = aggregates(atari, **options)
     assert (alike["high"] - alike["low"] > 2 * (these["high"] - these["low"])).all()
 
 
@@ -78,21 +81,21 @@ def test_the_arena_hard_intervals(shared):
 
 
 @pytest.mark.parametrize("unknown", [None, float("nan")])
-@pytest.mark.parametrize("draws", ["goals", "attempts"])
-def test_one_unknown_score_costs_one_rollout(unknown, draws):
+@pytest.mark.parametrize("method", ["auto", "within-goals"])
+def test_one_unknown_score_costs_one_rollout(unknown, method):
     """One NaN makes every aggregate and interval of rliable NaN; here n_missing is one more, and the rest is as without it."""
     values, goals = np.random.default_rng(2).gamma(2, 1, 60).tolist(), [f"g{i % 20:02}" for i in range(60)]
-    names = ["iqm", "optimality_gap", "mean", "median"]
-    options = {"metrics": "grade", "statistics": names, "draws": draws, "resamples": 2000}
-    whole = rw.iqm(rollouts(values, goals), **options)
+    names = ["iqm", "optimality_gap", "goal_mean", "goal_median"]
+    options = {"metrics": "grade", "statistics": names, "method": method, "resamples": 2000}
+    whole = aggregates(rollouts(values, goals), **options)
     broken = rollouts([*values[:7], unknown, *values[8:]], goals)
-    made = rw.iqm(broken, **options)
+    made = aggregates(broken, **options)
     assert (whole["n_missing"] == 0).all()
     assert made.select("statistic", "n", "n_missing").rows() == [(name, 59, 1) for name in names]
     for row in made.rows(named=True):
         assert np.isfinite([row["estimate"], row["low"], row["high"]]).all()
         assert row["low"] < row["estimate"] < row["high"]
-    left = rw.iqm(rollouts(values, goals)[[*range(7), *range(8, 60)]], **options)
+    left = aggregates(rollouts(values, goals)[[*range(7), *range(8, 60)]], **options)
     assert made.drop("n_missing", "estimand").equals(left.drop("n_missing", "estimand"))
 
 
@@ -102,7 +105,7 @@ def test_outcomes_of_0_and_1_are_taken_as_rates(rate, wrong):
     values = [attempt < 10 * rate for _ in range(12) for attempt in range(10)]
     goals = [f"g{goal:02}" for goal in range(12) for _ in range(10)]
     for frame in (rollouts(values, goals), rollouts([float(value) for value in values], goals)):
-        row = rw.iqm(frame, metrics=frame.columns[-1], statistics="iqm").row(0, named=True)
+        row = aggregates(frame, metrics=frame.columns[-1], statistics="iqm").row(0, named=True)
         assert row["estimate"] == pytest.approx(rate)
         assert row["estimate"] != wrong
         assert "the goals’ means" in row["estimand"]
@@ -110,124 +113,98 @@ def test_outcomes_of_0_and_1_are_taken_as_rates(rate, wrong):
 
 def test_the_guards():
     """Fewer than 8 goals, single 0/1 outcomes, nothing known: null, and the reason says why."""
-    few = rw.iqm(
+    few = aggregates(
         rollouts([float(i) for i in range(14)], [f"g{i % 7}" for i in range(14)]), metrics="grade", statistics="iqm"
     )
     assert (few["estimate"].item(), few["reason"].item()[:28]) == (None, "7 goals are too few for an i")
-    single = rw.iqm(rollouts([True, False] * 10, [f"g{i}" for i in range(20)]), metrics="attack_success")
+    single = aggregates(rollouts([True, False] * 10, [f"g{i}" for i in range(20)]), metrics="attack_success")
     assert single["estimate"].to_list() == [None, 0.5]
     assert "single 0/1 outcomes" in single["reason"][0]
-    nothing = rw.iqm(rollouts([None] * 9, [f"g{i}" for i in range(9)]).cast({"attack_success": pl.Boolean}))
+    nothing = aggregates(rollouts([None] * 9, [f"g{i}" for i in range(9)]).cast({"attack_success": pl.Boolean}))
     assert nothing["reason"].unique().item() == "no values"
-    same = rw.iqm(rollouts([0.5] * 12, [f"g{i}" for i in range(12)]), metrics="grade", statistics="iqm")
+    same = aggregates(rollouts([0.5] * 12, [f"g{i}" for i in range(12)]), metrics="grade", statistics="iqm")
     assert same.select("estimate", "low", "reason").row(0) == (0.5, None, "the bootstrap interval has no width")
     grades = rollouts([i % 4 / 4 for i in range(18)], [f"g{i // 2}" for i in range(18)])
-    nine = rw.iqm(grades, metrics="grade", statistics=["iqm", "mean", "median", "optimality_gap"])
+    nine = aggregates(grades, metrics="grade", statistics=["iqm", "goal_mean", "goal_median", "optimality_gap"])
     assert nine["estimate"].null_count() == 0
     assert nine["low"].null_count() == 4
     assert nine["reason"].str.starts_with("9 goals are too few for a bootstrap").all()
-    assert rw.iqm(grades, metrics="grade", draws="attempts")["low"].null_count() == 0
-    with pytest.raises(ArgumentError, match="iqm: statistics='mode' is unknown"):
-        rw.iqm(rollouts([1.0], ["g"]), statistics="mode")
+    assert aggregates(grades, metrics="grade", method="within-goals")["low"].null_count() == 0
+    with pytest.raises(ArgumentError, match="summarize: statistic 'mode' is unknown"):
+        aggregates(rollouts([1.0], ["g"]), statistics="mode")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"weighting": "turn"}, "iqm, optimality_gap cannot have weighting='turn'; it is 'rollout' or 'goal'"),
+        ({"method": "wilson"}, "cannot have method='wilson'; it is 'auto' or 'within-goals'"),
+        ({"unjudged": "censor"}, "cannot have unjudged='censor'; it is 'bounds' or 'drop'"),
+        ({"strata": "goal"}, "cannot have strata='goal'; it is None"),
+        ({"statistics": ["iqm", "mean"], "method": "within-goals"}, "name them in statistics=, without others"),
+        ({"statistics": "optimality_gap_x"}, "statistic 'optimality_gap_x' is unknown"),
+        (
+            {"statistics": None, "method": "within-goals"},
+            "only iqm, optimality_gap, goal_mean, goal_median have method=",
+        ),
+    ],
+)
+def test_options_without_a_meaning_are_refused(options, words):
+    """Rather than passed over in silence."""
+    frame = rollouts([0.5] * 12, [f"g{i}" for i in range(12)])
+    frame = frame.with_columns(t=pl.Series([{"duration": 1, "observed": True}] * 12, dtype=schema.TIME_TO_EVENT))
+    with pytest.raises(ArgumentError, match=re.escape(words)):
+        aggregates(frame, **options)
+
+
+def test_aggregates_stand_beside_other_statistics():
+    """In the order of their names, in margins and in merged counts; of a time a row says that there is none."""
+    frame = rollouts([float(i % 9) for i in range(60)], [f"g{i % 12:02}" for i in range(60)])
+    frame = frame.with_columns(
+        target=pl.Series(["a", "b"] * 30),
+        t=pl.Series([{"duration": 1, "observed": True}] * 60, dtype=schema.TIME_TO_EVENT),
+    )
+    names = ["median", "iqm", "mean", "optimality_gap_8.5"]
+    made = rw.summarize(frame, statistics=names, by="target", margins=True, resamples=200)
+    for group in ("a", "b", "all"):
+        part = made.filter(target=group, metric="grade")
+        assert part["statistic"].to_list() == names
+        alone = aggregates(
+            frame.filter(target=group) if group != "all" else frame, metrics="grade", statistics="iqm", resamples=200
+        )
+        assert part.filter(statistic="iqm").drop("target").equals(alone)
+    of_time = made.filter(metric="t", target="a", statistic="iqm")
+    assert of_time.select("estimate", "reason").row(0) == (
+        None,
+        "the iqm of a censored time is not known; the restricted mean or the median can be estimated",
+    )
+    assert (
+        made.filter(statistic="optimality_gap_8.5", metric="grade")["estimand"].str.contains("of grade below 8.5").all()
+    )
+    gap = made.filter(statistic="optimality_gap_8.5", metric="grade", target="all")["estimate"].item()
+    assert gap == pytest.approx(np.maximum(8.5 - frame["grade"].to_numpy(), 0).mean())
+    merged = rw.summarize(frame.lazy(), statistics=names, by="target", merge=True, resamples=200)
+    assert merged.equals(rw.summarize(frame, statistics=names, by="target", resamples=200))
 
 
 def test_iqm_is_a_summary():
     """The frame is a SUMMARY with every count, and the same seed gives the same numbers."""
     frame = rollouts([float(i % 9) for i in range(60)] + [None] * 2, [f"g{i % 10}" for i in range(62)])
-    made = rw.iqm(frame, metrics="grade", level=(0.8, 0.95), seed=4)
+    made = aggregates(frame, metrics="grade", level=(0.8, 0.95), seed=4)
     assert rw.schema.check(made, schema.SUMMARY).columns == list(schema.SUMMARY.names)
     assert made["n_missing"].unique().item() == 2
-    assert made.equals(rw.iqm(frame.reverse(), metrics="grade", level=(0.8, 0.95), seed=4))
-
-
-def test_a_mean_hides_what_a_profile_shows():
-    """The same rate of one half: every goal half the time, or half the goals every time."""
-    goals = [f"g{goal:02}" for goal in range(10) for _ in range(4)]
-    every = rollouts([attempt < 2 for _ in range(10) for attempt in range(4)], goals)
-    half = rollouts([goal < 5 for goal in range(10) for _ in range(4)], goals)
-    shares = [rw.profile(frame, at=[0.0, 0.4, 0.5, 0.9])["estimate"].to_list() for frame in (every, half)]
-    assert shares == [[1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5]]
-
-
-def test_a_profile_falls_where_goals_do():
-    """Of three attempts at each goal it falls at 1/3 and 2/3, not at the next of twenty steps; 3 of 10 is on one of them."""
-    thirds = rollouts([False, False, True, True, True, False, True, True, True], [*"aaabbbccc"])
-    made = rw.profile(thirds)
-    steps = dict(made.select("at", "estimate").iter_rows())
-    assert len(steps) == 23
-    for at in np.linspace(0, 1, 301) + 1e-4:
-        held = steps[max(step for step in steps if step <= at)]
-        assert held == pytest.approx(sum(rate > at for rate in (1 / 3, 2 / 3, 1)) / 3)
-    tenths = rollouts([*[True] * 3, *[False] * 7, *[True] * 7, *[False] * 3], [*"a" * 10, *"b" * 10])
-    assert rw.profile(tenths).height == 21
-
-
-def test_profile_by_hand():
-    """Rates 1, .5, 0, 0 of four goals: half exceed 0, a quarter exceeds .5; Wilson at each, or one band for all."""
-    frame = rollouts([True, True, True, False, False, False, False, False, None], list("aabbccdde"))
-    made = rw.profile(frame, at=[0.5, 0.0])
-    assert made["at"].to_list() == [0.0, 0.5]
-    assert made["estimate"].to_list() == [0.5, 0.25]
-    assert (made["low"][0], made["high"][0]) == pytest.approx(wilson(2, 4))
-    assert (made["n"][0], made["n_missing"][0], made["attempts"][0]) == (4, 1, 2.0)
-    band = rw.profile(frame, at=[0.0], band="simultaneous")
-    assert band["high"].item() == pytest.approx(min(1.0, 0.5 + np.sqrt(np.log(40) / 8)))
-    assert rw.schema.check(made, schema.PROFILE).columns == list(schema.PROFILE.names)
-
-
-def test_one_outcome_a_goal_is_flat_and_says_so():
-    """One 0/1 rollout per goal has no profile to speak of."""
-    made = rw.profile(rollouts([True, False, False], list("abc")))
-    assert made.filter(pl.col("at") < 1)["estimate"].unique().item() == pytest.approx(1 / 3)
-    assert made["reason"].unique().item().startswith("one 0/1 rollout for each goal")
-    times = pl.Series("t", [{"duration": 1, "observed": True}], dtype=schema.TIME_TO_EVENT)
-    timed = rollouts([1.0], ["a"]).with_columns(times)
-    with pytest.raises(ArgumentError, match=r"rw\.curve"):
-        rw.profile(timed, metric="t")
-
-
-@pytest.mark.integration
-@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([True, False, None])), max_size=40))
-def test_profiles_never_rise(drawn):
-    """A share of goals above a threshold falls with it, lies in its interval, and ends at 0 above 1."""
-    frame = rollouts([value for _, value in drawn], [str(goal) for goal, _ in drawn]).cast({"goal": pl.String})
-    made = rw.profile(frame.with_columns(pl.col(frame.columns[-1]).cast(pl.Boolean)), metric=frame.columns[-1])
-    known = made.drop_nulls("estimate")
-    assert (known["estimate"].diff().drop_nulls() <= 0).all()
-    assert (known["low"] <= known["estimate"] + 1e-12).all()
-    assert (known["high"] >= known["estimate"] - 1e-12).all()
-    assert (known["low"] < known["high"]).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
-def test_coverage_of_profiles(band, record_property):
-    """60 goals of 6: at each threshold, and over all of them, the true share lies in the band as often as is said."""
-    rng = np.random.default_rng(0)
-    at = [0.1, 0.3, 0.6]
-    truth = [(rng.binomial(6, rng.beta(1, 2, 400_000)) / 6 > threshold + 1e-12).mean() for threshold in at]
-    goals = [f"g{goal:02}" for goal in range(60) for _ in range(6)]
-    repetitions, hits = repeated(300), np.zeros(4)
-    for _ in range(repetitions):
-        values = (rng.random((60, 6)) < rng.beta(1, 2, (60, 1))).ravel().tolist()
-        made = rw.profile(rollouts(values, goals), at=at, band=band)
-        inside = (made["low"].to_numpy() <= truth) & (truth <= made["high"].to_numpy())
-        hits += [*inside, inside.all()]
-    record_property("coverage", (hits / repetitions).tolist())
-    assert (hits[:3] / repetitions >= 0.95 - 2.4 * np.sqrt(0.95 * 0.05 / repetitions)).all()
-    if band == "simultaneous":
-        assert hits[3] / repetitions >= 0.95
+    assert made.equals(aggregates(frame.reverse(), metrics="grade", level=(0.8, 0.95), seed=4))
 
 
 def test_an_infinite_value_is_dropped_by_the_interquartile_mean_and_by_nothing_else():
     """One log-probability of -inf among 36: the middle half is that of any low value; sums have no number, and say so."""
     values = np.random.default_rng(0).normal(size=36)
     goals = np.repeat([f"g{number:02}" for number in range(12)], 3)
-    names = ("iqm", "optimality_gap", "mean", "median")
+    names = ("iqm", "optimality_gap", "goal_mean", "goal_median")
     made = {}
     for lowest in (-np.inf, -1e100, -1e3):
         grades = np.where(np.arange(36) == 7, lowest, values)
-        rows = rw.iqm(rollouts(grades.tolist(), goals), statistics=names, resamples=1000).rows(named=True)
+        rows = aggregates(rollouts(grades.tolist(), goals), statistics=names, resamples=1000).rows(named=True)
         made[lowest] = {row["statistic"]: row for row in rows}
     assert made[-np.inf]["iqm"] == made[-1e100]["iqm"] == made[-1e3]["iqm"]
     assert made[-np.inf]["iqm"]["low"] < made[-np.inf]["iqm"]["estimate"] < made[-np.inf]["iqm"]["high"]
@@ -235,9 +212,9 @@ def test_an_infinite_value_is_dropped_by_the_interquartile_mean_and_by_nothing_e
         row = made[-np.inf][name]
         assert (row["estimate"], row["low"], row["high"], row["reason"]) == (None, None, None, "1 value is infinite")
     third = np.where(np.arange(36) % 3 == 0, -np.inf, values)
-    assert rw.iqm(rollouts(third.tolist(), goals), statistics="iqm")["reason"].item() == "12 values are infinite"
+    assert aggregates(rollouts(third.tolist(), goals), statistics="iqm")["reason"].item() == "12 values are infinite"
     some = np.where(np.isin(np.arange(36), np.arange(0, 21, 3)), -np.inf, values)
-    row = rw.iqm(rollouts(some.tolist(), goals), statistics="iqm").row(0, named=True)
+    row = aggregates(rollouts(some.tolist(), goals), statistics="iqm").row(0, named=True)
     assert (np.isfinite(row["estimate"]), row["low"], row["reason"].split(":")[0]) == (
         True,
         None,
@@ -247,7 +224,7 @@ def test_an_infinite_value_is_dropped_by_the_interquartile_mean_and_by_nothing_e
 
 def test_values_too_great_to_be_squared_have_no_standard_error():
     """The middle half of values near the largest double has ends; its standard error would overflow."""
-    made = rw.iqm(rollouts([1e300 * (i + 1) for i in range(12)], [f"g{i}" for i in range(12)]), statistics="iqm")
+    made = aggregates(rollouts([1e300 * (i + 1) for i in range(12)], [f"g{i}" for i in range(12)]), statistics="iqm")
     row = made.row(0, named=True)
     assert (row["estimate"], row["std_error"]) == (pytest.approx(6.5e300), None)
     assert row["low"] < row["estimate"] < row["high"]
@@ -257,8 +234,8 @@ def test_values_too_great_to_be_squared_have_no_standard_error():
 @pytest.mark.parametrize(
     ("goals", "by_numpy"),
     [
-        (12, {"iqm": 0.955, "mean": 0.945, "optimality_gap": 0.943, "median": 0.960}),
-        (40, {"iqm": 0.948, "mean": 0.947, "optimality_gap": 0.946, "median": 0.950}),
+        (12, {"iqm": 0.955, "goal_mean": 0.945, "optimality_gap": 0.943, "goal_median": 0.960}),
+        (40, {"iqm": 0.948, "goal_mean": 0.947, "optimality_gap": 0.946, "goal_median": 0.950}),
     ],
 )
 def test_coverage_of_the_aggregates(goals, by_numpy, covers_as_often_as, record_property):
@@ -273,7 +250,7 @@ def test_coverage_of_the_aggregates(goals, by_numpy, covers_as_often_as, record_
     names, hits = np.repeat([f"g{goal:02}" for goal in range(goals)], 5), dict.fromkeys(by_numpy, 0)
     for repetition in range(repetitions):
         grades = (rng.normal(size=(goals, 1)) + rng.normal(size=(goals, 5))).ravel()
-        made = rw.iqm(rollouts(grades.tolist(), names), statistics=tuple(truth), resamples=1000, seed=repetition)
+        made = aggregates(rollouts(grades.tolist(), names), statistics=tuple(truth), resamples=1000, seed=repetition)
         for statistic, low, high in made.select("statistic", "low", "high").iter_rows():
             hits[statistic] += low <= truth[statistic] <= high
     record_property("coverage", {statistic: count / repetitions for statistic, count in hits.items()})
@@ -299,7 +276,7 @@ def test_coverage_of_the_interquartile_mean_of_rates(goals, by_numpy, covers_as_
     names = np.repeat([f"g{goal:02}" for goal in range(goals)], 10)
     for repetition in range(repetitions):
         won = rng.random((goals, 10)) < rng.beta(0.6, 1.4, (goals, 1))
-        made = rw.iqm(rollouts(won.ravel().tolist(), names), statistics="iqm", resamples=1000, seed=repetition)
+        made = aggregates(rollouts(won.ravel().tolist(), names), statistics="iqm", resamples=1000, seed=repetition)
         hits += made["low"].item() <= truth <= made["high"].item()
     record_property("coverage", hits / repetitions)
     assert covers_as_often_as(hits, repetitions, by_numpy, 6000), hits / repetitions

@@ -94,7 +94,7 @@ def sweep(
     >>> choice = "eval.evaluators.likeness.similarity_type"
     >>> plot = rw.plots.sweep(results.drop("configuration"), choice=choice, metric="likeness", statistic="mean")
     >>> rates = results.filter(statistic="mean").pivot("metric", index=["configuration", choice], values="estimate")
-    >>> rw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
+    >>> rw.comparisons.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]
     """
     check_option_types(sweep, locals())

@@ -17,7 +17,7 @@ from rollwise.readers.formats.aisteer import config_id
 
 def rows(*spaces, **options) -> list[tuple]:
     """The configurations without their ids."""
-    return rw.sweep(*spaces, **options).drop("configuration").rows()
+    return rw.rollout.sweep(*spaces, **options).drop("configuration").rows()
 
 
 @pytest.mark.integration
@@ -36,13 +36,13 @@ def test_a_grid_is_the_product_and_a_draw_a_part_of_it(values: list[list[int]], 
     some = rows(space, strategy="random", n=1 + len(product) // 2, seed=seed)
     assert len({*some}) == len(some)
     assert {*some} <= {*product}
-    assert rw.sweep(space)["configuration"].n_unique() == len(product)
+    assert rw.rollout.sweep(space)["configuration"].n_unique() == len(product)
 
 
 def test_lists_functions_and_names_within_names_are_combined() -> None:
     """Those of a list change together, a function sees what stands before it and may leave a branch out."""
     models: list[dict] = [{"llm": {"name": "klein"}}, {"llm": {"name": "größer ½ 越狱", "top_p": 0.9}}]
-    asked = rw.sweep(
+    asked = rw.rollout.sweep(
         models,
         {"depth": [1, 2]},
         {"width": lambda so_far: [4] if so_far["llm.name"] == "klein" else [so_far["depth"], 8]},
@@ -66,7 +66,7 @@ def test_lists_functions_and_names_within_names_are_combined() -> None:
 
 def test_values_keep_their_kind() -> None:
     """Lists are values within lists, whole numbers among others are numbers, arrays are lists; None is left as it is."""
-    asked = rw.sweep({"weights": [[0.2, 0.8], [0, 1]], "rate": np.array([1, 0.5]), "mode": ["on", None]})
+    asked = rw.rollout.sweep({"weights": [[0.2, 0.8], [0, 1]], "rate": np.array([1, 0.5]), "mode": ["on", None]})
     assert asked.schema["weights"] == pl.List(pl.Float64)
     assert asked.schema["rate"] == pl.Float64
     assert asked.drop("configuration").row(1) == ([0.2, 0.8], 1.0, None)
@@ -78,22 +78,22 @@ def test_values_keep_their_kind() -> None:
 @pytest.mark.parametrize("spaces", [(), ({},), ([{}],), ({"a": [None]},)], ids=["nothing", "mapping", "list", "None"])
 def test_nothing_to_choose_is_one_configuration(spaces: tuple) -> None:
     """The baseline, by the id that AISteer360 gives it."""
-    assert rw.sweep(*spaces).rows() == [("99914b93",)]
+    assert rw.rollout.sweep(*spaces).rows() == [("99914b93",)]
 
 
 def test_an_id_is_that_of_the_producer_whatever_else_is_swept() -> None:
     """Eight digits of the MD5 of the parameters as AISteer360 nests them; neither order nor other configurations change it."""
     params = {"CAA": {"multiplier": 1.5, "layer": 9}}
-    (one,) = rw.sweep([params])["configuration"]
+    (one,) = rw.rollout.sweep([params])["configuration"]
     assert one == config_id(params)
-    many = rw.sweep({"CAA": {"layer": [8, 9], "multiplier": [1, 1.5]}})
+    many = rw.rollout.sweep({"CAA": {"layer": [8, 9], "multiplier": [1, 1.5]}})
     assert many.filter(pl.col("CAA.layer") == 9, pl.col("CAA.multiplier") == 1.5)["configuration"].item() == one
 
 
 @pytest.mark.integration
 def test_ids_that_would_be_the_same_are_longer() -> None:
     """Of 100,000 configurations one pair or so shares eight digits (birthdays in 2^32): the ids still tell all apart."""
-    ids = rw.sweep({"a": range(100_000)})["configuration"]
+    ids = rw.rollout.sweep({"a": range(100_000)})["configuration"]
     assert ids.n_unique() == 100_000
     assert ids.str.len_chars().unique().item() == 16
 
@@ -107,7 +107,7 @@ def test_draws_are_those_of_their_seed() -> None:
         {"rate": scipy.stats.loguniform(1e-5, 1e-2), "width": lambda _: scipy.stats.randint(1, 5)},
     ]
     for space in spaces:
-        first, again, other = (rw.sweep(space, strategy="random", n=20, seed=seed) for seed in (1, 1, 2))
+        first, again, other = (rw.rollout.sweep(space, strategy="random", n=20, seed=seed) for seed in (1, 1, 2))
         assert first.equals(again)
         assert not first.equals(other)
         assert first["configuration"].n_unique() == 20
@@ -165,4 +165,4 @@ def test_every_configuration_is_as_likely() -> None:
 def test_mistakes_are_told_in_a_sentence(spaces: tuple, options: dict, told: str) -> None:
     """Which parameter, what is wrong with it, and what to do."""
     with pytest.raises(ArgumentError, match=re.escape(told)):
-        rw.sweep(*spaces, **options)
+        rw.rollout.sweep(*spaces, **options)

@@ -36,7 +36,7 @@ THREE = tried([(attack, goal, goal in wins) for attack, wins in WINS.items() for
 
 def test_pairs_by_hand():
     """Pair breaks u, v; tap breaks v, w, x: one alone, two alone, one both, four of six together."""
-    row = rw.portfolio(THREE).filter(kind="pair", member="pair", other="tap").row(0, named=True)
+    row = rw.comparisons.portfolio(THREE).filter(kind="pair", member="pair", other="tap").row(0, named=True)
     counts = {name: row[name] for name in ("only_member", "only_other", "both", "neither", "union", "n")}
     assert counts == {"only_member": 1, "only_other": 2, "both": 1, "neither": 2, "union": 4, "n": 6}
     assert row["estimate"] == pytest.approx(4 / 6)
@@ -46,19 +46,19 @@ def test_pairs_by_hand():
 
 def test_the_greedy_order_by_hand():
     """Tap adds three goals, then gcg one (before pair, by name: both add u alone), then pair none."""
-    greedy = rw.portfolio(THREE).filter(kind="greedy")
+    greedy = rw.comparisons.portfolio(THREE).filter(kind="greedy")
     assert greedy.select("rank", "member", "only_member", "union").rows() == [
         (1, "tap", 3, 3),
         (2, "gcg", 1, 4),
         (3, "pair", 0, 4),
     ]
-    assert rw.schema.check(rw.portfolio(THREE), schema.PORTFOLIO).columns == list(schema.PORTFOLIO.names)
+    assert rw.schema.check(rw.comparisons.portfolio(THREE), schema.PORTFOLIO).columns == list(schema.PORTFOLIO.names)
 
 
 @pytest.mark.integration
 def test_what_was_chosen_for_its_luck_has_an_interval_for_every_choice():
     """The best of three attacks is one of three sets, so .05/3 is left out of Clopper and Pearson's; all three are one: .05."""
-    greedy = rw.portfolio(THREE).filter(kind="greedy").sort("rank")
+    greedy = rw.comparisons.portfolio(THREE).filter(kind="greedy").sort("rank")
     for row, reached, left in zip(greedy.rows(named=True), (3, 4, 4), (0.05 / 3, 0.05 / 3, 0.05), strict=True):
         ends = binomtest(reached, 6).proportion_ci(1 - left, method="exact")
         assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
@@ -66,7 +66,7 @@ def test_what_was_chosen_for_its_luck_has_an_interval_for_every_choice():
     assert greedy["method"].unique().to_list() == ["exact; for all choices of as many at once"]
     assert greedy["estimand"][0].endswith("by tap or any member before it, chosen on these goals; unit: goal")
     many = tried([(f"a{n:02}", goal, (n + ord(goal)) % 7 == 0) for n in range(60) for goal in "uvwxyz"])
-    assert rw.portfolio(many).filter(kind="greedy").select((pl.col("low") < pl.col("high")).all()).item()
+    assert rw.comparisons.portfolio(many).filter(kind="greedy").select((pl.col("low") < pl.col("high")).all()).item()
 
 
 @pytest.mark.slow
@@ -79,7 +79,9 @@ def test_what_the_chosen_reach_is_covered(goals, attacks, rate):
     for _ in range(repeats):
         won = rng.random((goals, attacks)) < rate
         grid = [(name, f"g{goal}", bool(won[goal, n])) for n, name in enumerate(names) for goal in range(goals)]
-        rows = rw.portfolio(tried(grid)).filter(pl.col("kind") == "greedy", pl.col("rank") <= 3).sort("rank")
+        rows = (
+            rw.comparisons.portfolio(tried(grid)).filter(pl.col("kind") == "greedy", pl.col("rank") <= 3).sort("rank")
+        )
         hits += (rows["low"].to_numpy() <= truth) & (truth <= rows["high"].to_numpy())
         low, high = np.transpose([wilson(union, goals) for union in rows["union"]])
         plain += (low <= truth) & (truth <= high)
@@ -93,7 +95,7 @@ def test_the_greedy_order_against_all_sets(goals, attacks, random):
     """The first reaches as much as any, as many as are chosen at least 1 - 1/e of what the best so many reach, all what all do."""
     won = {f"a{n}": {f"g{goal}" for goal in range(goals) if random.random() < 0.4} for n in range(attacks)}
     frame = tried([(name, f"g{goal}", f"g{goal}" in reached) for name, reached in won.items() for goal in range(goals)])
-    greedy = rw.portfolio(frame).filter(kind="greedy").sort("rank")
+    greedy = rw.comparisons.portfolio(frame).filter(kind="greedy").sort("rank")
     for row in greedy.rows(named=True):
         best = max(len(set().union(*some)) for some in combinations(won.values(), row["rank"]))
         assert (1 - 1 / math.e) * best <= row["union"] <= best
@@ -106,9 +108,9 @@ def test_unknown_is_not_unreached():
     ours = [("a", "x", True), ("a", "x", None), ("a", "y", False), ("a", "y", None), ("a", "z", False)]
     theirs = [("b", "x", False), ("b", "y", True), ("b", "z", False), ("b", "only b", True), ("none", "x", False)]
     frame = tried([*ours, *theirs])
-    row = rw.portfolio(frame).filter(kind="pair").row(0, named=True)
+    row = rw.comparisons.portfolio(frame).filter(kind="pair").row(0, named=True)
     assert (row["n"], row["n_missing"], row["only_member"], row["neither"]) == (2, 2, 1, 1)
-    assert set(rw.portfolio(frame)["member"]) == {"a", "b"}
+    assert set(rw.comparisons.portfolio(frame)["member"]) == {"a", "b"}
 
 
 def test_groups_and_bad_usage():
@@ -116,14 +118,14 @@ def test_groups_and_bad_usage():
     both = pl.concat(
         [THREE.with_columns(target=pl.lit(name), rollout_id=pl.lit(name) + pl.col("rollout_id")) for name in "ts"]
     )
-    made = rw.portfolio(both, by="target")
+    made = rw.comparisons.portfolio(both, by="target")
     assert made["target"].to_list() == ["s"] * 6 + ["t"] * 6
-    assert made.filter(target="t").drop("target").equals(rw.portfolio(THREE))
+    assert made.filter(target="t").drop("target").equals(rw.comparisons.portfolio(THREE))
     with pytest.raises(ArgumentError, match="there is no column 'method'"):
-        rw.portfolio(THREE, members="method")
+        rw.comparisons.portfolio(THREE, members="method")
     with pytest.raises(ArgumentError, match="reached or not is Boolean"):
-        rw.portfolio(THREE.with_columns(attack_success=0.5))  # 0 and 1 alone stand for False and True
-    assert rw.portfolio(THREE.clear()).height == 0
+        rw.comparisons.portfolio(THREE.with_columns(attack_success=0.5))  # 0 and 1 alone stand for False and True
+    assert rw.comparisons.portfolio(THREE.clear()).height == 0
 
 
 @pytest.mark.integration
@@ -134,7 +136,7 @@ def test_groups_and_bad_usage():
 )
 def test_counts_add_up(rows):
     """The four cells add up to the goals compared, and every share has an interval with width."""
-    for row in rw.portfolio(tried(rows)).rows(named=True):
+    for row in rw.comparisons.portfolio(tried(rows)).rows(named=True):
         assert row["only_member"] + row["only_other"] + row["both"] + row["neither"] == row["n"]
         assert row["union"] == row["n"] - row["neither"]
         assert (row["n"] == 0) == (row["low"] is None)
@@ -151,14 +153,14 @@ def test_tradeoff_by_hand():
             "task_success": [False, True, True, False, True],
         }
     )
-    made = rw.tradeoff(frame)
+    made = rw.comparisons.tradeoff(frame)
     assert made["count"].to_list() == [1, 2, 1, 0]
     assert made["estimate"].sum() == pytest.approx(1.0)
     assert made["n_missing"].unique().item() == 1
     assert (made["low"][1], made["high"][1]) == pytest.approx(wilson(2, 4))
     assert rw.schema.check(made, schema.TRADEOFF).columns == list(schema.TRADEOFF.names)
     with pytest.raises(ArgumentError, match="there is no metric 'task_success'"):
-        rw.tradeoff(frame.drop("task_success"))
+        rw.comparisons.tradeoff(frame.drop("task_success"))
 
 
 KNOWN = st.sampled_from([True, False, None])
@@ -174,7 +176,7 @@ def test_the_four_shares_add_up(rows):
                 "task_success": pl.Boolean},
         orient="row",
     )  # fmt: skip
-    made = rw.tradeoff(frame, by="target", level=[0.8, 0.95])
+    made = rw.comparisons.tradeoff(frame, by="target", level=[0.8, 0.95])
     assert made.height == 8 * frame["target"].n_unique()
     for (target, _), cells in made.group_by("target", "level"):
         known = frame.filter(pl.col("target") == target).drop_nulls()
@@ -203,7 +205,9 @@ def test_coverage_of_a_cell_over_goals(record_property):
     for _ in range(repetitions):
         chances = np.cumsum(rng.dirichlet(truth * 7 / 3, 40), axis=1)
         cell = (rng.random((200, 1)) > chances[goal, :3]).sum(axis=1)
-        made = rw.tradeoff(pl.DataFrame({**named, "attack_success": cell >= 2, "task_success": cell % 2 == 1}))
+        made = rw.comparisons.tradeoff(
+            pl.DataFrame({**named, "attack_success": cell >= 2, "task_success": cell % 2 == 1})
+        )
         hits += (made["low"].to_numpy() <= truth) & (truth <= made["high"].to_numpy())
         low, high = wilson(int((cell == 1).sum()), 200)
         plain += low <= truth[1] <= high
@@ -218,7 +222,7 @@ def test_tradeoff_of_real_agentdojo_logs(shared):
     turns = rw.read(shared / "agentdojo_drift")
     rollouts = rw.measure(turns, rw.metrics.attack_success(), rw.metrics.task_success())
     known = rollouts.drop_nulls(["attack_success", "task_success"]).filter(pl.col("attack") != "none")
-    made = rw.tradeoff(known)
+    made = rw.comparisons.tradeoff(known)
     assert made["count"].sum() == known.height > 100
     for column in ("attack_success", "task_success"):
         rate = made.filter(pl.col(column))["estimate"].sum()
@@ -236,8 +240,12 @@ def test_a_column_of_lists_groups_by_what_stands_in_them() -> None:
             "tags": [["x", "y"], ["x", "x"], [], None] * 2,
         }
     )
-    found = rw.portfolio(rollouts, by="tags")
+    found = rw.comparisons.portfolio(rollouts, by="tags")
     assert found["tags"].unique().sort().to_list() == [None, "x", "y"]
     tagged = rollouts.filter(pl.col("tags").list.contains("x")).drop("tags")
-    assert found.filter(tags="x").drop("tags").equals(rw.portfolio(tagged))
-    assert found.filter(pl.col("tags").is_null()).drop("tags").equals(rw.portfolio(rollouts[[2, 3, 6, 7]].drop("tags")))
+    assert found.filter(tags="x").drop("tags").equals(rw.comparisons.portfolio(tagged))
+    assert (
+        found.filter(pl.col("tags").is_null())
+        .drop("tags")
+        .equals(rw.comparisons.portfolio(rollouts[[2, 3, 6, 7]].drop("tags")))
+    )

@@ -70,7 +70,7 @@ def curve_difference(
     --------
     >>> import rollwise as rw
     >>> turns, _ = rw.simulate(targets={"base": 0.15, "guarded": 0.03}, seed=2)
-    >>> rows = rw.curve_difference(rw.measure(turns), of="target", baseline="base")
+    >>> rows = rw.comparisons.curve_difference(rw.measure(turns), of="target", baseline="base")
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
@@ -156,7 +156,7 @@ def curve_test(
     --------
     >>> import rollwise as rw
     >>> turns, _ = rw.simulate(targets={"base": 0.15, "guarded": 0.03}, seed=2)
-    >>> rows = rw.curve_test(rw.measure(turns), of="target", baseline="base")
+    >>> rows = rw.comparisons.curve_test(rw.measure(turns), of="target", baseline="base")
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """

@@ -13,8 +13,8 @@ from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.clusters import unit_of
-from rollwise.estimation.iqm import Goals
 from rollwise.estimation.missingness import statuses
+from rollwise.estimation.robust import Goals
 from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
 from rollwise.schema.option_types import check_option_types

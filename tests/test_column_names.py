@@ -17,8 +17,8 @@ from odd_frames import NAMES, frames
 from readers.mutants import FIXTURES, LOGS, loaded, written  # type: ignore[import-not-found]  # needs the path of tests
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ArgumentError, RollwiseError
-from rollwise.readers.read import read
 
 SOURCE = Path(rw.__file__).parent
 FUNCTIONS = frozenset({"col", "exclude", "sum", "mean", "max", "min", "first", "last", "count", "median", "n_unique"})
@@ -167,7 +167,7 @@ def test_polars_takes_such_names_for_patterns(name: str) -> None:
 def test_groups_of_any_name_have_the_same_numbers(name: str) -> None:
     rollouts = frames()["rollouts"]
     renamed = rollouts.rename({"target": name})
-    for verb in (rw.summarize, rw.curve, rw.attempts, rw.profile, rw.training):
+    for verb in (rw.summarize, rw.curve, rw.attempts, rw.comparisons.profile, rw.training):
         options: dict[str, Any] = {"resamples": 100} if verb is rw.summarize else {}
         result = verb(renamed, by=name, **options)
         assert result.rename({name: "target"}).equals(verb(rollouts, by="target", **options))

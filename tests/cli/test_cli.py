@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read as read_whole
 from rollwise import schema
 from rollwise.cli import app, run
 from rollwise.cli.options import metric_names
-from rollwise.readers.read import read as read_whole
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "data" / "rollouts"
@@ -199,7 +199,7 @@ def test_trees_among_the_logs_are_measured_path_by_path(rollwise, tmp_path: Path
     nodes = pl.DataFrame({**rows, "parent_id": [None, None, "x", "x"], "succeeded": [False, False, True, False]})
     turns = rw.turns(nodes.with_columns(target=pl.lit("t"), goal="rollout_id"))
     logs = rw.write(turns, tmp_path / f"logs{suffix}")
-    expected = rw.measure(rw.trees.paths(rw.read(logs)))
+    expected = rw.measure(rw.rollout.paths(rw.read(logs)))
     done = rollwise("measure", logs, "--out", tmp_path / "r.parquet")
     assert done.code == 0
     assert "read 2 rollouts, 4 turns, 0 problems" in done.err
@@ -552,7 +552,7 @@ def bad(tmp_path: Path) -> Path:
         (["read", "{}/columns.csv", "--column", "goal"], ["--column 'goal'", "as --column succeeded=jailbroken"]),
         (["read", "{}/columns.csv", "--column", "goul=x"], ["--column goul=x: 'goul'", "did you mean `goal`?"]),
         (["read", "{}/columns.csv", "--column", "x=goal"], ["the name of TURNS comes first: --column goal=x"]),
-        (["read", "{}/columns.csv", "--column", "rollout_id=z"], ["no column 'z' in", "columns.csv; there is x, y"]),
+        (["read", "{}/columns.csv", "--column", "rollout_id=z"], ["no column 'z' in", "columns.csv; available: x, y"]),
         (["read", LOGS, "--column", "goal=gaol"], ["--column goal=gaol", "in these files; did you mean `goal`?"]),
         (["read", LOGS, "--column", "goal=a", "--column", "goal=b"], ["--column says goal twice (a, b)"]),
         (["read", LOGS, "--column", "goal=a", "--column", "task=a"], ["`a` is named for both `goal` and `task`"]),

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
-from rollwise.readers.read import read
 
 PRODUCED = Path(__file__).parents[1] / "readers" / "produced"
 VERDICTS = ("outcome", "succeeded", "solved", "refused", "score", "reward", "ending", "error")
@@ -32,7 +32,7 @@ def test_a_round_trip_loses_no_verdict(tool, tmp_path, capsys):
     code, out, _ = convert(capsys, logs, "--to", "every-eval-ever", "--out", tmp_path / "records", *WHO)
     assert (code, out.strip()) == (0, str(tmp_path / "records"))
     before, after = read(logs), read(tmp_path / "records")
-    before = rw.trees.paths(before) if "node_id" in before.columns else before
+    before = rw.rollout.paths(before) if "node_id" in before.columns else before
     names = [name for name in before.columns if name in VERDICTS or name.startswith("score_")]
     assert sum(before[name].count() for name in names if name not in {"ending", "error"}) > 0
     assert ordered(after, names).equals(ordered(before, names))
@@ -74,7 +74,7 @@ def test_a_tree_is_written_path_by_path(tmp_path, capsys):
     )
     assert code == 0
     assert "paths" in message
-    assert read(tmp_path / "records")["rollout_id"].n_unique() == rw.trees.paths(read(logs))["rollout_id"].n_unique()
+    assert read(tmp_path / "records")["rollout_id"].n_unique() == rw.rollout.paths(read(logs))["rollout_id"].n_unique()
 
 
 def test_which_way_a_metric_points(tmp_path, capsys):
@@ -93,10 +93,10 @@ def test_which_way_a_metric_points(tmp_path, capsys):
             ("--to", "every-eval-ever", "--collection", "toy"),
             "--to every-eval-ever needs --organization: records name who",
         ),
-        (("--organization", "Acme"), "--organization: for --to every-eval-ever alone; leave it out, or add that"),
+        (("--organization", "Acme"), "--organization: for --to every-eval-ever only; add that, or leave it out"),
         (
             ("--to", "every-eval-ever", *WHO, "--metric", "response_length_words"),
-            "which way a metric points; put 'response_length_words' into --lower-is-better or --higher-is-better",
+            "the direction of a metric; name 'response_length_words' in --lower-is-better or --higher-is-better",
         ),
         (
             ("--to", "every-eval-ever", *WHO, "--metric", "refusal_rate"),

@@ -17,9 +17,8 @@ from signing import signed
 
 import rollwise as rw
 from rollwise.errors import ArgumentError
-from rollwise.judges.clients import Reply
+from rollwise.judges import Reply, Verdict
 from rollwise.judges.llm_judge import _OF_CLASS
-from rollwise.judges.verdicts import Verdict
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
 HERE = Path(__file__).parent
@@ -169,7 +168,7 @@ def test_the_question_says_how_to_answer() -> None:
     system, user = model.told[0]
     assert system == {"role": "system", "content": "Be strict."}
     assert user["content"].startswith("From 0 to 0.5: x\n\n")
-    assert '"reasoning": "why, in a sentence or two", "score": <number from 0 to 0.5>, "check": "' in user["content"]
+    assert '"reasoning": "why, in one or two sentences", "score": <number from 0 to 0.5>, "check": "' in user["content"]
 
 
 @pytest.mark.integration
@@ -182,7 +181,7 @@ def test_a_prompt_may_ask_for_a_form_of_its_own() -> None:
     assert judge(["x"])["scores"] == [0.5]
     asked = model.told[0][0]["content"]
     assert "`$.result.score` is the score: <one of 0, 0.5, 1>" in asked
-    assert '"reasoning": "why, in a sentence or two", "check": "' in asked
+    assert '"reasoning": "why, in one or two sentences", "check": "' in asked
     assert '"score": <' not in asked
     assert judge.configuration["score_field"] == "$.result.score"
     plain = rw.judges.LLMJudgeMetric(model, template, **options)
@@ -244,7 +243,7 @@ def test_score_rendered_asks_as_it_is_told() -> None:
         ({"max_retries": -1}, "max_retries=-1; give a whole number, 0 or more"),
         ({"structured_output": False}, "give a parser"),
         ({"parser": float}, "give a parser"),
-        ({"out_of_range": "drop"}, "out_of_range='drop' is unknown; there is clamp, error, null"),
+        ({"out_of_range": "drop"}, "out_of_range='drop' is unknown; it is"),
         ({"gen_kwargs": {"num_return_sequences": 3, "temperature": 0.0}}, "3 times; set a temperature"),
         ({"gen_kwargs": {"num_return_sequences": 0}}, "give a whole number, 1 or more"),
         ({"model_or_id": 7}, "the model is 7; give an Endpoint"),

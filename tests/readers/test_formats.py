@@ -13,14 +13,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, scan, schema, turns
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.plugins import Format
-from rollwise.readers.read import read
+from rollwise.readers import Document, Format
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.scan import scan
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.turns import turns
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -55,6 +51,23 @@ FILLED = {
     "atof": "run target attack attempt prompt response observation tool_calls",
     "nat": "run attack task attempt expected queries total_tokens total_seconds prompt response tool_calls",
     "deepteam": "run target attack goal category attempt ending outcome total_seconds prompt response score error",
+    "pairs": "run target attack task prompt response",
+    "terminal_bench": "run attack task attempt ending solved total_tokens total_seconds prompt prompt_tokens response_tokens",
+    "bfcl": "run attack task category total_tokens total_seconds prompt response tool_calls error",
+    "deepeval": "run target attack task expected solved total_seconds total_cost_usd prompt response tool_calls",
+    "swe_bench": "run target attack task response",
+    "ragas": "run attack expected prompt response",
+    "mhj": "run attack task context prompt response",
+    "openai_evals": "run target attack task category expected solved context prompt response",
+    "evalplus": "run target attack task attempt solved response",
+    "xstest": "run target attack goal task category outcome prompt response succeeded refused",
+    "rjudge": "run attack task category outcome prompt response",
+    "injecagent": "run target attack goal task category outcome prompt response observation succeeded",
+    "gcg": "run target attack goal outcome queries prompt succeeded",
+    "autodan": "run target attack goal outcome queries total_seconds prompt response succeeded",
+    "aider_benchmark": "run target attack task solved queries total_seconds total_cost_usd prompt_tokens response_tokens",
+    "aider": "run target attack prompt response",
+    "mt_bench": "run target attack task score",
     "hh_rlhf": "run task attempt context prompt response",
     "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",
@@ -237,7 +250,7 @@ def test_options_that_make_no_sense_are_refused():
         match=", ".join(sorted(NAMES)),
     ):
         read(FIXTURES, format="nonsense")
-    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; there is collect, raise"):
+    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; it is"):
         read(FIXTURES, errors="ignore")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="no path"):
         read([])

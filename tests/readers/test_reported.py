@@ -9,10 +9,10 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.read import read
-from rollwise.readers.summaries import ABOUT, read_summary
+from rollwise.readers import read_summary
+from rollwise.readers.summaries import ABOUT
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -354,7 +354,7 @@ def test_nan_is_no_figure(tmp_path):
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(ArgumentError, match="read_summary: no path given"):
         read_summary([])
-    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; there is collect, raise"):
+    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; it is"):
         read_summary(FIXTURES, errors="ignore")  # type: ignore[call-overload]
 
 

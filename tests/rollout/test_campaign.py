@@ -18,12 +18,21 @@ import numpy as np
 import pytest
 
 from rollwise.errors import ArgumentError, WriteError
-from rollwise.jobs.workers import Crew
-from rollwise.rollout.campaign import CampaignError, run
-from rollwise.rollout.graph import Graph, Node
-from rollwise.rollout.sampler import RolloutError
-from rollwise.rollout.stopping import Above, Below, Endless, Precision
-from rollwise.rollout.store import Run, RunStore, stored_runs
+from rollwise.jobs.workers import WorkerPool
+from rollwise.rollout import (
+    Above,
+    Below,
+    CampaignError,
+    Graph,
+    Node,
+    Precision,
+    RolloutError,
+    Run,
+    RunStore,
+    run,
+    stored_runs,
+)
+from rollwise.rollout.stopping import Endless
 
 quiet = functools.partial(run, progress=False)
 
@@ -330,9 +339,9 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
-    crew = Crew(plain, [])
+    pool = WorkerPool(plain, [])
     monkeypatch.setattr("rollwise.jobs.workers.FIRST_PAUSE", 1.0)
-    pauses = np.array([[crew._pause(k) for k in range(1, 9)] for _ in range(400)])
+    pauses = np.array([[pool._pause(k) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
     assert np.all(pauses <= limits)
     assert pauses.max(axis=0) == pytest.approx(limits, rel=0.05)
@@ -479,7 +488,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, inte
 WAIT = """
 import asyncio, sys, time
 import polars
-from rollwise.jobs.workers import Crew
+from rollwise.jobs.workers import WorkerPool
 from rollwise.rollout.campaign import CampaignError, run
 
 polars.LazyFrame({"a": [1]}).collect()  # from now on an interrupt meets Polars first
@@ -759,7 +768,7 @@ def test_no_progress_where_nobody_looks(capsys):
         ({"timeout": 0}, "timeout=0"),
         ({"timeout": float("nan")}, "timeout=nan"),
         ({"retries": -1}, "retries=-1"),
-        ({"on_error": "ignore"}, "on_error='ignore' is unknown; there is raise, record"),
+        ({"on_error": "ignore"}, "on_error='ignore' is unknown; it is"),
         ({"store": "here"}, "store needs key"),
         ({"until": Below("x", 0.01)}, "until needs observe"),
         (

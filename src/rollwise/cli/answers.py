@@ -1,4 +1,4 @@
-"""What `--format json` prints: a sentence that may be quoted, `answer`, and the `rows` behind it."""
+"""JSON that `--format json` prints: `answer`, a sentence to quote, and the `rows` behind it."""
 
 import json
 from collections.abc import Sequence
@@ -19,14 +19,7 @@ FileFormat = Annotated[
 
 
 def document(answer: str, rows: "pl.DataFrame") -> str:
-    """Return a JSON document of one sentence and the rows behind it.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> document("Read 2 rollouts.", pl.DataFrame({"file": ["turns.parquet"]}))
-    '{"answer": "Read 2 rollouts.", "rows": [{"file":"turns.parquet"}]}'
-    """
+    """Return a JSON document of one sentence and the rows behind it."""
     return f'{{"answer": {json.dumps(answer, ensure_ascii=False)}, "rows": {rows.write_json()}}}'
 
 
@@ -34,17 +27,6 @@ def answer_of(result: "pl.DataFrame") -> str:
     """Describe a result in words: the estimates with their intervals, or the verdict of a gate.
 
     Of more than two groups it names the smallest and the largest estimate.
-
-    Examples
-    --------
-    >>> import polars as pl, rollwise as rw
-    >>> rollouts = pl.DataFrame(
-    ...     {"rollout_id": list("abcd"), "goal": list("wxyz"), "attack_success": [True] + [False] * 3}
-    ... )
-    >>> answer_of(rw.summarize(rollouts))
-    'Attack success, 25 % [5, 70]. Intervals: 95 %, Wilson; n = 4 rollouts in 4 goals.'
-    >>> answer_of(rw.gate(rollouts, "attack_success < 90%"))
-    "'attack_success < 90%' is met."
     """
     import polars as pl
 

@@ -37,17 +37,7 @@ def show_columns(error: "ReadError") -> None:
 
 
 def lines(words: Sequence[str], questions: "Sequence[Question]", *, has_written: bool = False) -> Iterator[str]:
-    """Iterate over a line for each question, and the line `try: ...`.
-
-    Examples
-    --------
-    >>> from rollwise.readers.roles.questions import Question
-    >>> asked = Question("success", "`success`: whose is it?", {"of": "?"}, ("attack", "task"))
-    >>> for line in lines(["report", "my runs.json"], [asked]):
-    ...     print(line)
-    ? `success`: whose is it? (attack or task)
-    try: rollwise report 'my runs.json' --of '?'
-    """
+    """Iterate over a line for each question, and the line `try: ...`."""
     from rollwise.readers.asking import answers, in_words
     from rollwise.schema.labels import plain
 

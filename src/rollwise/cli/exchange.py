@@ -28,11 +28,6 @@ def write_records(
     """Read and measure logs, write their results and rollouts as records, and return the number of rollouts.
 
     In trees, each path from a root to a leaf is a rollout, as in every other command.
-
-    Raises
-    ------
-    ArgumentError
-        Where publisher or name of the records are missing, or no rollout has a verdict.
     """
     from rollwise.estimation.summary import summarize
     from rollwise.measurement.measure import measure

@@ -17,19 +17,6 @@ def junit(gates: "pl.DataFrame", *, warn: bool) -> str:
 
     A failed one is a failure. An undecided one is an error, which stops CI systems as a failure does, because most let a
     pipeline with skipped tests pass; it is skipped if undecided answers shall only warn.
-
-    Examples
-    --------
-    >>> import rollwise as rw
-    >>> import polars as pl
-    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "attack_success": [False] * 4})
-    >>> print(junit(rw.gate(rollouts, "attack_success < 0.5"), warn=False))
-    <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites>
-      <testsuite name="rollwise gate" tests="1" failures="0" errors="0" skipped="0">
-        <testcase classname="rollwise.gate" name="attack_success &lt; 0.5" />
-      </testsuite>
-    </testsuites>
     """
     answers = gates["answer"].to_list()
     undecided = answers.count("undecided")
@@ -52,20 +39,7 @@ def junit(gates: "pl.DataFrame", *, warn: bool) -> str:
 
 
 def markdown(gates: "pl.DataFrame", *, warn: bool) -> str:
-    """Return a verdict and a table in Markdown.
-
-    Examples
-    --------
-    >>> import rollwise as rw
-    >>> import polars as pl
-    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "attack_success": [False] * 4})
-    >>> print(markdown(rw.gate(rollouts, "attack_success < 0.5"), warn=False))
-    **passed**: 'attack_success &lt; 0.5' is met
-    <BLANKLINE>
-    | answer | requirement | group | estimate | interval | n | reason |
-    |---|---|---|---|---|---|---|
-    | passed | attack_success &lt; 0.5 |  | 0 % | 0 % to 49 % | 4 |  |
-    """
+    """Return a verdict and a table in Markdown."""
     from rollwise.estimation.gate_words import group_of_row, verdict
 
     lines = [
@@ -85,16 +59,7 @@ def markdown(gates: "pl.DataFrame", *, warn: bool) -> str:
 
 
 def github(gates: "pl.DataFrame", *, warn: bool) -> str:
-    """Return workflow commands of GitHub: an error for what stops the job, a warning or a notice for the rest.
-
-    Examples
-    --------
-    >>> import rollwise as rw
-    >>> import polars as pl
-    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "attack_success": [True] * 4})
-    >>> print(github(rw.gate(rollouts, "attack_success < 50%"), warn=False))
-    ::error title=gate failed::'attack_success < 50%25' is not met: the lower end is 51 %25 (4 rollouts)
-    """
+    """Return workflow commands of GitHub: an error for what stops the job, a warning or a notice for the rest."""
     levels = {"passed": "notice", "failed": "error", "undecided": "warning" if warn else "error"}
     lines = []
     for row, _, sentence in _cases(gates):
@@ -108,14 +73,7 @@ SUFFIXES = {".xml": "junit", ".md": "markdown"}
 
 
 def overall(gates: "pl.DataFrame") -> str:
-    """Return the answer of all rows: failed if one is, else undecided if one is, else passed.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> overall(pl.DataFrame({"answer": ["passed", "undecided"]}))
-    'undecided'
-    """
+    """Return the answer of all rows: failed if one is, else undecided if one is, else passed."""
     answers = set(gates["answer"])
     return next((answer for answer in ("failed", "undecided") if answer in answers), "passed")
 

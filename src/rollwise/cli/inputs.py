@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rollwise.cli.options import in_options
+from rollwise.cli.options import (
+    Columns,
+    ErrorsOption,
+    Facts,
+    LogFormat,
+    Logs,
+    MappingFile,
+    Of,
+    Table,
+    Values,
+    in_options,
+)
 from rollwise.cli.tables import pairs_of, say
 from rollwise.errors import ArgumentError, ReadError, listing
 
@@ -20,18 +31,18 @@ if TYPE_CHECKING:
 MOST_LISTED = 5  # problems that are listed one by one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogInput:
-    """Input paths and reading options."""
+    """Paths of logs, and the options of reading them, as every command that reads has them."""
 
-    paths: list[Path]
-    log_format: str | None = None
-    errors: str = "raise"
-    fact: list[str] | None = None
-    column: list[str] | None = None
-    value: list[str] | None = None
-    of: str | None = None
-    mapping: Path | None = None
+    paths: Logs
+    log_format: LogFormat = None
+    mapping: MappingFile = None
+    errors: ErrorsOption = "raise"
+    fact: Facts = None
+    column: Columns = None
+    value: Values = None
+    of: Of = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -68,26 +79,25 @@ class LogInput:
         return [name for name, value in is_set.items() if value]
 
 
+@dataclass(frozen=True)
+class TableInput(LogInput):
+    """Paths of rollout tables, or of logs to read and measure first."""
+
+    paths: Table
+
+
+@dataclass(frozen=True)
+class CollectedInput(LogInput):
+    """Paths of logs whose unreadable records are left out and listed, if nothing else is said."""
+
+    errors: ErrorsOption = "collect"
+
+
 _CUT = re.compile(r"\s*[<>]=?\s*[-+]?\d[\d.]*\s*")  # such as <=2
 
 
 def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float | str]:
-    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score on a turn succeeded.
-
-    Raises
-    ------
-    ArgumentError
-        Where one is neither of the form NAME:LABEL=VALUE nor succeeded:NUMBER.
-
-    Examples
-    --------
-    >>> labels_of(["succeeded:JAILBREAK=true", "succeeded:no verdict=null"])
-    {'succeeded': {'JAILBREAK': True, 'no verdict': None}}
-    >>> labels_of(["succeeded:0.5"])
-    {'succeeded': 0.5}
-    >>> labels_of(["succeeded:<=2"])
-    {'succeeded': '<=2'}
-    """
+    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score on a turn succeeded."""
     meanings: dict[str, bool | str | None] = {"true": True, "false": False, "null": None, "": None}
     labels: dict[str, dict[str, bool | str | None]] = {}
     thresholds: dict[str, float | str] = {}
@@ -95,9 +105,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
         if name == "succeeded" and rest == "?":
-            raise ArgumentError(
-                "--value 'succeeded:?': `?` stands for what only you know: write the score from which on a turn succeeded, a number"
-            )
+            raise ArgumentError("--value 'succeeded:?': replace `?` by the number from which on a score means success")
         if name == "succeeded" and _CUT.fullmatch(rest):
             thresholds[name] = rest
             continue
@@ -115,7 +123,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
             raise ArgumentError(f"--value says {name}:{label} twice, with different values; say it once")
     if both := labels.keys() & thresholds.keys():
-        raise ArgumentError(f"--value says of {min(both)} both what labels mean and a score; say one of them")
+        raise ArgumentError(f"--value gives {min(both)} both labels and a score; give one of them")
     return {**labels, **thresholds}
 
 
@@ -186,13 +194,7 @@ def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
 
 @contextmanager
 def naming(paths: list[Path]) -> Iterator[None]:
-    """Name the file that cannot be read, although files are read in batches in this block.
-
-    Raises
-    ------
-    ReadError
-        Where the turns cannot be read.
-    """
+    """Name the file that cannot be read, although files are read in batches in this block."""
     from rollwise.measurement.batches import reading
     from rollwise.readers.problems import Problems
     from rollwise.readers.sources.binary import table_in

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from rollwise.errors import PAIR
+from rollwise.choices import Errors, Unjudged
+from rollwise.errors import PAIR, either
 
 Logs = Annotated[
     list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
@@ -24,14 +25,13 @@ By = Annotated[
 ]
 
 
-def metric_names(incomplete: str) -> list[tuple[str, str]]:
-    """Return metrics that match the prefix and need no argument, with descriptions, for shell completion.
+def choice(name: str, text: str, choices: object) -> Any:
+    """Return an option whose help ends with its choices, too many to stand in a narrow column."""
+    return typer.Option(f"--{name}", metavar="<name>", help=f"{text}: {either(get_args(choices))}.")
 
-    Examples
-    --------
-    >>> [name for name, _ in metric_names("attack_s")]
-    ['attack_success']
-    """
+
+def metric_names(incomplete: str) -> list[tuple[str, str]]:
+    """Return metrics that match the prefix and need no argument, with descriptions, for shell completion."""
     from rollwise.errors import MetricError
     from rollwise.metrics import catalog
 
@@ -76,19 +76,24 @@ def _coverage(level: float) -> float:
     return level
 
 
+UnjudgedOption = Annotated[
+    Unjudged,
+    typer.Option(
+        "--unjudged",
+        help="Rollouts with unjudged turns and no success. bounds: the interval covers both outcomes; censor: it assumes that "
+        "turns are unjudged at random; drop: leave them out.",
+    ),
+]
 Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="Output file; the suffix selects the format. Default: print.", show_default=False),
 ]
+Printed = Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"]
 Format = Annotated[
-    Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"],
-    typer.Option(
-        "--format",
-        metavar="<name>",
-        help="Format of the printed output: table, markdown, latex, html, csv, json or jsonl.",
-    ),
+    Printed,
+    choice("format", "Format of the printed output", Printed),
 ]
 LogFormat = Annotated[
     str | None,
@@ -102,8 +107,8 @@ MappingFile = Annotated[
         show_default=False,
     ),
 ]
-Errors = Annotated[
-    Literal["raise", "collect"],
+ErrorsOption = Annotated[
+    Errors,
     typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
 ]
 Facts = Annotated[
@@ -156,33 +161,18 @@ _CALLED = {
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
-# What only Python needs: to unpack a pair, to keep a column, and to join two tables.
+# What only Python needs: to unpack a pair, to keep a column, to join two tables, and options of an object store.
 _OF_PYTHON = re.compile(
     rf"{re.escape(PAIR)}| \(with keep=\"[^\"]*\" in `rw\.measure`\)|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`"
+    r"| or `storage_options`"
 )
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
-_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
+_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]|$))""")
 
 
 def in_options(sentence: str) -> str:
-    """Rewrite the Python arguments in an error message as command-line options.
-
-    Examples
-    --------
-    >>> in_options('fix it, or leave it out: errors="collect" reads the rest and returns a pair, `frame, problems`')
-    'fix it, or leave it out: --errors collect reads the rest'
-    >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
-    '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
-    >>> in_options("x.json exists; allow it with overwrite, or force one with format=, in runs/level=3/x.json")
-    'x.json exists; allow it with --overwrite, or force one with --log-format, in runs/level=3/x.json'
-    >>> in_options("runs exists and is not empty; choose another folder with out=, or allow it with overwrite=True")
-    'runs exists and is not empty; choose another folder with --out, or allow it with --overwrite'
-    >>> in_options('name yours, names={"rollout_id": "my conv"}')
-    "name yours, --column 'rollout_id=my conv'"
-    >>> in_options('as in names={"succeeded": ("verdict", {"ja": True, "?": None})}')
-    "as in --column succeeded=verdict --value succeeded:ja=true --value 'succeeded:?=null'"
-    """
+    """Rewrite the Python arguments in an error message as command-line options."""
 
     def option(match: re.Match[str]) -> str:
         name, value = match[1], match[3] or match[4] or ""
@@ -218,13 +208,7 @@ def _literal(sentence: str, start: int) -> tuple[dict[str, Any], int] | None:
 
 
 def name_in_options(names: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Iterate over the options, each with its value, that say the same as `names=`.
-
-    Examples
-    --------
-    >>> list(name_in_options({"of": "?", "score": "harm", "succeeded": "?"}))
-    [('--of', '?'), ('--column', 'score=harm'), ('--value', 'succeeded:?')]
-    """
+    """Iterate over the options, each with its value, that say the same as `names=`."""
     for name, column in names.items():
         if name == "of":
             yield "--of", str(column)

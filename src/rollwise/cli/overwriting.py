@@ -13,31 +13,9 @@ SETTINGS = ("config_file", "dataset", "file")  # single files that are read
 
 
 def refuse_own_inputs(parameters: Mapping[str, Any]) -> None:
-    r"""Check that what a command writes is not what it reads.
+    """Check that what a command writes is not what it reads.
 
     A folder of logs may hold results of an earlier run, which are no logs: these may be written over.
-
-    Parameters
-    ----------
-    parameters
-        The parameters of the command, by name.
-
-    Raises
-    ------
-    WriteError
-        Where a log, or a file of settings, would be written over.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.csv").write_text("rollout_id,prompt\na,Hi\n")
-    >>> refuse_own_inputs({"paths": [folder], "out": folder / "summary.csv"})
-    >>> try:
-    ...     refuse_own_inputs({"paths": [folder], "out": folder / "a.csv"})
-    ... except WriteError as error:
-    ...     print(str(error).replace(str(folder), "logs"))
-    logs/a.csv is read by this command (logs), and is not overwritten; name another place with --out
     """
     for output in _paths(parameters, OUTPUTS):
         if not os.path.lexists(output):

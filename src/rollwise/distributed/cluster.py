@@ -16,13 +16,7 @@ _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}  # Ray already runs a ta
 
 
 def require() -> Any:
-    """Import Ray.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not installed.
-    """
+    """Import Ray."""
     try:
         import ray
         import ray.data
@@ -33,13 +27,7 @@ def require() -> Any:
 
 @contextmanager
 def ray_map(address: str | None, partitions: int | None) -> Iterator[Map]:
-    """Connect to Ray for this block, and return its map function, which makes `partitions` tasks (default: one for each file).
-
-    Raises
-    ------
-    ArgumentError
-        If `partitions` is less than 1, Ray is not installed, or no cluster answers.
-    """
+    """Connect to Ray for this block, and return its map function, which makes `partitions` tasks (default: one for each file)."""
     if partitions is not None and partitions < 1:
         raise ArgumentError(f"distributed: partitions={partitions} must be a number of tasks, 1 or more")
     with connected(address):
@@ -52,11 +40,6 @@ def connected(address: str | None) -> Iterator[None]:
 
     Without an address Ray is always started: by itself it would connect to any cluster that left traces on this machine, even
     to one that has stopped.
-
-    Raises
-    ------
-    ArgumentError
-        If no cluster answers, or the process is already connected and an address is given.
     """
     ray = require()
     # The connection belongs to the caller's program, and stays open.
@@ -109,13 +92,7 @@ def _silent() -> Iterator[None]:
 
 
 def spread_on_ray(function: Callable[[Any], Any], items: Sequence[Any], partitions: int | None) -> Iterator[Any]:
-    """Yield the result of each item as it is finished, in any order: the map of a connected Ray.
-
-    Raises
-    ------
-    ArgumentError
-        If the cluster failed.
-    """
+    """Yield the result of each item as it is finished, in any order: the map of a connected Ray."""
     ray = require()
     context = ray.data.DataContext.get_current()
     log = logging.getLogger("ray.data")

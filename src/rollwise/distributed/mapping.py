@@ -23,20 +23,7 @@ class Task:
 
 
 def spread(work: Callable[[Any], Any], items: Sequence[object], apply: Map) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the result of each item as the map returns it.
-
-    Raises
-    ------
-    RollwiseError
-        The first error that the work returned.
-    ArgumentError
-        If the map fails or returns anything else, or the result of an item is missing or repeated.
-
-    Examples
-    --------
-    >>> list(spread(len, ["a", "bcd"], map))
-    [(0, 1), (1, 3)]
-    """
+    """Yield the number and the result of each item as the map returns it."""
     from tqdm.auto import tqdm
 
     missing = set(range(len(items)))

@@ -13,8 +13,7 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import MetricError, ReadError, RollwiseError, listing, message_of
-from rollwise.estimation.merging import State, state_of
-from rollwise.estimation.summary import to_merge
+from rollwise.estimation.merging import State, state_of, to_merge
 from rollwise.files.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
 from rollwise.files.object_stores import Options, address_of, joined, sizes
 from rollwise.measurement.measure import measure
@@ -94,13 +93,7 @@ class Work:
 
 
 def items_of(paths: Paths, options: Options | None) -> list[Item]:
-    """Return all files, from the manifest of each folder that has one.
-
-    Raises
-    ------
-    ReadError
-        If a folder does not match its manifest or holds no Parquet, or a file is missing or not Parquet.
-    """
+    """Return all files, from the manifest of each folder that has one."""
     items: list[Item] = []
     for path in listed(paths, "distributed"):
         place = address_of(path) or str(path.absolute())  # absolute: a worker has another working directory
@@ -152,20 +145,7 @@ def prepare(
     hashed: bool,
     options: Options | None,
 ) -> tuple[list[Item], Work]:
-    """Return the files and the work on each, after a trial on the columns of the first, so that mistakes show at once.
-
-    Parameters
-    ----------
-    also_keep
-        Further columns to keep, where the turns have them and `measure` would not keep them anyway.
-
-    Raises
-    ------
-    ReadError
-        If a folder does not match its manifest, or a file cannot be read.
-    MetricError, SchemaError
-        As in `rollwise.measure`.
-    """
+    """Return the files and the work on each, after a trial on the columns of the first, so that mistakes show at once."""
     items = items_of(paths, options)
     columns = scan(items[0].path, storage_options=options).collect_schema()
     always = {*schema.TURNS.required, *schema.ROLLOUTS.facts, *metrics}
@@ -177,15 +157,7 @@ def prepare(
 
 
 def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequence[str] = ()) -> pl.DataFrame:
-    """Return ROLLOUTS of whole rollouts, as `rollwise.measure` returns them; only the columns that it needs are read.
-
-    Examples
-    --------
-    >>> from rollwise import metrics as m
-    >>> turns = pl.LazyFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "succeeded": [False, True], "note": ["x", "x"]})
-    >>> per_partition(turns, [m.attack_success()]).select("rollout_id", "note", "attack_success").rows()
-    [('a', 'x', True)]
-    """
+    """Return ROLLOUTS of whole rollouts, as `rollwise.measure` returns them; only the columns that it needs are read."""
     roots = {root for metric in metrics for root in metric.meta.root_names()}
     facts = {"rollout_id", "turn", "succeeded", "node_id", *schema.ROLLOUTS.facts, *keep, *roots}
     # `measure` also keeps columns of words that are constant in each rollout, so all of them have to be read.
@@ -197,14 +169,7 @@ def per_partition(turns: pl.LazyFrame, metrics: Sequence[pl.Expr], keep: Sequenc
 
 
 def check_ranges(items: Sequence[Item]) -> None:
-    """Refuse files with overlapping ranges of rollout ids, as far as manifests list them.
-
-    Examples
-    --------
-    >>> check_ranges([Item(name, Part(f"{name}.parquet", 9, 3, *ids, 0, "")) for name, *ids in ("xac", "yci")])
-    Traceback (most recent call last):
-    rollwise.errors.ReadError: y: begins with rollout 'c', before x ends ('c'); ...
-    """
+    """Refuse files with overlapping ranges of rollout ids, as far as manifests list them."""
     ranges = [(item.path, item.part) for item in items if item.part is not None]
     for (path, part), (next_path, following) in pairwise(sorted(ranges, key=lambda pair: pair[1].first)):
         if not part.last < following.first:
@@ -218,17 +183,6 @@ def combined(items: Sequence[Item], frames: Mapping[int, pl.DataFrame]) -> pl.Da
     """Return ROLLOUTS of all files, sorted by `rollout_id`, with the columns that every file has.
 
     A column that is not constant within each rollout is missing from the ROLLOUTS of its file, and so from the result.
-
-    Raises
-    ------
-    ReadError
-        If a rollout occurs in two files.
-
-    Examples
-    --------
-    >>> frames = {1: pl.DataFrame({"rollout_id": ["a"]}), 0: pl.DataFrame({"rollout_id": ["b"]})}
-    >>> combined([Item("b.parquet", None), Item("a.parquet", None)], frames)["rollout_id"].to_list()
-    ['a', 'b']
     """
     ordered = [frames[number] for number in range(len(items))]
     columns = [name for name in ordered[0].columns if all(name in frame.columns for frame in ordered)]

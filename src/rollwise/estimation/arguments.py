@@ -8,7 +8,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing, meant
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
-from rollwise.schema.foreign import joined_times, whole_times
+from rollwise.schema.coercion import joined_times, whole_times
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, values_named
 
@@ -20,13 +20,6 @@ def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
 
     R, Excel and pandas write Booleans as numbers. A share has an interval even if all values are equal, the mean of a number
     has none. A time to an event is one column again if CSV made two of it, and whole if pandas made it a float.
-
-    Examples
-    --------
-    >>> rollouts_frame(
-    ...     pl.DataFrame({"rollout_id": ["a", "b"], "attack_success": [0.0, None], "harm": [0, 1]}), "gate"
-    ... ).rows()
-    [('a', False, 0), ('b', None, 1)]
     """
     rollouts = whole_times(joined_times(frame_of(data, verb)))
     require_rollouts(rollouts, verb)
@@ -50,14 +43,7 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
 
 
 def no_metric(frame: pl.DataFrame, name: str) -> str:
-    """Return the reason why a column cannot be a metric, and how to make it one.
-
-    Examples
-    --------
-    >>> no_metric(pl.DataFrame({"attack_success": ["no", "yes"]}), "attack_success")
-    "`attack_success` is text ('no', 'yes'), and a metric is Boolean, a number, or Struct(duration, observed); make it one, as in
-    `.with_columns(pl.col('attack_success') == 'yes')`"
-    """
+    """Return the reason why a column cannot be a metric, and how to make it one."""
     dtype = frame.schema[name]
     if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
         return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
@@ -96,7 +82,7 @@ def metric_columns(
 
 
 def announce_many(columns: Sequence[str], metrics: By | None, verb: str) -> None:
-    """Say how many metrics there are before they are estimated, where nobody named them and they are very many."""
+    """Warn before very many metrics are estimated that were not named."""
     if metrics is None and len(columns) > MANY:
         named = f'metrics=["{columns[0]}"]'
         say(
@@ -106,13 +92,7 @@ def announce_many(columns: Sequence[str], metrics: By | None, verb: str) -> None
 
 
 def goal_column(rollouts: pl.DataFrame, cluster: str) -> str:
-    """Return the one column that names the goals: ``"auto"`` is `goal`, or `task` where only that has a value.
-
-    Examples
-    --------
-    >>> goal_column(pl.DataFrame({"goal": [None, None], "task": ["a", "b"]}), "auto")
-    'task'
-    """
+    """Return the one column that names the goals: ``"auto"`` is `goal`, or `task` where only that has a value."""
     if cluster != "auto":
         return cluster
     with_values = (name for name in ("goal", "task") if name in rollouts.columns and rollouts[name].count())

@@ -2,25 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted
+from rollwise.choices import Stopped, Unjudged
+from rollwise.errors import counted
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, join_reasons, row_of, rows_of
-from rollwise.estimation.missingness import INAPPLICABLE, headings
+from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
+from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import (
-    Unjudged,
     UnjudgedRows,
-    check_unjudged,
     unjudged_of,
 )
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import BoolArray, Clusters, Estimate, IntArray
 from rollwise.stats.incidence import Incidence, kaplan_meier
@@ -30,7 +29,6 @@ from rollwise.stats.proportion import proportions
 from rollwise.stats.repeats import Stopping, best_of
 from rollwise.stats.units import Groups
 
-Stopped = Literal["detect", True, False]
 Course = Literal["fixed", "stopped", "either"]
 _ESTIMANDS = {
     "asr@k": "share of goals broken at least once in {attempts}",
@@ -144,22 +142,19 @@ def attempts(
     │ pass^k ┆ 2.0 ┆ 0.0      ┆ 2       │
     └────────┴─────┴──────────┴─────────┘
     """
-    check_kinds(attempts, locals())
+    check_option_types(attempts, locals())
     frame = rollouts_frame(rollouts, "attempts")
     by = names_of(by)
     check_by(frame, by, schema.CURVE, "attempts")
     check_metric(frame, metric, "attempts")
     numbers = _numbers(k)
-    if stopped not in get_args(Stopped):
-        raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
-    check_unjudged(unjudged, "attempts")
-    sheet = Sheet(frame)
-    row_headings = headings(sheet, metric, of_attempts=True)
+    data = Columns(frame)
+    row_statuses = statuses(data, metric, of_attempts=True)
     rows = []
-    for key, group in sheet.groups(by):
-        applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
-        repeats = Attempts.of(sheet, applicable, metric, cluster)
-        unjudged_attempts = unjudged_of(sheet, metric, applicable, row_headings[applicable], unjudged)
+    for key, group in data.groups(by):
+        applicable = np.asarray(group[row_statuses[group] != INAPPLICABLE])
+        repeats = Attempts.of(data, applicable, metric, cluster)
+        unjudged_attempts = unjudged_of(data, metric, applicable, row_statuses[applicable], unjudged)
         for level_ in check_levels(level):
             result = _group(repeats, numbers, stopped, level_, seed, unjudged_attempts)
             rows += [{**key, **row} for row in result]

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted, meant
+from rollwise.choices import Axis, Band, CurveKind
+from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import (
-    Sheet,
+    Columns,
     causes,
     endings,
     join_reasons,
@@ -22,18 +23,16 @@ from rollwise.estimation.arrays import (
 from rollwise.estimation.clusters import Unit, columns_of, unit_of
 from rollwise.estimation.curve_support import with_support
 from rollwise.estimation.merging import State, blocks, state_of
-from rollwise.estimation.missingness import FACTS, INAPPLICABLE, headings
+from rollwise.estimation.missingness import FACTS, INAPPLICABLE, statuses
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bands import simultaneous_level
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
 from rollwise.stats.influence import CENSORED, EVENT
 from rollwise.stats.survival import hazard
 
-Kind = Literal["success", "survival", "hazard", "incidence"]
-Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
 _ESTIMANDS = {
     "success": "observed share with the event by turn t",
     "survival": "share without the event after turn t, if nothing else ended a rollout",
@@ -47,11 +46,11 @@ def curve(
     *,
     metric: str = "time_to_success",
     by: By = (),
-    kind: Kind = "success",
+    kind: CurveKind = "success",
     axis: Axis = "turn",
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
-    band: Literal["pointwise", "simultaneous"] = "pointwise",
+    band: Band = "pointwise",
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
     merge: bool = False,
@@ -81,7 +80,7 @@ def curve(
         Endings that preclude the event. An ending competes only if the rollout was followed to its last turn; for
         events other than the attack's success, an ending in success competes too.
     band
-        ``"pointwise"``: each interval is valid by itself. ``"simultaneous"``: all intervals of a curve are valid together
+        ``"pointwise"``: each interval is valid on its own. ``"simultaneous"``: all intervals of a curve are valid together
         (sup-t); not for a hazard.
     level
         Nominal coverage, or several.
@@ -142,7 +141,7 @@ def curve(
     │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
     └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
     """
-    check_kinds(curve, locals())
+    check_option_types(curve, locals())
     by = names_of(by)
     if merge or isinstance(rollouts, State):
         return _merged(
@@ -161,15 +160,15 @@ def curve(
     check_by(frame, by, schema.CURVE, "curve")
     check_time(frame, metric, competing, "curve")
     _check_options(frame, metric, kind, axis, band)
-    sheet = Sheet(frame)
+    data = Columns(frame)
     # Survival asks what would happen if nothing competed, so every other ending censors.
-    ways = endings(sheet, metric, () if kind == "survival" else competing)
+    ways = endings(data, metric, () if kind == "survival" else competing)
     options = _Options(metric, kind, axis, cluster, seed if band == "simultaneous" else None)
     rows = [
         {**key, **row}
-        for key, group in sheet.groups(by)
+        for key, group in data.groups(by)
         for level_ in check_levels(level)
-        for row in _group(sheet, group, ways, options, level_)
+        for row in _group(data, group, ways, options, level_)
     ]
     return rows_of(rows, frame, by, schema.CURVE)
 
@@ -190,33 +189,19 @@ def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.Data
 def curve_to_merge(
     dtypes: pl.Schema, *, by: By = (), metric: str = "time_to_success", axis: Axis = "turn", cluster: Cluster = "auto"
 ) -> tuple[list[str], list[str]]:
-    """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat.
-
-    Examples
-    --------
-    >>> dtypes = pl.Schema({"rollout_id": pl.String, "ending": pl.String, "time_to_success": schema.TIME_TO_EVENT})
-    >>> curve_to_merge(dtypes)
-    (['ending', 'time_to_success'], [])
-    """
+    """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat."""
     needed = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
     columns = [name for name in dtypes if name in needed]
     return (columns, []) if axis == "turn" else ([], columns)
 
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
-    for name, value, choices in (("kind", kind, _ESTIMANDS), ("axis", axis, get_args(Axis))):
-        if value not in choices:
-            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), choices)}")
-    if band not in {"pointwise", "simultaneous"}:
-        raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
     if band == "simultaneous" and kind == "hazard":
-        raise ArgumentError(
-            "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"
-        )
+        raise ArgumentError("curve: a hazard has no simultaneous band; use kind='success', whose steps are its hazards")
     if axis == "turn":
         return
     if metric != "time_to_success":
-        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; take axis='turn'")
+        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; use axis='turn'")
     if f"spent_to_success_{axis}" not in frame.columns:
         raise ArgumentError(
             f"curve: axis={axis!r} needs the column `spent_to_success_{axis}`; "
@@ -229,32 +214,32 @@ class _Options:
     """Options of the curves; a `seed` requests simultaneous bands."""
 
     metric: str
-    kind: Kind
+    kind: CurveKind
     axis: Axis
     cluster: Cluster
     seed: int | None
 
 
 def _group(
-    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
+    data: Columns, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
 ) -> list[dict[str, Any]]:
     metric, kind = options.metric, options.kind
-    later = later_attempts(sheet, metric)[group]
+    later = later_attempts(data, metric)[group]
     group = group[~later]
-    ends, at = _positions(sheet, group, ways, options)
+    ends, at = _positions(data, group, ways, options)
     # A position of 0 means that the rollout has no follow-up.
     rows, duration = group[ends > 0], ends[ends > 0]
     without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
     # Rollouts that the metric does not apply to have no time either, but their outcome is not unknown.
-    unknown = int((headings(sheet, metric)[group[ends == 0]] != INAPPLICABLE).sum())
+    unknown = int((statuses(data, metric)[group[ends == 0]] != INAPPLICABLE).sum())
     shared = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
     share = _ESTIMANDS[kind] if options.axis == "turn" else _ESTIMANDS[kind].replace("turn t", f"{options.axis} x")
     if not rows.size:
         empty = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
         return [{**shared, **empty, "estimand": share + without_time}]
-    unit = unit_of(sheet, rows, metric, options.cluster)
+    unit = unit_of(data, rows, metric, options.cluster)
     shared["estimand"] = f"{share}, every rollout weighing the same; unit: {unit.words}{without_time}"
-    undated = successes_of_unknown_time(sheet, rows, metric)
+    undated = successes_of_unknown_time(data, rows, metric)
     note = join_reasons(
         f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None,
         FIRST_ATTEMPTS if later.any() else None,
@@ -274,16 +259,16 @@ def _group(
 
 
 def _positions(
-    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
+    data: Columns, group: IntArray, ways: dict[str, BoolArray], options: _Options
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis.
 
     The values are None for turns, which are their own positions.
     """
-    duration = sheet.times(options.metric)[0][group]
+    duration = data.times(options.metric)[0][group]
     if options.axis == "turn":
         return duration, None
-    spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
+    spent = data.amounts(f"spent_to_success_{options.axis}")[group]
     has_amount = (duration > 0) & ~np.isnan(spent)
     # Positions are the amounts at which something happened; censoring alone changes no estimate.
     ended = has_amount & np.any([happened[group] for happened in ways.values()], axis=0)

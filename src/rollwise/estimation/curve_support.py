@@ -1,6 +1,6 @@
-"""What is behind a position of a curve: how many rollouts are at risk, and what censored rollouts could change.
+"""Support of each position of a curve: the rollouts at risk, and how much censored rollouts could change.
 
-An estimate by turn lets the rollouts at risk stand for those that were censored. Two things can go wrong with that. If few are at
+An estimate by turn takes the rollouts at risk as representative of the censored ones. Two things can go wrong. If few are at
 risk, a few rollouts represent many, and the interval is too narrow: fewer than ten at risk are covered in .88 to .95 of simulations
 at a nominal .95, ten and more in .94 to .96 (`tests/estimation/test_curve_support.py`). And if a rollout that crashes or runs out
 of its budget was closer to a success than others, or farther away from it, the estimate is biased, which no number at risk shows.
@@ -34,35 +34,10 @@ def with_support(
     leaves about .83 of a nominal .95), and where fewer rollouts or clusters than `schema.results.LEAST_AT_RISK` and
     `LEAST_CLUSTERS_AT_RISK` are at risk after a censoring.
 
-    Parameters
-    ----------
-    rows
-        Positions of one curve in order, with `at_risk`, `events`, `censored`, `n_clusters`, `estimate`, `low`, `high` and `reason`.
-    without_time
-        Number of rollouts of the group that were not followed at all.
-    survival
-        Whether the share is the one without the event.
-
     References
     ----------
     Manski (1990), Nonparametric bounds on treatment effects. American Economic Review 80:319-323; Leung, Elashoff & Afifi (1997),
     Censoring issues in survival analysis, doi:10.1146/annurev.publhealth.18.1.83.
-
-    Examples
-    --------
-    >>> names = ("at_risk", "events", "censored", "n_clusters", "estimate", "low", "high", "reason")
-    >>> rows = [
-    ...     dict(zip(names, row, strict=True))
-    ...     for row in [
-    ...         (40, 0, 0, 40, 0.0, None, None, None),
-    ...         (40, 4, 16, 40, 0.1, 0.04, 0.23, None),
-    ...         (20, 2, 0, 20, 0.19, 0.1, 0.35, None),
-    ...     ]
-    ... ]
-    >>> [(row["bound_low"], row["bound_high"]) for row in with_support(rows)]
-    [(0.0, 0.0), (0.1, 0.1), (0.15, 0.55)]
-    >>> with_support(rows)[-1]["reason"].split(":")[0]
-    'rollouts were censored before'
     """
     total = (rows[0]["at_risk"] if rows else 0) + without_time
     events, censored, result = 0, 0, []
@@ -82,14 +57,7 @@ def with_support(
 
 
 def few_at_risk(rows: Sequence[dict[str, Any]]) -> list[bool]:
-    """Return whether too few are at risk at each position, after rollouts were censored.
-
-    Examples
-    --------
-    >>> rows = [{"at_risk": 12, "censored": 6, "n_clusters": 12}, {"at_risk": 6, "censored": 0, "n_clusters": 6}]
-    >>> few_at_risk(rows)
-    [False, True]
-    """
+    """Return whether too few are at risk at each position, after rollouts were censored."""
     censored, result = 0, []
     for row in rows:
         result.append(censored > 0 and _few(row))

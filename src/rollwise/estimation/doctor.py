@@ -16,7 +16,7 @@ from rollwise.estimation.unjudged import in_words
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import with_kinds
+from rollwise.schema.coercion import with_dtypes
 from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 from rollwise.stats.sizes import intraclass_correlation
@@ -59,7 +59,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
-    frame = with_kinds(frame, schema.TURNS, "doctor")
+    frame = with_dtypes(frame, schema.TURNS, "doctor")
     return findings(Facts(frame))
 
 
@@ -89,14 +89,14 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
         ),
         ("task_success", "task success rate", "fill the column `solved`"),
     ):
-        row_headings = table.headings_of(metric)
-        applicable, with_verdict = int((row_headings != INAPPLICABLE).sum()), int((row_headings == VALUE).sum())
+        row_statuses = table.statuses_of(metric)
+        applicable, with_verdict = int((row_statuses != INAPPLICABLE).sum()), int((row_statuses == VALUE).sum())
         flaw = None
         # First reasons why there is no rate at all, then caveats of a rate.
         if not applicable:
             flaw = (
                 "the table has no rollouts"
-                if not row_headings.size
+                if not row_statuses.size
                 else f"no rollout has {'an attack' if metric[0] == 'a' else 'a task'}"
             )
         elif not with_verdict:
@@ -107,30 +107,30 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
             elif metric[0] == "a" and table.flag:
                 call = f'rw.turns(turns, names={{"succeeded": "{table.flag}"}})'
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
-        partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
+        partial, unit_column = int((row_statuses == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
-        units = values_named(table.rollouts.filter(pl.Series(row_headings == VALUE)), unit_column).drop_nulls()
+        units = values_named(table.rollouts.filter(pl.Series(row_statuses == VALUE)), unit_column).drop_nulls()
         if with_verdict and not len(units):
             unused = table.unused(unit_column)
             notes.append(
                 f"no {unit_column} is named, so every rollout counts as independent{f'; {unused}' if unused else ''}"
             )
         elif with_verdict > 1 and units.n_unique() == 1:
-            way_out = way_out_of_one(table.sheet, np.flatnonzero(row_headings == VALUE))
+            way_out = way_out_of_one(table.data, np.flatnonzero(row_statuses == VALUE))
             notes.append(f"all of one {unit_column}: a rate, but no interval{f'; {way_out}' if way_out else ''}")
         unknown = applicable - partial - with_verdict
         if unknown > 0:
             notes.append(
                 f"{unknown:,} of {counted(applicable, 'rollout')} {'has' if unknown == 1 else 'have'} no verdict: "
-                "`bound_low` and `bound_high` hold whatever they are"
+                "`bound_low` and `bound_high` hold for every outcome of these"
             )
         call = f"rw.summarize({table.measured}, metrics={metric!r}{table.groups})"
         yield analysis, flaw, "; ".join(notes) or None, call
 
 
 def _of_time(table: Facts) -> Iterator[Finding]:
-    duration, observed = table.sheet.times("time_to_success")
-    judged, turns = table.sheet.numbers("num_judged"), table.sheet.numbers("num_turns")
+    duration, observed = table.data.times("time_to_success")
+    judged, turns = table.data.numbers("num_judged"), table.data.numbers("num_turns")
     # A duration of 0 means that no turn was judged.
     followed = duration > 0
     # Successes recorded for a whole rollout of several turns, whose turn is unknown.
@@ -172,8 +172,8 @@ def _of_time(table: Facts) -> Iterator[Finding]:
         arguments = f"{measured}, of={name!r}, baseline={arms[0]!r}" if arms else ""
     else:
         arguments = ""
-    yield "log-rank test and difference of mean turns", comparison_flaw, note, f"rw.curve_test({arguments})"
-    yield "difference of two curves", comparison_flaw, note, f"rw.curve_difference({arguments})"
+    yield "log-rank test and difference of mean turns", comparison_flaw, note, f"rw.comparisons.curve_test({arguments})"
+    yield "difference of two curves", comparison_flaw, note, f"rw.comparisons.curve_difference({arguments})"
 
 
 def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
@@ -196,7 +196,7 @@ def _of_contrasts(table: Facts) -> Iterator[Finding]:
     metric, name = table.metric, table.varying
     arms: list[str] = []
     if name:
-        arms = _arms(table.rollouts.filter(pl.Series(table.headings_of(metric) == VALUE)), name)
+        arms = _arms(table.rollouts.filter(pl.Series(table.statuses_of(metric) == VALUE)), name)
     flaw = call = None
     if len(arms) > 1:
         call = f"rw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
@@ -218,8 +218,8 @@ def _of_spending(table: Facts) -> Iterator[Finding]:
         if not any(table.has_values(name) for name in columns.get(axis, (axis,))):
             flaw = f"no turn says {texts[axis]}"
         elif table.tree:
-            flaw = "a path of a tree shares what it spent with others; `rw.trees.paths(turns)` makes rollouts of the paths first"
-        elif not (table.sheet.times("time_to_success")[0] > 0).any():
+            flaw = "a path of a tree shares what it spent with others; `rw.rollout.paths(turns)` makes rollouts of the paths first"
+        elif not (table.data.times("time_to_success")[0] > 0).any():
             flaw = "no rollout was followed for the attack's success"
         elif (
             measure(table.frame, spent_to_success(axis))[f"spent_to_success_{axis}"].null_count()
@@ -237,7 +237,7 @@ def _of_attempts(table: Facts) -> Iterator[Finding]:
     if not judged.size or not judged.max():
         flaw = "no rollout has a verdict"
     elif judged.max() == 1:
-        flaw = "no goal was attempted twice (rollouts alike in target, attack, goal and task are attempts)"
+        flaw = "no goal was attempted twice (attempts are rollouts with the same target, attack, goal and task)"
     evidence = repeats.stopping
     stops = evidence is not None and evidence.design == "stopped"
     if stops:
@@ -292,7 +292,9 @@ def _of_turns(table: Facts) -> Iterator[Finding]:
     has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].cast(pl.Boolean).any())
     flaw = None
     if table.tree:
-        flaw = "nodes of a tree are not a sequence of turns; `rw.trees.paths(turns)` makes rollouts of the paths first"
+        flaw = (
+            "nodes of a tree are not a sequence of turns; `rw.rollout.paths(turns)` makes rollouts of the paths first"
+        )
     elif score is None:
         flaw = "no turn has a score"
     elif not has_event:
@@ -303,15 +305,15 @@ def _of_turns(table: Facts) -> Iterator[Finding]:
         if table.has_values("refused")
         else "no turn is judged on refusal; `m.refused_by_rule()` goes by the wording"
     )
-    measured = f"rw.measure({'rw.trees.paths(turns)' if table.tree else 'turns'}, m.refusal_rate())"
+    measured = f"rw.measure({'rw.rollout.paths(turns)' if table.tree else 'turns'}, m.refusal_rate())"
     yield "refusal rate", refusal_flaw, None, f"rw.summarize({measured}, metrics='refusal_rate'{table.groups})"
 
 
 def _of_release(table: Facts) -> Iterator[Finding]:
-    flaw = None if (table.headings_of(table.metric) == VALUE).any() else "no rollout has a verdict: nothing would pass"
+    flaw = None if (table.statuses_of(table.metric) == VALUE).any() else "no rollout has a verdict: nothing would pass"
     below = table.metric == "attack_success"
     require = "attack_success < 5%" if below else "task_success > 50%"
-    unknown = ~np.isin(table.headings_of(table.metric), (VALUE, INAPPLICABLE))
+    unknown = ~np.isin(table.statuses_of(table.metric), (VALUE, INAPPLICABLE))
     note = (
         "rollouts without a verdict count neither for nor against: the gate may be undecided" if unknown.any() else None
     )
@@ -323,7 +325,7 @@ def _of_release(table: Facts) -> Iterator[Finding]:
         else "no column of steps of training, such as `train_step` or `checkpoint`, whose numbers several rollouts share"
     )
     if step and table.tree:
-        step_flaw = "steps of a tree: `rw.trees.paths(turns)` makes rollouts of the paths first"
+        step_flaw = "steps of a tree: `rw.rollout.paths(turns)` makes rollouts of the paths first"
     metric, expression = table.metric, f"m.{table.metric}()"
     score = table.score
     if flaw and score:

@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the table of turns, its rollouts, and facts about them that several analyses need."""
+"""Facts that `doctor` checks: the table of turns, its rollouts, and what several analyses need to know about them."""
 
 import re
 from functools import cached_property
@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.estimation.arrays import Sheet
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headings
+from rollwise.estimation.arrays import Columns
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
 from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
@@ -39,13 +39,7 @@ MOST_GROUPS = 30
 
 
 def scores_in(turns: pl.DataFrame) -> list[str]:
-    """Return the columns of rewards and scores that have values.
-
-    Examples
-    --------
-    >>> scores_in(pl.DataFrame({"reward": [1.0], "score_exact": [None], "score_style": [0.5]}))
-    ['reward', 'score_style']
-    """
+    """Return the columns of rewards and scores that have values."""
     names = [name for name in turns.columns if name in {"score", "reward"} or name.startswith("score_")]
     return [name for name in names if turns.schema[name].is_numeric() and turns[name].null_count() < turns.height]
 
@@ -57,24 +51,12 @@ def step_in(turns: pl.DataFrame) -> str | None:
     several of them. A name that counts anything (`step`, `epoch`, `iteration`) needs more in a table of the user's own, where it
     may be what an agent or an attack took: no rollout has an attack, and the goals (or tasks) of all its values are the same, or
     each value has a batch of rollouts, all of one size.
-
-    Examples
-    --------
-    >>> two_steps = {"rollout_id": list("abcd"), "task": ["s", "t"] * 2, "global_step": [10, 10, 20, 20]}
-    >>> step_in(pl.DataFrame(two_steps)), step_in(pl.DataFrame(two_steps).rename({"global_step": "n_steps"}))
-    ('global_step', None)
     """
     return next((name for name in turns.columns if _is_step(turns, name)), None)
 
 
 def names_a_step(name: str) -> bool:
-    """Return whether a name may be that of the steps of training.
-
-    Examples
-    --------
-    >>> names_a_step("trainStep"), names_a_step("num_steps")
-    (True, False)
-    """
+    """Return whether a name may be that of the steps of training."""
     words = _words(name)
     return bool(words & _COUNTED) and words <= _COUNTED | _OF_TRAINING
 
@@ -114,9 +96,9 @@ class Facts:
     def __init__(self, frame: pl.DataFrame, rollouts: pl.DataFrame | None = None) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
-        self.measured = "rw.measure(rw.trees.paths(turns))" if self.tree else "rw.measure(turns)"
-        self.sheet = Sheet(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
-        self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
+        self.measured = "rw.measure(rw.rollout.paths(turns))" if self.tree else "rw.measure(turns)"
+        self.data = Columns(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
+        self.rollouts = self.data.frame  # in the same order as the arrays of the data
 
     def has_values(self, name: str) -> bool:
         """Return whether a column of turns has any value."""
@@ -140,27 +122,27 @@ class Facts:
                 return name
         return None
 
-    def headings_of(self, metric: str) -> Headings:
-        """Return the heading of each rollout for a metric."""
-        return headings(self.sheet, metric)
+    def statuses_of(self, metric: str) -> Statuses:
+        """Return the status of each rollout for a metric."""
+        return statuses(self.data, metric)
 
     def attempts(self, metric: str) -> Attempts:
         """Return all rollouts that the metric applies to, as attempts."""
         return Attempts.of(
-            self.sheet, np.flatnonzero(headings(self.sheet, metric, of_attempts=True) != INAPPLICABLE), metric, "auto"
+            self.data, np.flatnonzero(statuses(self.data, metric, of_attempts=True) != INAPPLICABLE), metric, "auto"
         )
 
     @cached_property
     def metric(self) -> str:
         """The metric of attempts: success of the attack, or of the task if no attack was judged."""
         return next(
-            (name for name in ("attack_success", "task_success") if (self.headings_of(name) == VALUE).any()),
+            (name for name in ("attack_success", "task_success") if (self.statuses_of(name) == VALUE).any()),
             "attack_success",
         )
 
     @cached_property
     def unused_columns(self) -> pl.DataFrame:
-        """Columns that came along unused: UNUSED."""
+        """Unrecognized columns that may be a target, attack, goal or verdict: UNUSED."""
         return unused_columns(self.frame)
 
     def unused(self, *meanings: str) -> str | None:

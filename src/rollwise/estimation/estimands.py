@@ -1,18 +1,18 @@
-"""What each row of SUMMARY estimates, in one sentence."""
+"""Sentences that say what each row of SUMMARY estimates."""
 
 import numpy as np
 
 from rollwise.estimation.clusters import unit_in_words
 from rollwise.estimation.samples import Cells, Sample
-from rollwise.schema.arguments import statistic_in_words
 from rollwise.stats.estimate import IntArray, TextArray
+from rollwise.stats.statistics import statistic_in_words
 
 
 def estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, IntArray]) -> TextArray:
     """Return the estimand of each group, in one sentence."""
     horizons = np.full(sample.groups.count, -1)
     if statistic == "restricted_mean" and cells.kind == "time":
-        durations = cells.rows.sheet.times(cells.metric)[0][sample.rows.numbers]
+        durations = cells.rows.data.times(cells.metric)[0][sample.rows.numbers]
         horizons = np.nan_to_num(sample.groups.largest(durations.astype(np.float64)), nan=-1).astype(np.int64)
     strata = f", drawn within {cells.options.strata}" if cells.options.strata and statistic == "mean" else ""
     texts = {

@@ -4,29 +4,27 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Looks, Undecided
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arguments import no_metric, rollouts_frame
-from rollwise.estimation.arrays import Sheet, rows_of
-from rollwise.estimation.estimates import DEFAULT_STATISTICS
+from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
 from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
-from rollwise.estimation.missingness import headings
+from rollwise.estimation.missingness import statuses
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
 from rollwise.estimation.summary import summarize
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
-
-Unjudged = Literal["bounds", "drop"]
-Looks = Literal["one", "many"]
+from rollwise.schema.option_types import check_option_types
+from rollwise.stats.statistics import DEFAULT_STATISTICS, first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class _Options:
     cluster: Cluster
     level: float
     seed: int
-    unjudged: Unjudged
+    unjudged: Undecided
     unread: float
     expect: tuple[NamedGroup, ...]
     looks: Looks
@@ -51,7 +49,7 @@ def gate(
     by: By = (),
     cluster: Cluster = "auto",
     level: float = 0.95,
-    unjudged: Unjudged = "bounds",
+    unjudged: Undecided = "bounds",
     unread: float = 0,
     expect: str | Sequence[str] = (),
     seed: int = 0,
@@ -139,7 +137,7 @@ def gate(
     │ failed    ┆ 0.0        ┆ 0.0153     ┆ null   │
     └───────────┴────────────┴────────────┴────────┘
     """
-    check_kinds(gate, locals())
+    check_option_types(gate, locals())
     table = frame_of(rollouts, "gate")
     # Repeated requirements and groups are the same rows.
     required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
@@ -203,10 +201,10 @@ def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
 ) -> pl.DataFrame:
     both = None if earlier is None else with_baseline(table, earlier, required, options.by)
-    everything = Sheet(table)
+    everything = Columns(table)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence
-        keys = [key for key, _ in Sheet(both).groups(options.by)]
+        keys = [key for key, _ in Columns(both).groups(options.by)]
     rows = []
     for requirement in required:
         rows += _of_requirement(everything, both, requirement, keys, options)
@@ -214,7 +212,7 @@ def _of_rollouts(
 
 
 def _of_requirement(
-    everything: Sheet, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
+    everything: Columns, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
 ) -> list[dict[str, Any]]:
     """Return a row for each group, and for each expected group that is missing."""
     kind = everything.kinds.get(required.metric)
@@ -248,35 +246,42 @@ def _of_requirement(
     return result or [row_without_data(required, nothing, statistic, options.level, options.unjudged, absent)]
 
 
-def _refuse_metric(sheet: Sheet, required: Required) -> None:
-    if sheet.has(required.metric):
-        raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
-    measured = [name for name, kind in sheet.kinds.items() if kind and name not in schema.ROLLOUTS.names]
+def _refuse_metric(data: Columns, required: Required) -> None:
+    if data.has(required.metric):
+        raise ArgumentError(f"gate: {required.words!r}: {no_metric(data.frame, required.metric)}")
+    measured = [name for name, kind in data.kinds.items() if kind and name not in schema.ROLLOUTS.names]
     raise ArgumentError(
-        f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`rw.measure` makes more)"
+        f"gate: {required.words!r} names no metric of this table; available: {listing(measured)} (`rw.measure` makes more)"
+        f"{required.about_statistics}"
     )
 
 
 def _evidence(
-    everything: Sheet, both: pl.DataFrame | None, required: Required, statistic: str, options: _Options, *, share: bool
+    everything: Columns,
+    both: pl.DataFrame | None,
+    required: Required,
+    statistic: str,
+    options: _Options,
+    *,
+    share: bool,
 ) -> dict[str, Evidence]:
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
-    sheet = Sheet(rows_in(everything.frame, required.group, required.words)) if required.group else everything
+    data = Columns(rows_in(everything.frame, required.group, required.words)) if required.group else everything
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,
         "level": options.level,
         "seed": options.seed,
     }
-    rows = _estimates(sheet.frame, required.metric, statistic, options.unjudged, shared)
+    rows = _estimates(data.frame, required.metric, statistic, options.unjudged, shared)
     if required.relative and both is not None:
         both = rows_in(both, required.group, required.words)
         compared = differences(
             both, required, statistic, **shared, unjudged=options.unjudged, unread=bool(options.unread)
         )
-    marks = headings(sheet, required.metric)
+    marks = statuses(data, required.metric)
     result = {}
-    for (key, group), row in zip(sheet.groups(options.by), rows, strict=True):
+    for (key, group), row in zip(data.groups(options.by), rows, strict=True):
         text = key_text(key)
         estimate = row
         if required.relative:
@@ -285,12 +290,12 @@ def _evidence(
             counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
             estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
         elif options.looks == "many":
-            arguments = (sheet, required, group, marks, options.cluster)
+            arguments = (data, required, group, marks, options.cluster)
             alone, together = ends_at_every_look(*arguments, options.level, options.unread)
             estimate = row_at_every_look(*arguments, row, alone)
         elif share:
             alone, together = ends_of_rollouts(
-                sheet, required.metric, group, marks, options.cluster, options.level, options.unread
+                data, required.metric, group, marks, options.cluster, options.level, options.unread
             )
         else:
             alone = together = row["low"], row["high"]
@@ -303,7 +308,7 @@ def _evidence(
 
 
 def _estimates(
-    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Unjudged, shared: dict[str, Any]
+    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Undecided, shared: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
     named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
@@ -358,7 +363,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
             result.append(
                 gate_row(requirement, Evidence(row, alone, together, share, unjudged, options.unread), groups)
             )
-        statistic = requirement.statistic or _first_statistic(rows)
+        statistic = requirement.statistic or first_of(set(rows["statistic"])) or "mean"
         missing = _missing_groups(table, requirement, statistic, groups, options)
         if not missing and not any(row["requirement"] == requirement.words for row in result):
             absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
@@ -373,9 +378,10 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     rows = table.filter(pl.col("metric") == required.metric)
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
-            f"gate: {required.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+            f"gate: {required.words!r} names no metric of this SUMMARY; available: {listing(table['metric'].unique())}"
+            f"{required.about_statistics}"
         )
-    rows = rows.filter(statistic=required.statistic or _first_statistic(rows))
+    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
             f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
@@ -383,8 +389,3 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     if rows.filter(level=level).is_empty() and not rows.is_empty():
         raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
     return rows.filter(level=level)
-
-
-def _first_statistic(rows: pl.DataFrame) -> str:
-    statistics = set(rows["statistic"])
-    return next((name for name in ("mean", "restricted_mean") if name in statistics), "mean")

@@ -15,31 +15,15 @@ from rollwise.stats.student import t_quantile
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a requirement in one group.
+    """Evidence on a requirement in one group."""
 
-    Attributes
-    ----------
-    row
-        The estimate, with the columns of SUMMARY.
-    alone, together
-        The ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
-    share
-        True for a share, False for a number, a time or a difference.
-    unjudged
-        ``"bounds"`` or ``"drop"``.
-    unread
-        Number of rollouts that could not be read.
-    looks
-        ``"one"``, or ``"many"`` for ends that hold at every look.
-    """
-
-    row: dict[str, Any]
-    alone: Ends
-    together: Ends
-    share: bool
-    unjudged: str
-    unread: float
-    looks: str = "one"
+    row: dict[str, Any]  # of SUMMARY
+    alone: Ends  # for the rollouts with a verdict alone
+    together: Ends  # hold for every outcome of the rollouts without a verdict
+    share: bool  # True for a share, False for a number, a time or a difference
+    unjudged: str  # ``"bounds"`` or ``"drop"``
+    unread: float  # number of rollouts that could not be read
+    looks: str = "one"  # ``"one"``, or ``"many"`` for ends that hold at every look
 
 
 def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dict[str, Any]:
@@ -86,7 +70,11 @@ def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
 def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, Any]) -> str | None:
     """Say what the bound holds for if it is not simply an end of the interval."""
     if words.total_of(row) > row["n"]:
-        others = "the others are left out" if evidence.unjudged == "drop" else "the bounds hold whatever the others are"
+        others = (
+            "the others are left out"
+            if evidence.unjudged == "drop"
+            else "the bounds hold for every outcome of the others"
+        )
         return f"{words.with_verdict(row)}; {others}"
     # Which end decided: the upper end passes a requirement from above, and fails one from below.
     upper = required.below == (row["answer"] == "passed")

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headings
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
 from rollwise.estimation.requirements import Required
 from rollwise.schema.arguments import Cluster
 
@@ -23,13 +23,7 @@ NO_DIFFERENCE = dict.fromkeys(("difference", "low", "high", "std_error", "n_clus
 def with_baseline(
     rollouts: pl.DataFrame, baseline: pl.DataFrame, required: Sequence[Required], by: tuple[str, ...]
 ) -> pl.DataFrame:
-    """Return both runs as one table; ids get the name of their run, because two runs may share them.
-
-    Raises
-    ------
-    ArgumentError
-        If the baseline lacks a metric or a column of a group, or has another dtype in a column.
-    """
+    """Return both runs as one table; ids get the name of their run, because two runs may share them."""
     relative = [requirement for requirement in required if requirement.relative]
     names = [*by, *(name for requirement in relative for name, _ in requirement.group)]
     for name in dict.fromkeys([*(requirement.metric for requirement in relative), *names]):
@@ -66,29 +60,20 @@ def differences(
 
     The bounds of a difference of shares reach from the case that all rollouts without a verdict are failures in this run and
     successes in the baseline to the opposite case.
-
-    Parameters
-    ----------
-    both
-        The rollouts of `with_baseline`.
-    unjudged
-        ``"bounds"`` or ``"drop"``: how the difference treats partially judged rollouts.
-    unread
-        True if rollouts of this run could not be read: their goals are not known, so nothing bounds the difference.
     """
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
     alone = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
-    sheet = Sheet(both)
-    marks = headings(sheet, required.metric)
+    data = Columns(both)
+    marks = statuses(data, required.metric)
     without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
-    share = sheet.kinds[required.metric] == "proportion" and statistic == "mean"
+    share = data.kinds[required.metric] == "proportion" and statistic == "mean"
     extremes = []
     if share and without_verdict.any() and not unread:
         estimates = _contrast(both, required, statistic, unjudged=unjudged, **options)
-        filled = [_filled(sheet, required.metric, marks, success_here=success) for success in (False, True)]
+        filled = [_filled(data, required.metric, marks, success_here=success) for success in (False, True)]
         extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
-    unbounded = [] if share else [str(key) for key, rows in _keys(sheet, by) if without_verdict[rows].any()]
+    unbounded = [] if share else [str(key) for key, rows in _keys(data, by) if without_verdict[rows].any()]
     result = {}
     for key, row in alone.items():
         ends = row["low"], row["high"]
@@ -98,28 +83,22 @@ def differences(
     return result
 
 
-def _keys(sheet: Sheet, by: tuple[str, ...]) -> list[tuple[str, Any]]:
-    return [(key_text(key), rows) for key, rows in sheet.groups(by)]
+def _keys(data: Columns, by: tuple[str, ...]) -> list[tuple[str, Any]]:
+    return [(key_text(key), rows) for key, rows in data.groups(by)]
 
 
 def key_text(key: dict[str, Any]) -> str:
-    """Return the values of a group's key as text; a NaN equals itself there.
-
-    Examples
-    --------
-    >>> key_text({"target": "base", "step": 1})
-    "['base', 1]"
-    """
+    """Return the values of a group's key as text; a NaN equals itself there."""
     return str(list(key.values()))
 
 
-def _filled(sheet: Sheet, metric: str, marks: Headings, *, success_here: bool) -> pl.DataFrame:
+def _filled(data: Columns, metric: str, marks: Statuses, *, success_here: bool) -> pl.DataFrame:
     """Return the rollouts that the metric applies to; those of this run without a verdict get this value, others the opposite."""
     applicable = pl.Series(marks != INAPPLICABLE)
     unjudged = applicable & pl.Series(marks != VALUE)
     here = pl.col(_RUN) == _THIS
     value = here if success_here else ~here
-    filled = sheet.frame.with_columns(pl.when(unjudged).then(value).otherwise(metric).alias(metric))
+    filled = data.frame.with_columns(pl.when(unjudged).then(value).otherwise(metric).alias(metric))
     return filled.filter(applicable)
 
 

@@ -21,52 +21,23 @@ Texts = Annotated[list[str], pydantic.BeforeValidator(_as_list)]
 
 
 class GateFile(Strict):
-    """Entries of the file; absent ones keep the defaults of `gate`.
-
-    Attributes
-    ----------
-    require, by, expect, baseline
-        One text, or a list of them. Paths of the baseline are relative to the working folder.
-    cluster
-        A column, a list of two crossed columns, or ``none``.
-    undecided
-        ``stop`` or ``warn``, as on the command line.
-    """
+    """Entries of the file; absent ones keep the defaults of `gate`."""
 
     require: Texts
     by: Texts | None = None
-    cluster: Texts | None = None
+    cluster: Texts | None = None  # a column, a list of two crossed columns, or ``none``
     level: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.95
     unjudged: Literal["bounds", "drop"] = "bounds"
     undecided: Literal["stop", "warn"] = "stop"
     expect: Texts | None = None
-    baseline: Texts | None = None
+    baseline: Texts | None = None  # paths are relative to the working folder
     against_self: Annotated[int, pydantic.Field(ge=0)] = 0
     looks: Literal["one", "many"] = "one"
     seed: int = 0
 
 
 def read_gate_file(path: str | Path) -> dict[str, Any]:
-    r"""Read a file of requirements, and return the entries that it has.
-
-    Parameters
-    ----------
-    path
-        A file of YAML (``.yml``, ``.yaml``), JSON (``.json``) or TOML (``.toml``).
-
-    Raises
-    ------
-    ReadError
-        With file, line and key of an entry that is unknown, missing or of the wrong type, or for a file that is not TOML.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "gate.yml"
-    >>> _ = path.write_text("require:\n  - attack_success < 1%\n  - refused < 5% for category=benign\nby: target\n")
-    >>> read_gate_file(path)
-    {'require': ['attack_success < 1%', 'refused < 5% for category=benign'], 'by': ['target']}
-    """
+    """Read a file of requirements, and return the entries that it has."""
     path = Path(path)
     if path.suffix not in _SUFFIXES:
         raise ReadError(f"{path}: is not a file of requirements; name one that ends in {', '.join(_SUFFIXES)}")

@@ -21,19 +21,7 @@ def with_splits(
     seed: int,
     gate: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> pl.DataFrame:
-    """Return GATE with the number of splits, and in how many of them the halves have different answers.
-
-    Parameters
-    ----------
-    gates, rollouts
-        The GATE of the whole run, and its ROLLOUTS.
-    by
-        The grouping columns.
-    splits, seed
-        Number of random splits, and their seed.
-    gate
-        Returns the GATE of a half.
-    """
+    """Return GATE with the number of splits, and in how many of them the halves have different answers."""
     keys = ["requirement", *by]
     rows = gates.select(columns_named(keys)).with_columns(n_differ=pl.lit(0, dtype=pl.Int64))
     for halves in _halves(rollouts, by, splits, seed):

@@ -14,17 +14,7 @@ POWER = 0.8
 
 
 def verdict(gates: pl.DataFrame) -> str:
-    """Summarize a GATE in one sentence: about the first requirement that failed, else the first that is undecided.
-
-    Examples
-    --------
-    >>> from rollwise.estimation.gate import gate
-    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "attack_success": [False] * 4})
-    >>> verdict(gate(rollouts, "attack_success < 0.5"))
-    "'attack_success < 0.5' is met"
-    >>> verdict(gate(rollouts, "attack_success > 0.5"))
-    "'attack_success > 0.5' is not met: the upper end is 0.49 (4 rollouts)"
-    """
+    """Summarize a GATE in one sentence: about the first requirement that failed, else the first that is undecided."""
     rows = {answer: gates.filter(answer=answer).rows(named=True) for answer in ("failed", "undecided")}
     if not rows["failed"] and not rows["undecided"]:
         return _all_passed(gates)
@@ -45,13 +35,7 @@ def verdict(gates: pl.DataFrame) -> str:
 
 
 def against_itself(gates: pl.DataFrame) -> str:
-    """Say in how many random splits of the attempts the halves have different answers.
-
-    Examples
-    --------
-    >>> against_itself(pl.DataFrame({"n_splits": [50, 50], "n_differ": [12, 3]}))
-    'against itself: the halves of the same run have different answers in up to 12 of 50 splits'
-    """
+    """Say in how many random splits of the attempts the halves have different answers."""
     most = max(gates["n_differ"].to_list())
     up_to = "up to " if gates.height > 1 else ""
     return f"against itself: the halves of the same run have different answers in {up_to}{most} of {gates['n_splits'][0]} splits"
@@ -75,13 +59,7 @@ def _for_group(row: dict[str, Any]) -> str:
 
 
 def group_of_row(row: dict[str, Any]) -> str:
-    """Return the group of a row of GATE in words; empty without groups.
-
-    Examples
-    --------
-    >>> group_of_row({"target": "base", "requirement": "attack_success < 1%"})
-    "target='base'"
-    """
+    """Return the group of a row of GATE in words; empty without groups."""
     return ", ".join(f"{name}={value!r}" for name, value in row.items() if name not in schema.GATE.names)
 
 
@@ -94,13 +72,7 @@ def _deciding_end(row: dict[str, Any]) -> str:
 
 
 def in_units(required: Required, number: float) -> str:
-    """Return a number in the units of the requirement: per cent, points or plain.
-
-    Examples
-    --------
-    >>> in_units(parsed("attack_success < 1%"), 0.0713), in_units(parsed("attack_success < baseline + 2%"), 0.031)
-    ('7.13 %', '3.1 points')
-    """
+    """Return a number in the units of the requirement: per cent, points or plain."""
     if not ("%" in required.words or "point" in required.words):
         return f"{number:.3g}"
     return f"{100 * number:.3g} {'points' if required.relative else '%'}"
@@ -128,13 +100,7 @@ def total_of(row: dict[str, Any]) -> int:
 
 
 def with_verdict(row: dict[str, Any]) -> str:
-    """Return how many rollouts have a verdict, in words.
-
-    Examples
-    --------
-    >>> with_verdict({"n": 1, "n_error": 2, "n_undetermined": 0, "n_missing": 0, "n_unread": 0})
-    '1 of 3 rollouts has a verdict'
-    """
+    """Return how many rollouts have a verdict, in words."""
     return f"{row['n']:,} of {labels.counted(total_of(row), 'rollout')} {'has' if row['n'] == 1 else 'have'} a verdict"
 
 
@@ -146,13 +112,7 @@ def undecided_bounds(required: Required, row: dict[str, Any], low: float, high: 
 
 
 def to_obtain(row: dict[str, Any]) -> str:
-    """Say what to do about the rollouts without a verdict; empty if all have one.
-
-    Examples
-    --------
-    >>> to_obtain({"n": 10, "n_error": 2, "n_undetermined": 0, "n_missing": 0, "n_unread": 3})
-    'judge, rerun or repair the other 5 rollouts'
-    """
+    """Say what to do about the rollouts without a verdict; empty if all have one."""
     number = total_of(row) - row["n"]
     if not number:
         return ""
@@ -164,14 +124,6 @@ def more_clusters(row: dict[str, Any], number: int | None, *, share: bool, then:
     """Say how many more independent units would decide, or that no number would.
 
     A share of 0 or 1 is no estimate to plan with: then the number is that of units which all go on like this.
-
-    Examples
-    --------
-    >>> row = {"estimand": "mean of attack_success; unit: goal", "estimate": 0.05}
-    >>> more_clusters(row, 41, share=True, then=False)
-    'about 41 more goals would decide it with 80 % power'
-    >>> more_clusters(row | {"estimate": 0.0}, 41, share=True, then=False)
-    'about 41 more goals without a success would decide it'
     """
     noun = unit_noun(row)
     noun = "independent rollout" if noun in {"cluster", "rollout"} else noun

@@ -10,28 +10,7 @@ from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
 
 class Match:
-    """Units in two arms, and whether the arms are compared by their common units.
-
-    Attributes
-    ----------
-    arms
-        Row numbers of each arm.
-    unit
-        The unit of the rows of both arms, first arm first.
-    clusters, codes
-        Units of each arm: by way, and as a single code (of two ways, their cell).
-    common
-        Sorted codes of the units in both arms.
-    is_paired
-        True if the arms are compared by common units.
-
-    Examples
-    --------
-    >>> codes = np.array([0, 0, 1, 1, 2])
-    >>> unit = Unit(("goal",), (codes,), lambda: ["x", "y", "z"], 0)
-    >>> Match((np.arange(3), np.arange(3, 5)), unit, "auto").report()
-    {'n_pairs': 1, 'only_group': 1, 'only_baseline': 1, 'n_unequal': 0}
-    """
+    """Units in two arms, and whether the arms are compared by their common units."""
 
     def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
         self.arms, self.unit = arms, unit

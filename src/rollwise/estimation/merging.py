@@ -13,7 +13,13 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import SchemaError
+from rollwise.estimation.arguments import metric_columns
+from rollwise.estimation.clusters import columns_of
+from rollwise.estimation.missingness import FACTS
+from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
 
 _COUNT, _ROW = "\0count", "rollout_id"
@@ -24,25 +30,13 @@ _COMPACT = 1_000_000  # counted rows to collect before equal ones are added up
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of some rollouts.
+    """State of some rollouts."""
 
-    Attributes
-    ----------
-    first, last
-        The smallest and the largest id; None without rollouts.
-    counted
-        Distinct combinations of the counted columns, with their number of rollouts.
-    kept
-        The kept columns, one row per rollout in the order of the ids.
-    dtypes
-        Dtypes of the columns of ROLLOUTS. Text is stored as categories in the frames above.
-    """
-
-    first: object
-    last: object
-    counted: pl.DataFrame
-    kept: pl.DataFrame
-    dtypes: pl.Schema
+    first: object  # the smallest id; None without rollouts
+    last: object  # the largest id
+    counted: pl.DataFrame  # distinct combinations of the counted columns, with their number of rollouts
+    kept: pl.DataFrame  # the kept columns, one row per rollout in the order of the ids
+    dtypes: pl.Schema  # of ROLLOUTS: text is stored as categories in the frames above
 
 
 class _MixedError(SchemaError):
@@ -50,26 +44,7 @@ class _MixedError(SchemaError):
 
 
 def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
-    """Return the state of ROLLOUTS; a lazy frame is read batch by batch.
-
-    Parameters
-    ----------
-    rollouts
-        ROLLOUTS, eager or lazy. A lazy frame sorted by id needs no memory apart from the state.
-    counted, kept
-        Columns to count and to keep, each including groups and clusters; empty without metrics of that kind.
-
-    Raises
-    ------
-    SchemaError
-        If an id occurs twice or is null.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b", "c"], "goal": ["g", "g", "h"], "attack_success": [True] * 3})
-    >>> state_of(rollouts, ["goal", "attack_success"], []).counted.rows()
-    [('g', True, 2), ('h', True, 1)]
-    """
+    """Return the state of ROLLOUTS; a lazy frame is read batch by batch."""
     rows = rollouts.lazy().select(columns_named(dict.fromkeys([_ROW, *counted, *kept])))
     if isinstance(rollouts, pl.DataFrame):
         return _state(rows.sort(_ROW).collect(), counted, kept)
@@ -125,20 +100,7 @@ def _shrink(kept: pl.DataFrame) -> pl.DataFrame:
 
 
 def merged(states: Iterable[State]) -> State:
-    """Merge states into one, independent of their order and sizes.
-
-    Raises
-    ------
-    SchemaError
-        If the ids of two states overlap: a rollout could be in both, and the order of the rows is not determined.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b", "c"], "num_turns": [1, 2, 3]})
-    >>> parts = [state_of(part, [], ["num_turns"]) for part in (rollouts[2:], rollouts[:2])]
-    >>> merged(parts).kept["num_turns"].to_list()
-    [1, 2, 3]
-    """
+    """Merge states into one, independent of their order and sizes."""
     parts: list[State] = []
     tallies: list[pl.DataFrame] = []
     empty: State | None = None
@@ -162,8 +124,8 @@ def merged(states: Iterable[State]) -> State:
             raise SchemaError(_duplicate_id(part.last))
         if not part.last < following.first:  # type: ignore[operator]
             raise _MixedError(
-                f"rollouts {part.first!r} to {part.last!r} and {following.first!r} to {following.last!r} were measured apart, "
-                "but their ids are mixed, so a rollout could be in both; `rollwise convert` puts rollouts in order of their ids"
+                f"rollouts {part.first!r} to {part.last!r} and {following.first!r} to {following.last!r} were measured separately, "
+                "but their ids overlap, so a rollout could be in both; `rollwise convert` puts rollouts in order of their ids"
             )
     # Parts may have shrunk a column to different integer dtypes.
     kept = pl.concat([part.kept for part in parts], how="vertical_relaxed")
@@ -184,15 +146,6 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
 
     Groups by a column of lists share rollouts, so they form a single block. The rows of a group are ordered by their own values
     (counted) or by the original ids (kept), so the result does not depend on how the parts were divided.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame(
-    ...     {"rollout_id": ["a", "b", "c"], "target": ["x", "y", "x"], "attack_success": [True] * 3}
-    ... )
-    >>> state = state_of(rollouts, ["target", "attack_success"], [])
-    >>> [counted.rows() for counted, _ in blocks(state, ["target"])]
-    [[(0, 'x', True), (1, 'x', True), (2, 'y', True)]]
     """
     if not by or any(isinstance(state.dtypes[name], pl.List) for name in by):
         yield _repeat_rows(state.counted, state.dtypes), _number_rows(state.kept, state.dtypes)
@@ -244,3 +197,25 @@ def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
 
 def _restore_dtypes(columns: Sequence[str], dtypes: pl.Schema) -> list[pl.Expr]:
     return [column_named(name).cast(dtypes[name]) for name in columns]
+
+
+def to_merge(
+    dtypes: pl.Schema,
+    *,
+    by: By = (),
+    metrics: By | None = None,
+    cluster: Cluster = "auto",
+    unjudged: Unjudged = "bounds",
+    strata: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row."""
+    by = names_of(by)
+    columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
+    numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    # Columns that both kinds need: groups, clusters, and the facts that decide statuses.
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged != "drop" else None}
+
+    def in_order(names: list[str]) -> list[str]:
+        return [name for name in dtypes if name in {*shared, *names}] if names else []
+
+    return in_order([name for name in columns if name not in numbers]), in_order(numbers)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError
-from rollwise.schema.arguments import quantile_of
+from rollwise.errors import ArgumentError, either
 from rollwise.schema.named import column_named
 from rollwise.schema.other_names import meant_column
+from rollwise.stats.statistics import A_QUANTILE, PATTERN, SUMMARIZED, quantile_of
 
 Answer = Literal["passed", "failed", "undecided"]
 NamedGroup = tuple[tuple[str, str], ...]
@@ -23,7 +23,7 @@ _REQUIREMENT = re.compile(
     rf"|(?P<number>[-+]?{_NUMBER})\s*(?P<percent>%)?)"
     r"(?:\s+for\s+(?P<group>.+?))?\s*"
 )
-_STATISTIC = re.compile(r"(mean|median|min|max|restricted_mean|q\d+)\(\s*(.+?)\s*\)")
+_STATISTIC = re.compile(rf"({PATTERN})\(\s*(.+?)\s*\)")
 _GROUP = re.compile(
     r"""\s*(?P<name>[^=,\s][^=,]*?)\s*=\s*(?:'(?P<quoted>[^']+)'|"(?P<double>[^"]+)"|(?P<plain>[^,\s'"][^,]*?))\s*(?:,(?!\s*$)|$)"""
 )
@@ -32,31 +32,26 @@ _BELOW = ("<", "<=")
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """One requirement: its text and its parsed parts.
-
-    Attributes
-    ----------
-    threshold
-        The number that the metric is compared with; for a relative requirement, the one that its difference from the
-        baseline is compared with.
-    relative
-        True if the metric is compared with an earlier run, the baseline.
-    group
-        The group that the requirement is about; empty for all rollouts.
-    """
+    """One requirement: its text and its parsed parts."""
 
     words: str
     metric: str
     statistic: str | None
     operator: str
-    threshold: float
-    relative: bool = False
-    group: NamedGroup = ()
+    threshold: float  # of a relative requirement, for the difference from the baseline
+    relative: bool = False  # compared with an earlier run, the baseline
+    group: NamedGroup = ()  # the group that the requirement is about; empty for all rollouts
 
     @property
     def below(self) -> bool:
         """True if the metric must be below the threshold, so the upper end of the interval must meet it."""
         return self.operator in _BELOW
+
+    @property
+    def about_statistics(self) -> str:
+        """What statistics there are, for the end of a sentence, if the metric is written like an argument of one."""
+        is_call = re.fullmatch(r"\w+\(.+\)", self.metric)
+        return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))}" if is_call else ""
 
     def met_by(self, bound: float) -> bool:
         """Return whether a number meets the requirement."""
@@ -71,20 +66,7 @@ class Required:
                 return bound >= self.threshold
 
     def answer(self, pass_bound: float | None, fail_bound: float | None) -> Answer:
-        """Return the answer of an interval: passed or failed if both of its ends say so, undecided otherwise.
-
-        Parameters
-        ----------
-        pass_bound
-            The end of the interval that is hardest to pass with.
-        fail_bound
-            The opposite end: the requirement is not met if not even this end meets it.
-
-        Examples
-        --------
-        >>> [parsed("attack_success < 10%").answer(*ends) for ends in ((0.09, 0.01), (0.3, 0.1), (0.12, 0.02))]
-        ['passed', 'failed', 'undecided']
-        """
+        """Return the answer of an interval: passed or failed if both of its ends say so, undecided otherwise."""
         if pass_bound is None or fail_bound is None:
             return "undecided"
         if self.met_by(pass_bound):
@@ -107,17 +89,7 @@ class Required:
 
 
 def parsed(text: object) -> Required:
-    """Parse a requirement.
-
-    Examples
-    --------
-    >>> required = parsed("q90(num_turns) >= 50%")
-    >>> required.metric, required.statistic, required.operator, required.threshold
-    ('num_turns', 'q90', '>=', 0.5)
-    >>> required = parsed("refusal_rate <= baseline + 2 points for category=benign")
-    >>> required.threshold, required.relative, required.group
-    (0.02, True, (('category', 'benign'),))
-    """
+    """Parse a requirement."""
     match = _REQUIREMENT.fullmatch(str(text))
     if match is None:
         raise ArgumentError(
@@ -138,11 +110,6 @@ def named_group(text: str, where: str) -> NamedGroup:
     """Parse the name of a group, ``column=value`` or several with commas; a value with a comma is quoted.
 
     `where` is the text that the error shows.
-
-    Examples
-    --------
-    >>> named_group("target=base, category='self harm, other'", "expect")
-    (('target', 'base'), ('category', 'self harm, other'))
     """
     group: dict[str, str] = {}
     rest = str(text)
@@ -158,13 +125,7 @@ def named_group(text: str, where: str) -> NamedGroup:
 
 
 def rows_in(frame: pl.DataFrame, group: NamedGroup, where: str) -> pl.DataFrame:
-    """Return the rows of a group.
-
-    Raises
-    ------
-    ArgumentError
-        If the table lacks a column of the group.
-    """
+    """Return the rows of a group."""
     for name, value in group:
         if name not in frame.columns:
             raise ArgumentError(f"gate: {where!r}: there is no column {name!r}; {meant_column(name, frame)}")
@@ -177,22 +138,10 @@ def rows_in(frame: pl.DataFrame, group: NamedGroup, where: str) -> pl.DataFrame:
 
 
 def group_in_words(group: NamedGroup) -> str:
-    """Return a group as it is written in a requirement.
-
-    Examples
-    --------
-    >>> group_in_words((("target", "base"), ("attack", "crescendo")))
-    'target=base, attack=crescendo'
-    """
+    """Return a group as it is written in a requirement."""
     return ", ".join(f"{name}={value}" for name, value in group)
 
 
 def metrics(require: Iterable[object]) -> list[str]:
-    """Return the names of the metrics in requirements.
-
-    Examples
-    --------
-    >>> metrics(["attack_success < 1%", "median(num_turns) >= 3"])
-    ['attack_success', 'num_turns']
-    """
+    """Return the names of the metrics in requirements."""
     return list(dict.fromkeys(parsed(words).metric for words in require))

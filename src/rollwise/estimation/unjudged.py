@@ -6,27 +6,21 @@ interval reaches from the lower end with all of these rollouts as failures to th
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rollwise.errors import ArgumentError, counted, meant
-from rollwise.estimation.arrays import Sheet, join_reasons
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
+from rollwise.choices import Unjudged
+from rollwise.errors import counted
+from rollwise.estimation.arrays import Columns, join_reasons
+from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.stats.clusters import groupings, ones_or
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.influence import CENSORED, COMPETING, EVENT, Watch, influences, watch
 
-Unjudged = Literal["bounds", "censor", "drop"]
 Row: TypeAlias = dict[str, Any]
 
 _WITHIN = "success_within_"
-
-
-def check_unjudged(unjudged: object, verb: str) -> None:
-    """Raise an error if this is not a choice for rollouts with unjudged turns."""
-    if unjudged not in get_args(Unjudged):
-        raise ArgumentError(f"{verb}: unjudged={unjudged!r} is unknown; {meant(str(unjudged), get_args(Unjudged))}")
 
 
 class FollowUp(NamedTuple):
@@ -39,7 +33,7 @@ class FollowUp(NamedTuple):
     cause: IntArray
 
 
-def follow_up(sheet: Sheet, metric: str, rows: IntArray) -> FollowUp | None:
+def follow_up(data: Columns, metric: str, rows: IntArray) -> FollowUp | None:
     """Return the follow-up of rollouts up to the success that the metric counts; None if the table does not have its turn.
 
     A rollout with a known failure is followed to its end, where no success can come any more: as a competing ending. A
@@ -47,11 +41,11 @@ def follow_up(sheet: Sheet, metric: str, rows: IntArray) -> FollowUp | None:
     successes after unjudged turns, but not the failures, would push the rate up.
     """
     horizon = _horizon(metric)
-    if horizon is None or not sheet.has("time_to_success") or sheet.kinds["time_to_success"] != "time":
+    if horizon is None or not data.has("time_to_success") or data.kinds["time_to_success"] != "time":
         return None
-    values = sheet.numbers(metric)[rows]
-    followed, observed = (column[rows] for column in sheet.times("time_to_success"))
-    end = np.maximum(np.nan_to_num(sheet.numbers("num_turns")[rows]).astype(np.int64), np.maximum(followed, 1))
+    values = data.numbers(metric)[rows]
+    followed, observed = (column[rows] for column in data.times("time_to_success"))
+    end = np.maximum(np.nan_to_num(data.numbers("num_turns")[rows]).astype(np.int64), np.maximum(followed, 1))
     duration = np.where(values == 0, end, followed)
     cause = np.select([(values == 1) & observed, values == 0], [EVENT, COMPETING], CENSORED)
     duration = np.minimum(duration, horizon)
@@ -68,36 +62,24 @@ def _horizon(metric: str) -> int | None:
     return int(number) if metric.startswith(_WITHIN) and number.isdecimal() else None
 
 
-def expected_values(sheet: Sheet, metric: str, rows: IntArray, weights: FloatArray | None = None) -> FloatArray:
+def expected_values(data: Columns, metric: str, rows: IntArray, weights: FloatArray | None = None) -> FloatArray:
     """Return the values of rollouts that are judged in full or in part, the missing ones as their expected success.
 
     By the curve F of all these rollouts and S, the share without an ending, a rollout followed up to turn t has an expected
     success of (F(T) - F(t)) / S(t), and the mean over all is F(T), the estimate of Aalen and Johansen. Some of the censored
     rollouts have a known success after their unjudged turn. It keeps its value 1, and the others share the rest of the expected
-    successes. Without the turns of successes, the mean of the known values stands in.
-
-    Parameters
-    ----------
-    rows
-        Row numbers of rollouts with a value, or with unjudged turns and no success.
-    weights
-        Positive float (n,), or None for ones.
-
-    Returns
-    -------
-    ndarray
-        Float (n,) within [0, 1]; without any known value, unknown values remain NaN.
+    successes. Without the turns of successes, the mean of the known values is used; without any known value, NaN.
 
     References
     ----------
     Efron (1967), The two sample problem with censored data, Proc. Fifth Berkeley Symp. 4:831-853 (redistribution of censored
     observations); Aalen & Johansen (1978), Scand. J. Statist. 5:141-150.
     """
-    values = sheet.numbers(metric)[rows].copy()
+    values = data.numbers(metric)[rows].copy()
     unjudged = np.isnan(values)
     if unjudged.all() or not unjudged.any():
         return values
-    follow = follow_up(sheet, metric, rows)
+    follow = follow_up(data, metric, rows)
     if follow is None:
         values[unjudged] = np.average(values[~unjudged], weights=None if weights is None else weights[~unjudged])
         return values
@@ -122,7 +104,7 @@ def _life_table(follow: FollowUp, weights: FloatArray | None) -> Watch:
     )
 
 
-def pseudo_values(sheet: Sheet, metric: str, rows: IntArray) -> FloatArray:
+def pseudo_values(data: Columns, metric: str, rows: IntArray) -> FloatArray:
     """Return values whose mean is the censored share and whose variance over clusters is the variance of that share.
 
     These are the pseudo-observations F(T) + n·IF of the infinitesimal jackknife: each known value is shifted by what its
@@ -134,9 +116,9 @@ def pseudo_values(sheet: Sheet, metric: str, rows: IntArray) -> FloatArray:
     Andersen, Klein & Rosthoj (2003), Generalised linear models for correlated pseudo-observations, Biometrika 90:15-27,
     doi:10.1093/biomet/90.1.15; Jaeckel (1972), The infinitesimal jackknife, Bell Laboratories MM 72-1215-11.
     """
-    follow = follow_up(sheet, metric, rows)
+    follow = follow_up(data, metric, rows)
     if follow is None:
-        return sheet.numbers(metric)[rows].copy()
+        return data.numbers(metric)[rows].copy()
     values = np.full(rows.size, np.nan)
     followed = follow.duration > 0
     if followed.any():
@@ -148,27 +130,13 @@ def pseudo_values(sheet: Sheet, metric: str, rows: IntArray) -> FloatArray:
 
 
 class UnjudgedRows(NamedTuple):
-    """Rollouts of a group with unjudged turns and no success, and what the rollouts count.
+    """Rollouts of a group with unjudged turns and no success, and what the rollouts count."""
 
-    Attributes
-    ----------
-    choice
-        The option; None without such rollouts.
-    rows
-        Boolean (n,): such rollouts.
-    known
-        Float (n,): the known values of all rollouts, NaN elsewhere.
-    expected
-        Float (n,): the values of all rollouts, the censored ones as their expected success; NaN where unknown otherwise.
-    timed
-        Whether the turns of successes are known.
-    """
-
-    choice: Unjudged | None
-    rows: BoolArray
-    known: FloatArray
-    expected: FloatArray
-    timed: bool
+    choice: Unjudged | None  # the option; None without such rollouts
+    rows: BoolArray  # (n,): such rollouts
+    known: FloatArray  # Float (n,): the known values, NaN elsewhere
+    expected: FloatArray  # all values, the censored ones as their expected success; NaN where unknown otherwise
+    timed: bool  # whether the turns of successes are known
 
     @property
     def versions(self) -> list[FloatArray]:
@@ -179,16 +147,7 @@ class UnjudgedRows(NamedTuple):
         return [self.expected, *(extremes if self.choice == "bounds" else [])]
 
     def combined(self, estimator: Callable[[FloatArray], list[Row]], noun: str = "rollout") -> list[Row]:
-        """Return the rows of an estimator of values, with these rollouts treated as the option says.
-
-        Parameters
-        ----------
-        estimator
-            From values, float (n,), to rows with `estimate`, `low`, `high`, `method` and `reason`. Each estimate must rise
-            with the number of successes, or fall with it.
-        noun
-            Noun for a rollout.
-        """
+        """Return the rows of an estimator, monotone in the number of successes, with these rollouts treated as the option says."""
         estimates, *extremes = (estimator(values) for values in self.versions)
         if self.choice is None:
             return estimates
@@ -206,24 +165,18 @@ class UnjudgedRows(NamedTuple):
         return [{**row, "reason": join_reasons(row.get("reason"), reason)} for row in estimates]
 
 
-def unjudged_of(sheet: Sheet, metric: str, rows: IntArray, row_headings: Headings, choice: Unjudged) -> UnjudgedRows:
-    """Return the rollouts among `rows` with unjudged turns and no success, by their headings."""
-    unjudged, known = row_headings == PARTIALLY_JUDGED, sheet.numbers(metric)[rows]
-    if not unjudged.any() or sheet.kinds[metric] != "proportion":
+def unjudged_of(data: Columns, metric: str, rows: IntArray, row_statuses: Statuses, choice: Unjudged) -> UnjudgedRows:
+    """Return the rollouts among `rows` with unjudged turns and no success, by their statuses."""
+    unjudged, known = row_statuses == PARTIALLY_JUDGED, data.numbers(metric)[rows]
+    if not unjudged.any() or data.kinds[metric] != "proportion":
         return UnjudgedRows(None, np.zeros(rows.size, dtype=np.bool_), known, known, timed=True)
-    judged, expected = unjudged | (row_headings == VALUE), known.copy()
-    expected[judged] = expected_values(sheet, metric, rows[judged])
-    return UnjudgedRows(choice, unjudged, known, expected, follow_up(sheet, metric, rows[:1]) is not None)
+    judged, expected = unjudged | (row_statuses == VALUE), known.copy()
+    expected[judged] = expected_values(data, metric, rows[judged])
+    return UnjudgedRows(choice, unjudged, known, expected, follow_up(data, metric, rows[:1]) is not None)
 
 
 def in_words(number: int, total: int, noun: str = "rollout") -> str:
-    """Return how many rollouts have unjudged turns and no success.
-
-    Examples
-    --------
-    >>> in_words(1, 300), in_words(48, 300)
-    ('1 of 300 rollouts has unjudged turns and no success', '48 of 300 rollouts have unjudged turns and no success')
-    """
+    """Return how many rollouts have unjudged turns and no success."""
     return f"{number:,} of {counted(total, noun)} {'has' if number == 1 else 'have'} unjudged turns and no success"
 
 
@@ -257,30 +210,6 @@ def at_the_bounds(
 
     It reaches from the lower end with all of these rollouts as failures to the upper end with all of them as successes, and is
     null if one of these ends is.
-
-    Parameters
-    ----------
-    note
-        How many rollouts have unjudged turns, in words.
-    estimate
-        The estimate with their expected success, moved into the range of the estimates of both extremes.
-    worst, best
-        The rows with all of them as failures, and with all as successes.
-    timed
-        Whether the turns of successes are known.
-    reason
-        The caveat of the estimate.
-
-    Examples
-    --------
-    >>> none, some = (
-    ...     {"estimate": 0.2, "low": low, "high": 0.4, "method": "t", "reason": why}
-    ...     for low, why in ((None, "flat"), (0.1, None))
-    ... )
-    >>> at_the_bounds("1 of 9", 0.2, some, some, timed=True)["high"]
-    0.4
-    >>> at_the_bounds("1 of 9", 0.2, none, some, timed=True)["reason"].split("; ")[1:]
-    ['no interval: flat']
     """
     extremes = worst, best
     defined = all(row.get(name) is not None for row in extremes for name in ("low", "high"))

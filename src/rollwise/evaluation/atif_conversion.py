@@ -26,19 +26,7 @@ _CALLS = ("TOOL_END", "FUNCTION_END")
 
 
 def sample_of(item: EvalInputItem) -> AtifEvalSample:
-    """Return an item with its trajectory in ATIF.
-
-    Raises
-    ------
-    ValueError
-        If its steps are neither events of NeMo Agent Toolkit nor ATIF.
-
-    Examples
-    --------
-    >>> event = IntermediateStep(payload={"event_type": "LLM_END", "name": "gpt-4o", "data": {"output": "4"}})
-    >>> sample_of(EvalInputItem(id=1, output_obj="4", trajectory=[event])).trajectory.steps[0].model_name
-    'gpt-4o'
-    """
+    """Return an item with its trajectory in ATIF."""
     return AtifEvalSample(
         item_id=item.id,
         trajectory=_trajectory_of(item.trajectory, str(item.id)),

@@ -16,13 +16,7 @@ RunSource = str | Path | object
 
 
 def is_run(path: str | Path) -> bool:
-    """Return whether a folder holds an evaluation.
-
-    Examples
-    --------
-    >>> is_run("nowhere")
-    False
-    """
+    """Return whether a folder holds an evaluation."""
     return (Path(path) / ITEMS).is_file()
 
 
@@ -40,13 +34,7 @@ class Run:
 
 
 def run_of(source: RunSource) -> Run:
-    """Return a run, from the folder of an evaluation, its ``items.parquet``, or its frame; a `Run` is returned unchanged.
-
-    Raises
-    ------
-    ReadError
-        If there is no run.
-    """
+    """Return a run, from the folder of an evaluation, its ``items.parquet``, or its frame; a `Run` is returned unchanged."""
     if isinstance(source, Run):
         return source
     if not isinstance(source, str | Path):
@@ -71,22 +59,6 @@ def paired_runs(first: RunSource, second: RunSource) -> pl.DataFrame:
 
     Runs with equal names get the names of their folders; if these are equal too, ``<name> (1)`` and ``<name> (2)``. Scores
     that only one run has are excluded.
-
-    Parameters
-    ----------
-    first, second
-        Folders of evaluations, or their `items`; see `run_of`.
-
-    Raises
-    ------
-    ReadError, ArgumentError
-        If a run cannot be read, or the two have no item or no score in common.
-
-    Examples
-    --------
-    >>> a = pl.DataFrame({"rollout_id": ["r/1/1"], "run": ["r"], "task": ["1"], "attempt": [1], "match": [True]})
-    >>> paired_runs(a, a.with_columns(match=False)).select("rollout_id", "run", "task", "match").rows()
-    [('1/r/1/1', 'r (1)', '1', True), ('2/r/1/1', 'r (2)', '1', False)]
     """
     runs = run_of(first), run_of(second)
     frames, scores = [run.items for run in runs], [run.scores for run in runs]
@@ -117,14 +89,6 @@ def changed(first: RunSource, second: RunSource) -> pl.DataFrame:
 
     An item that only one run has, or that has no score in one of them, is included with null for the unknown score. Scores
     that only one run has are excluded.
-
-    Examples
-    --------
-    >>> a = pl.DataFrame(
-    ...     {"rollout_id": ["a", "b"], "run": "r", "task": ["1", "2"], "attempt": 1, "match": [True, True]}
-    ... )
-    >>> changed(a, a.with_columns(match=pl.Series([True, False]))).rows()
-    [('2', 1, 'match', 1.0, 0.0, -1.0)]
     """
     runs = run_of(first), run_of(second)
     shared = [name for name in runs[0].scores if name in runs[1].scores]

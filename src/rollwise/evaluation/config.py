@@ -106,7 +106,7 @@ class General(Strict):
     """Options of the run; with `validate_llm_endpoints`, each of the `llms` is asked for one word before the run."""
 
     refused: ClassVar[Mapping[str, str]] = {
-        "profiler": "is not run here, as the frame of steps (`rw.steps`) and evaluators such as `avg_llm_latency` give its figures",
+        "profiler": "is not run here, as STEPS (`rw.readers.steps`) and evaluators such as `avg_llm_latency` give its figures",
         "per_input_user_id": "has no meaning here, as a workflow knows no users",
     }
 
@@ -130,13 +130,7 @@ class Eval(Strict):
 
 
 class EvalConfig(Strict):
-    """The whole file.
-
-    Examples
-    --------
-    >>> EvalConfig(eval={"general": {"max_concurrency": 2}}).eval.general.max_concurrency
-    2
-    """
+    """The whole file."""
 
     plugins: list[str] = pydantic.Field(default_factory=list)
     llms: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
@@ -150,22 +144,7 @@ class EvalConfig(Strict):
 
 
 def load(document: ConfigFile) -> EvalConfig:
-    r"""Return the checked configuration, with the values that it takes from the environment.
-
-    Raises
-    ------
-    ReadError
-        With file, line and key of the first mistake.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "eval.yml"
-    >>> _ = path.write_text("eval:\n  evaluators:\n    ../x: {_type: similarity}\n")
-    >>> load(ConfigFile.read(path))
-    Traceback (most recent call last):
-    rollwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` cannot be a file name; use letters, digits, _ and -
-    """
+    """Return the checked configuration, with the values that it takes from the environment."""
     # The types are checked after variables of the environment are filled in, so that `${N}` can be a number.
     config = document.checked(EvalConfig, _from_environment(document.data, document, ()))
     for keyword, entry in config.eval.evaluators.items():
@@ -180,13 +159,7 @@ def load(document: ConfigFile) -> EvalConfig:
 
 
 def kind_of(document: ConfigFile, place: Place, entry: dict[str, Any], kinds: Mapping[str, Any]) -> Any:
-    """Return the kind that the `_type` of an entry names.
-
-    Raises
-    ------
-    ReadError
-        If it is missing or unknown, with the name that was probably meant.
-    """
+    """Return the kind that the `_type` of an entry names."""
     name = entry.get("_type")
     if not isinstance(name, str):
         raise document.error(place, f"lacks the key `_type`, one of {', '.join(kinds)}; add it")
@@ -206,7 +179,7 @@ def _from_environment(value: Any, document: ConfigFile, place: Place) -> Any:
     def variable(match: re.Match[str]) -> str:
         text = os.environ.get(match[1], match[2])
         if text is None:
-            raise document.error(place, f"asks for ${{{match[1]}}}, which the environment lacks; set it")
+            raise document.error(place, f"asks for ${{{match[1]}}}, which is not set in the environment; set it")
         return text
 
     try:

@@ -97,22 +97,7 @@ class Shown(Sequence[EvalInputItem]):
 def read(
     document: ConfigFile, config: Dataset, override: Path | None = None, *, parity: bool = False
 ) -> tuple[list[Item], Path | None]:
-    """Return the items of a data set in its order, each once, and the path of its file.
-
-    Parameters
-    ----------
-    document, config
-        The configuration file, and its part about the data set.
-    override
-        Another file to read instead; its suffix decides the format.
-    parity
-        Whether to leave out entries with a blank question, as NeMo Agent Toolkit does.
-
-    Raises
-    ------
-    ReadError
-        If the data set cannot be read, lacks a column, or holds an id twice.
-    """
+    """Return the items of a data set in its order, each once, and the path of its file."""
     # Read, check, filter, shuffle, and only then cut: `num_samples` counts entries that pass the filter.
     path, entries = _entries(document, config, override)
     where = str(path or config.function)
@@ -124,7 +109,9 @@ def read(
     columns = list(dict.fromkeys(name for entry in entries for name in entry))
     selected = list(_filtered(entries, config, columns, document))
     if not selected:
-        raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
+        raise document.error(
+            (*HERE, "filter"), f"matches none of the {counted(len(entries), 'entry')}; relax the filter"
+        )
     selected = _with_question(selected, config, where, parity=parity)
     if config.shuffle:
         Random(config.seed).shuffle(selected)  # noqa: S311  # an order, not a secret
@@ -205,13 +192,7 @@ def _listed(value: Any, where: str, key: str) -> Sequence[Any]:
 
 
 def fault_of(steps: Sequence[Any], key: str) -> str | None:
-    """Return the reason why steps cannot be read, with the field; None if they can.
-
-    Examples
-    --------
-    >>> fault_of([{"payload": {"event_type": "LLM_END", "event_timestamp": "noon"}}], "steps")
-    "`steps[0].payload.event_timestamp`: is 'noon', not a time in ISO 8601"
-    """
+    """Return the reason why steps cannot be read, with the field; None if they can."""
     try:
         step_rows(steps, "", key)
     except BrokenError as error:
@@ -325,11 +306,6 @@ def _decoded(content: bytes) -> tuple[Any, int]:
     """Return the value of JSON, and the number of NaN or infinite numbers in it, which become null.
 
     A byte-order mark is ignored.
-
-    Raises
-    ------
-    BrokenError
-        If the content is not JSON.
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     try:

@@ -17,7 +17,7 @@ from rollwise.evaluation.dataset import Item
 from rollwise.evaluation.item_evaluator import is_number
 from rollwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
 from rollwise.evaluation.results_log import plain
-from rollwise.measurement.step_activity import measure_steps
+from rollwise.metrics.step_activity import measure_steps
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import worded
 from rollwise.readers.traces.steps import steps_of_items
@@ -100,11 +100,6 @@ class Tables:
 
         The expected calls are the tools among the expected steps, else the list in a field of the data set: names, or objects
         with `name` (or `tool`, `function`) and `arguments`, or such objects under `function`.
-
-        Raises
-        ------
-        ReadError
-            With the first item whose field lists something else.
         """
         calls, fault = self._calls
         if fault is not None:
@@ -145,13 +140,7 @@ class Tables:
 
 
 def columns_of(entries: Sequence[Mapping[str, Any]], used: Iterable[str]) -> dict[str, str]:
-    """Return the column name of each further field; a name that rollwise uses itself gets the prefix ``data_``.
-
-    Examples
-    --------
-    >>> columns_of([{"id": 1, "difficulty": 3, "score": 0.5, "goal": "add", "category": 7}], USED)
-    {'difficulty': 'difficulty', 'score': 'data_score', 'goal': 'goal', 'category': 'data_category'}
-    """
+    """Return the column name of each further field; a name that rollwise uses itself gets the prefix ``data_``."""
     names = [name for name in dict.fromkeys(name for entry in entries for name in entry) if name not in used]
     columns: dict[str, str] = {}
     for name in names:
@@ -294,21 +283,7 @@ def summary(
     bounds: Mapping[str, tuple[float, float]],
     unbounded: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Return SUMMARY of the numeric scores; items on which an evaluator failed count as errors.
-
-    Parameters
-    ----------
-    items, scores
-        Results of `rollouts` and `verdicts`.
-    failures
-        Reasons why whole evaluators failed, by keyword.
-    level
-        Coverage of the intervals.
-    bounds
-        The lowest and highest possible score, by keyword: the interval of a mean ends there, unless a score is beyond.
-    unbounded
-        Users' evaluators that name no such range: an interval far beyond their scores is marked in `reason`.
-    """
+    """Return SUMMARY of the numeric scores; items on which an evaluator failed count as errors."""
     from rollwise.estimation.missingness import FACTS
     from rollwise.estimation.summary import summarize
 

@@ -19,7 +19,7 @@ PROGRESS: ContextVar[bool] = ContextVar("PROGRESS", default=True)
 
 
 class BaseEvaluator(ABC):
-    """An evaluator that scores each item by itself, many at the same time.
+    """An evaluator that scores each item individually, many at the same time.
 
     A subclass scores an item in `evaluate_item`. If that raises, the item has no score and an `error` with the reason, and the
     other items continue. In a run, items that were scored before an interruption are not scored again.
@@ -103,28 +103,14 @@ def failed(item: Any, why: str) -> EvalOutputItem:
 
 
 def average(items: Sequence[EvalOutputItem]) -> float | None:
-    """Return the mean of the known scores; None without any, or if one of them is not a number.
-
-    Examples
-    --------
-    >>> average([EvalOutputItem(id=1, score=1), EvalOutputItem(id=2, score=True), EvalOutputItem(id=3, error="no")])
-    1.0
-    >>> average([EvalOutputItem(id=1, score=1), EvalOutputItem(id=2, score="good")]) is None
-    True
-    """
+    """Return the mean of the known scores; None without any, or if one of them is not a number."""
     scores = [item.score for item in items if item.error is None and item.score is not None]
     numbers = [float(score) for score in scores if is_number(score)]
     return math.fsum(numbers) / len(numbers) if numbers and len(numbers) == len(scores) else None
 
 
 def is_number(score: object) -> bool:
-    """Return whether a score is a number, True or False, including NumPy's.
-
-    Examples
-    --------
-    >>> is_number(True), is_number(0.5), is_number("0.5")
-    (True, True, False)
-    """
+    """Return whether a score is a number, True or False, including NumPy's."""
     return isinstance(score, int | float) or (hasattr(score, "dtype") and getattr(score.dtype, "kind", "") in "biuf")
 
 

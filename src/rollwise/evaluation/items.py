@@ -235,11 +235,5 @@ class WorkflowOutput(_Lean):
 
 
 def as_steps(steps: Sequence[Mapping[str, Any]] | None) -> list[IntermediateStep]:
-    """Return the steps of an entry of a data set as objects.
-
-    Examples
-    --------
-    >>> as_steps([{"payload": {"event_type": "LLM_END", "name": "gpt-4o"}}])[0].name
-    'gpt-4o'
-    """
+    """Return the steps of an entry of a data set as objects."""
     return [IntermediateStep.model_validate(step) for step in steps or ()]

@@ -64,13 +64,7 @@ class Models:
             document.checked(model, entry, ("llms", name))
 
     def __call__(self, name: str) -> Any:
-        """Return the model of this name.
-
-        Raises
-        ------
-        ArgumentError
-            If there is no such model.
-        """
+        """Return the model of this name."""
         if name not in self._entries:
             advice = meant(name, self._entries) if self._entries else ADD_IT.format(name)
             raise ArgumentError(f"{self._document.path}: there is no language model {name!r}; {advice}")
@@ -81,13 +75,7 @@ class Models:
         return self._models[name]
 
     def check(self) -> None:
-        """Call the `check` of each model that has one; a failure that may be temporary is only reported on stderr.
-
-        Raises
-        ------
-        ReadError
-            With file, line and key of the first model that is not served.
-        """
+        """Call the `check` of each model that has one; a failure that may be temporary is only reported on stderr."""
         checks = {name: check for name in self._entries if (check := getattr(self(name), "check", None)) is not None}
 
         async def errors() -> list[Any]:
@@ -98,7 +86,7 @@ class Models:
             if isinstance(error, UnservedError):
                 raise self._document.error(("llms", name), f"is not served: {error}") from error
             if error is not None:
-                say(f"language model {name} gives no answer now: {error}")
+                say(f"language model {name} does not answer now: {error}")
 
 
 def _endpoint(options: OpenAIOptions, folder: Path) -> Any:

@@ -18,13 +18,7 @@ _LONG = 8  # characters of a secret that does not occur as another word by chanc
 
 
 def masked(text: str, also: Collection[str] = ()) -> str:
-    r"""Return the text of a YAML file with its secrets masked in place, long ones also in comments.
-
-    Examples
-    --------
-    >>> masked("model: gpt-4o  # mine\napi_key: sk-1  # mine as well")
-    "model: gpt-4o  # mine\napi_key: '***'  # mine as well"
-    """
+    """Return the text of a YAML file with its secrets masked in place, long ones also in comments."""
     root = YAML(typ="safe", pure=True).compose(text)
     spans = dict(_spans(root, "", also, set())) if isinstance(root, Node) else {}
     secrets = set()

@@ -7,14 +7,7 @@ MOST_SHOWN = 80  # characters of a default value in a description
 
 
 def option_words(field: Any) -> str:
-    """Return the type, the default and the description of an option.
-
-    Examples
-    --------
-    >>> import pydantic
-    >>> option_words(pydantic.fields.FieldInfo.from_annotated_attribute(float | None, None))
-    'float | None = None'
-    """
+    """Return the type, the default and the description of an option."""
     kind = type_words(field.annotation)
     about = f": {field.description}" if field.description else ""
     if field.is_required():
@@ -24,14 +17,7 @@ def option_words(field: Any) -> str:
 
 
 def type_words(hint: Any) -> str:
-    """Return a type as a user would write it, without what checks its values.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> type_words(Annotated[str, len] | None), type_words(dict[str, list[Path]]), type_words(Literal["a", "b"])
-    ('str | None', 'dict[str, list[Path]]', "Literal['a', 'b']")
-    """
+    """Return a type as a user would write it, without what checks its values."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return type_words(inner[0])

@@ -106,13 +106,7 @@ class Folder:
         self._id = _digest([self._inputs(placed=False), __version__, code])
 
     def open(self) -> None:
-        """Write the configuration and the status `running` before the run begins, unless there are results.
-
-        Raises
-        ------
-        WriteError
-            Where the folder holds results of another evaluation, or of another program, or cannot be written to.
-        """
+        """Write the configuration and the status `running` before the run begins, unless there are results."""
         check_folder(self.path, overwrite=True)
         self._before = _metadata(self.path)
         if self._before and "rollwise" not in self._before:
@@ -147,13 +141,7 @@ class Folder:
             raise
 
     def write(self, tables: Tables, scored: Sequence[Scored]) -> Evaluation:
-        """Replace what earlier runs wrote by the configuration and results of this one, in one step.
-
-        Raises
-        ------
-        WriteError
-            Where a file cannot be written.
-        """
+        """Replace what earlier runs wrote by the configuration and results of this one, in one step."""
         from rollwise.files.writers import write
 
         with self._replacing() as draft:

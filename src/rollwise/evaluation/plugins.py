@@ -303,11 +303,6 @@ def load(places: Iterable[str], folder: Path) -> None:
 
     Modules are searched on Python's path, then in the working folder, then in the folder of the file. A plug-in file may
     import its neighbors as ``from .neighbor import ...``.
-
-    Raises
-    ------
-    ArgumentError
-        If a plug-in cannot be imported.
     """
     with looking_in(folder):
         for place in places:
@@ -315,13 +310,7 @@ def load(places: Iterable[str], folder: Path) -> None:
 
 
 def find(name: str) -> Registration | None:
-    """Return the evaluator of this name, or None. If a plug-in replaces another evaluator, stderr says so.
-
-    Raises
-    ------
-    ArgumentError
-        If two installed plug-ins have this name, and the file lists none of that name.
-    """
+    """Return the evaluator of this name, or None. If a plug-in replaces another evaluator, stderr says so."""
     load_builtin(name)
     load_installed()
     candidates = [registry[name] for registry in (_PLUGINS, _INSTALLED, _BUILTINS) if name in registry]
@@ -345,13 +334,7 @@ def everything() -> list[Registration]:
 
 
 def listed() -> dict[str, str]:
-    """Describe each evaluator as text: purpose, origin and options; for one name, the evaluator in effect.
-
-    Examples
-    --------
-    >>> print(listed()["similarity"].splitlines()[-2])
-      similarity_type: Literal['cosine', 'jaccard', 'levenshtein'] = 'cosine': which similarity
-    """
+    """Describe each evaluator as text: purpose, origin and options; for one name, the evaluator in effect."""
     descriptions = {}
     for evaluator in reversed(everything()):  # so that of one name the first, which is in effect, is written last
         summary, _, details = evaluator.about.partition("\n")
@@ -372,7 +355,7 @@ def _import(place: str, folder: Path) -> None:
         raise
     except (Exception, SystemExit) as error:
         raise ArgumentError(
-            f"the plug-in {place!r} cannot be imported ({in_one_line(error)}); is it installed, and spelled so?"
+            f"the plug-in {place!r} cannot be imported ({in_one_line(error)}); is it installed, and spelled correctly?"
         ) from error
 
 

@@ -16,13 +16,7 @@ PATIENCE = 5.0  # seconds: an address that is slower is left to the client and i
 
 
 def refusal(url: str) -> str | None:
-    """Return why nothing can be reached at a web address; None if it can, is slow, or is reached through a proxy.
-
-    Examples
-    --------
-    >>> refusal("http://no-such-host.invalid/ask") is None
-    False
-    """
+    """Return why nothing can be reached at a web address; None if it can, is slow, or is reached through a proxy."""
     parts = urlsplit(url)
     try:
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
@@ -42,13 +36,7 @@ def refusal(url: str) -> str | None:
 
 
 async def check_reachable(url: str, who: str) -> None:
-    """Raise UnreachableError if nothing answers at an address.
-
-    Raises
-    ------
-    UnreachableError
-        With the address, as far as it is not secret, and the reason.
-    """
+    """Raise UnreachableError if nothing answers at an address."""
     if (reason := await asyncio.to_thread(refusal, url)) is not None:
         raise UnreachableError(
             f"{who}: nothing answers at {reason}; start that service, or correct the address; a later run keeps what was answered"
@@ -76,23 +64,8 @@ def guarded(answer: Callable[[Any], Awaitable[Any]], url: str, who: str) -> Call
 
 
 def check_judges(document: ConfigFile, llms: Mapping[str, Mapping[str, Any]], names: set[str], verdicts: Path) -> None:
-    """Raise an error for a language model of an evaluator whose address is dead, before the workflow answers anything.
-
-    Parameters
-    ----------
-    document, llms
-        The configuration file, and its language models.
-    names
-        The language models that evaluators use.
-    verdicts
-        Folder of the verdicts of earlier runs; if it exists, perhaps no model is asked, and nothing is checked.
-
-    Raises
-    ------
-    ReadError
-        With file, line and key of the language model.
-    """
-    if verdicts.exists():
+    """Raise an error for a language model of an evaluator whose address is dead, before the workflow answers anything."""
+    if verdicts.exists():  # perhaps no model is asked
         return
     for name, entry in llms.items():
         url = entry.get("base_url")

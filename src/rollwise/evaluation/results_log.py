@@ -23,32 +23,7 @@ _CONTENT_ATIF = ("expected_output_obj", "output_obj", "trajectory", "metadata")
 
 
 class ResultsLog(Store):
-    """Results of earlier items, and of this run; a context manager.
-
-    Parameters
-    ----------
-    folder
-        The folder of the logs; created if missing.
-    name
-        The name of the evaluator or workflow, as part of the file name.
-    content
-        Everything that the results depend on, as JSON.
-
-    Raises
-    ------
-    WriteError
-        Where the folder cannot be written to, or another process evaluates into it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> with ResultsLog(folder, "length", {}) as log:
-    ...     log.keep({"item-1": {"score": 4}})
-    >>> with ResultsLog(folder, "length", {}) as log:
-    ...     log.earlier("item-1")
-    {'score': 4}
-    """
+    """Results of earlier items, and of this run; a context manager."""
 
     def __init__(self, folder: str | Path, name: str, content: Any) -> None:
         if (part := unidentified_part(content)) is not None:
@@ -70,15 +45,7 @@ class ResultsLog(Store):
         return msgspec.json.decode(self._earlier[key]) if key in self._earlier else None
 
     def keep(self, entries: Mapping[str, Any]) -> None:
-        """Append entries by key.
-
-        Raises
-        ------
-        TypeError
-            Where the value cannot be written as JSON.
-        UnkeptError
-            Where the file cannot be written, such as on a full disk.
-        """
+        """Append entries by key."""
         self.put({key: _bytes(value) for key, value in entries.items()})
 
     @staticmethod
@@ -90,13 +57,7 @@ class ResultsLog(Store):
 
 
 def plain(value: Any) -> Any:
-    """Convert values without a JSON form: NumPy numbers and arrays, pydantic models, paths, sets.
-
-    Raises
-    ------
-    TypeError
-        Where a value has no JSON form.
-    """
+    """Convert values without a JSON form: NumPy numbers and arrays, pydantic models, paths, sets."""
     if hasattr(value, "model_dump"):
         return value.model_dump()
     if hasattr(value, "tolist"):  # NumPy numbers and arrays
@@ -108,13 +69,7 @@ def plain(value: Any) -> Any:
 
 
 def through_json(value: Any) -> Any:
-    """Return a value as it would be after writing it to a JSON file and reading it back.
-
-    Examples
-    --------
-    >>> through_json({"at": Path("here"), "times": (1.0, float("nan"))})
-    {'at': 'here', 'times': [1.0, None]}
-    """
+    """Return a value as it would be after writing it to a JSON file and reading it back."""
     return msgspec.json.decode(_bytes(value))
 
 

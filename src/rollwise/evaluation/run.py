@@ -165,13 +165,7 @@ def _tables(document: ConfigFile, config: EvalConfig, options: Options) -> tuple
 
 
 def evaluators_of(document: ConfigFile, config: EvalConfig) -> dict[str, tuple[plugins.Registration, Any]]:
-    """Return the evaluators of a file by keyword, with their options.
-
-    Raises
-    ------
-    ReadError
-        With file, line and key of a mistake: an unknown `_type` or option, or a value of the wrong type.
-    """
+    """Return the evaluators of a file by keyword, with their options."""
     evaluators = {}
     # Each type is looked up once, though several keywords may use it.
     registrations = {

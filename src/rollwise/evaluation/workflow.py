@@ -75,15 +75,7 @@ class EndpointOptions(Strict):
 
 
 def workflow_of(document: ConfigFile, config: EvalConfig, llm: Callable[[str], Any], overrides: Options) -> Workflow:
-    """Return the workflow of the file, or of ``--endpoint``; its answer is the value at `result_json_path` in its result.
-
-    Raises
-    ------
-    ReadError
-        With file, line and key of a mistake.
-    ArgumentError
-        If it cannot be imported or used.
-    """
+    """Return the workflow of the file, or of ``--endpoint``; its answer is the value at `result_json_path` in its result."""
     described = {"_type": "endpoint", "url": overrides.endpoint} if overrides.endpoint is not None else config.workflow
     if described is None:
         raise document.error(HERE, "is missing; name a workflow, give --endpoint, or score existing answers with "
@@ -97,7 +89,7 @@ def workflow_of(document: ConfigFile, config: EvalConfig, llm: Callable[[str], A
     if overrides.endpoint_timeout is not None:
         if not is_service:
             raise ArgumentError(
-                "--endpoint_timeout needs a service, and `workflow` is not one; omit it, or give --endpoint"
+                "--endpoint_timeout needs a service, and `workflow` is not one; leave it out, or give --endpoint"
             )
         entry = {**entry, "timeout": overrides.endpoint_timeout}
     options = document.checked(model, entry, HERE)

@@ -38,20 +38,6 @@ def whole(
 
     For an address in an object store, the file is then uploaded; for a link, the file that it points to is written, or without
     `follow` the link itself is replaced.
-
-    Raises
-    ------
-    WriteError
-        Where `path` exists and may not be overwritten, is not a file (a pipe, a device), or its folder is not writable.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with whole(folder / "note.txt") as draft:
-    ...     _ = draft.write_text("done")
-    >>> [entry.name for entry in folder.iterdir()]
-    ['note.txt']
     """
     address = address_of(path)
     if address is not None:
@@ -76,33 +62,7 @@ def whole_folder(
 ) -> Iterator[Path]:
     """Return a temporary folder to fill; it becomes `path` in one step when the block ends without an error.
 
-    For an address in an object store, the files are uploaded at the end, the manifest last.
-
-    Parameters
-    ----------
-    path
-        The folder, new or empty unless `overwrite`.
-    overwrite
-        Whether files of the same name may be replaced. All other files in `path` stay, except the files named by `earlier`.
-    earlier
-        A function of a folder that returns the names of the files that earlier runs wrote there, relative to it.
-    options
-        Options of the object store.
-
-    Raises
-    ------
-    WriteError
-        Where `path` is a file, or a folder that is not empty and may not be overwritten.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp()) / "results"
-    >>> for name in ("a.txt", "b.txt"):
-    ...     with whole_folder(folder, overwrite=True, earlier=lambda _: {"a.txt"}) as draft:
-    ...         _ = (draft / name).write_text(name)
-    >>> [entry.name for entry in folder.iterdir()]
-    ['b.txt']
+    Other files in `path` stay, except those that `earlier` names. In an object store, the manifest is uploaded last.
     """
     address = address_of(path)
     if address is not None:
@@ -183,13 +143,7 @@ def _remove(draft: Path) -> None:
 
 
 def check_file(path: str | Path, *, overwrite: bool) -> None:
-    """Check that `whole` could write a file to a path; an address in an object store is not checked.
-
-    Raises
-    ------
-    WriteError
-        Where the path exists and may not be overwritten, or is not a file.
-    """
+    """Check that `whole` could write a file to a path; an address in an object store is not checked."""
     if address_of(path) is not None:
         return
     with _reporting(path):
@@ -206,11 +160,6 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
     """Check that `whole_folder` could fill a folder; if it may, complete what a killed process began to move into it.
 
     An address in an object store is not checked.
-
-    Raises
-    ------
-    WriteError
-        Where it is a file, or a folder that is not empty and may not be overwritten.
     """
     if address_of(path) is not None:
         return
@@ -226,13 +175,7 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise an error where a folder of ours in an output folder, or anything in it, is a link, through which we would write.
-
-    Raises
-    ------
-    WriteError
-        Naming the link.
-    """
+    """Raise an error if a folder that rollwise writes in an output folder, or anything in it, is a link."""
     links = (path for path in (folder, *(sorted(folder.rglob("*")) if folder.is_dir() else ())) if path.is_symlink())
     if (link := next(links, None)) is not None:
         raise WriteError(
@@ -271,16 +214,7 @@ def removed(folder: str | Path, names: Iterable[str], options: Options | None = 
 
 
 def content_hash(path: str | Path, options: Options | None = None) -> str:
-    """Return the blake2b digest of a file, or of an object in a store, in 32 hex digits.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "a"
-    >>> _ = file.write_bytes(b"abc")
-    >>> content_hash(file)
-    'cf4ab791c62b8d2b2109c90275287816'
-    """
+    """Return the blake2b digest of a file, or of an object in a store, in 32 hex digits."""
     digest = hashlib.blake2b(digest_size=16)
     address = address_of(path)
     if address is None:

@@ -34,45 +34,17 @@ class Strict(pydantic.BaseModel):
 
 @dataclass(slots=True)
 class ConfigFile:
-    """Content of a YAML file, and the line of each key.
-
-    Attributes
-    ----------
-    path
-        The file.
-    data
-        Its content: dicts, lists, text, numbers.
-    lines
-        The line of each key by its path, ``("eval", "general")``.
-    overrides
-        Values that replace entries of the file, as (dotted key, value).
-    text
-        The file as it is, before overrides.
-    """
+    """Content of a YAML file, and the line of each key."""
 
     path: Path
     data: dict[str, Any]
-    lines: dict[Place, int] = field(default_factory=dict)
-    overrides: list[tuple[str, Any]] = field(default_factory=list)
-    text: str = ""
+    lines: dict[Place, int] = field(default_factory=dict)  # by the path of the key, ("eval", "general")
+    overrides: list[tuple[str, Any]] = field(default_factory=list)  # dotted keys with the values that replace them
+    text: str = ""  # the file as it is, before overrides
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        r"""Read a file (YAML 1.2: `no` is text, 1e-3 a number); tags that would run code are refused.
-
-        Raises
-        ------
-        ReadError
-            Where the file does not exist, is not YAML, has a key twice, or has no entries.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "run.yaml"
-        >>> _ = path.write_text("eval:\n  general: {max_concurrency: 4}\n")
-        >>> ConfigFile.read(path).lines["eval", "general"]
-        2
-        """
+        """Read a file (YAML 1.2: `no` is text, 1e-3 a number); tags that would run code are refused."""
         path = Path(path)
         text = text_of(path)
         data, lines = loaded(path, text)
@@ -81,13 +53,7 @@ class ConfigFile:
         return cls(path, data, lines, text=text)
 
     def override(self, key: str, value: Any) -> None:
-        """Replace the entry at a dotted key; text is parsed as YAML, so that "4" is a number.
-
-        Raises
-        ------
-        ReadError
-            Where a part of the key is not a block, or the text is not YAML.
-        """
+        """Replace the entry at a dotted key; text is parsed as YAML, so that "4" is a number."""
         try:
             parsed = _parsed(value) if isinstance(value, str) else value
         except (YAMLError, UnicodeDecodeError) as error:
@@ -126,13 +92,7 @@ class ConfigFile:
         return ReadError(f"{self.where(place)} {sentence}")
 
     def checked(self, model: type[Model], data: Any = None, place: Place = ()) -> Model:
-        """Check the entries (all, or `data` at a place) against a model.
-
-        Raises
-        ------
-        ReadError
-            With file, line and key of the first entry that is unknown, missing, or of the wrong type.
-        """
+        """Check the entries (all, or `data` at a place) against a model."""
         try:
             return model.model_validate(self.data if data is None else data)
         except pydantic.ValidationError as error:
@@ -161,19 +121,7 @@ class ConfigFile:
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """Return the text of a file of settings.
-
-    Raises
-    ------
-    ReadError
-        Where it does not exist, is not a file (a pipe, a device), is larger than such a file may be, or is not UTF-8.
-
-    Examples
-    --------
-    >>> text_of(Path("/dev/null"))
-    Traceback (most recent call last):
-    rollwise.errors.ReadError: /dev/null: is not a file but a pipe, a device or a folder; name a file
-    """
+    """Return the text of a file of settings."""
     try:
         # A pipe could be waited for without an end, and a device be read without one.
         if not path.is_file():
@@ -183,7 +131,7 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
             data = file.read(most_bytes + 1)
         if len(data) > most_bytes:
             raise ReadError(
-                f"{path}: is larger than {most_bytes} bytes, which no such file is; keep data in a file of its own"
+                f"{path}: is larger than {most_bytes} bytes, too large for a configuration; keep data in a separate file"
             )
         return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
@@ -195,18 +143,7 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
 
 
 def loaded(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
-    """Return what the text of a YAML file says, and the line of each key.
-
-    Raises
-    ------
-    ReadError
-        Where it is not YAML, has a key twice, or has a tag that would run code.
-
-    Examples
-    --------
-    >>> loaded(Path("runs.yml"), "- a: 1")
-    ([{'a': 1}], {(0,): 1, (0, 'a'): 1})
-    """
+    """Return what the text of a YAML file says, and the line of each key."""
     try:
         return _loaded(text)
     except MarkedYAMLError as error:
@@ -219,13 +156,7 @@ def loaded(path: Path, text: str) -> tuple[Any, dict[Place, int]]:
 
 
 def _loaded(text: str) -> tuple[Any, dict[Place, int]]:
-    r"""Load YAML, with the line of each key; a character that JSON writes as two escapes (``\ud83d\ude00``) becomes one.
-
-    Raises
-    ------
-    RecursionError
-        Where an entry contains itself, is nested too deeply, or expands to too many entries.
-    """
+    r"""Load YAML, with the line of each key; a character that JSON writes as two escapes (``\ud83d\ude00``) becomes one."""
     # The tree of nodes has the lines of keys, and the loaded data has the values.
     node = YAML(typ="safe", pure=True).compose(text)
     lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
@@ -234,13 +165,7 @@ def _loaded(text: str) -> tuple[Any, dict[Place, int]]:
 
 
 def _parsed(text: str) -> Any:
-    r"""Parse a text as YAML; a plain text keeps its lines, spaces and anything after ``#``.
-
-    Examples
-    --------
-    >>> _parsed("4"), _parsed("'4'"), _parsed("Two lines,\n# and no comment")
-    (4, '4', 'Two lines,\n# and no comment')
-    """
+    """Parse a text as YAML; a plain text keeps its lines, spaces and anything after ``#``."""
     # YAML would take it for a comment.
     if text.lstrip().startswith("#"):
         return text

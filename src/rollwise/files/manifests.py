@@ -43,23 +43,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def manifest_of(folder: str | Path, options: Options | None = None) -> Manifest | None:
-    """Return the manifest of a folder or an address, or None.
-
-    Raises
-    ------
-    ReadError
-        Where the manifest cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> manifest_of(folder) is None
-    True
-    >>> _ = (folder / "_manifest.json").write_text(Manifest(0, 0, (), ()).text())
-    >>> manifest_of(folder)
-    Manifest(rows=0, rollouts=0, partition_by=(), files=())
-    """
+    """Return the manifest of a folder or an address, or None."""
     where = joined(folder, MANIFEST)
     try:
         data = Path(where).read_bytes() if address_of(where) is None else b"".join(content(where, options))
@@ -86,24 +70,12 @@ def parquet_in(folder: str | Path, options: Options | None = None) -> dict[str, 
 
 
 def is_log(name: str) -> bool:
-    """Return whether a file in a folder is Parquet, and neither hidden nor in a hidden folder.
-
-    Examples
-    --------
-    >>> [is_log(name) for name in ("target=x/a.parquet", ".draft/a.parquet", "notes.txt")]
-    [True, False, False]
-    """
+    """Return whether a file in a folder is Parquet, and neither hidden nor in a hidden folder."""
     return name.endswith(".parquet") and not any(part.startswith(".") for part in PurePosixPath(name).parts)
 
 
 def check_whole(folder: str | Path, manifest: Manifest, options: Options | None = None) -> None:
-    """Check that a folder has the files of its manifest, with the same sizes, and no others.
-
-    Raises
-    ------
-    ReadError
-        Naming the file.
-    """
+    """Check that a folder has the files of its manifest, with the same sizes, and no others."""
     file_sizes = parquet_in(folder, options)
     stated = {part.file: part.bytes for part in manifest.files}
     # Sizes are compared here, contents in `check_content`, which reads every byte.
@@ -121,14 +93,7 @@ def check_whole(folder: str | Path, manifest: Manifest, options: Options | None 
 
 
 def check_part(path: str, part: Part, rows: int, ids: pl.Series) -> None:
-    """Check the rows and the rollout ids of a file against its manifest.
-
-    Examples
-    --------
-    >>> check_part("a.parquet", Part("a.parquet", 5, 2, "a", "b", 900, ""), 5, pl.Series(["a", "b", "c"]))
-    Traceback (most recent call last):
-    rollwise.errors.ReadError: a.parquet: holds 5 rows of 3 rollouts, not the 5 rows of 2 rollouts of _manifest.json; ...
-    """
+    """Check the rows and the rollout ids of a file against its manifest."""
     if (rows, len(ids)) != (part.rows, part.rollouts):
         raise ReadError(
             f"{path}: holds {counted(rows, 'row')} of {counted(len(ids), 'rollout')}, not the {counted(part.rows, 'row')} of "
@@ -155,14 +120,6 @@ def levels(
 
     Before Python 3.12, `os.walk` and `Path.rglob` fail in folders of a thousand levels. Who iterates may sort the folders or
     remove some; `report` is given the error of a folder that cannot be listed. With `links`, those to folders are followed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / "a" / "b").mkdir(parents=True)
-    >>> [(Path(where).name, folders) for where, folders, _ in levels(folder)][1:]
-    [('a', ['b']), ('b', [])]
     """
     waiting = [str(folder)]
     while waiting:

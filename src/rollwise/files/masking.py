@@ -34,22 +34,6 @@ def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> A
     Masked are the values of names such as ``api_key``, those under ``headers``; in any text, users, passwords and the values of
     the query in addresses (except a few such as ``api-version``), headers such as ``Authorization: ...``, and bearer tokens. A
     reference to a variable of the environment is not a secret.
-
-    Parameters
-    ----------
-    value
-        Entries of a file, or one of them.
-    name
-        The dotted key of the value.
-    also
-        Further names whose values are secrets.
-
-    Examples
-    --------
-    >>> without_secrets({"llms": {"judge": {"api_key": "sk-1", "model_name": "gpt-4o"}}, "max_tokens": 5})
-    {'llms': {'judge': {'api_key': '***', 'model_name': 'gpt-4o'}}, 'max_tokens': 5}
-    >>> without_secrets({"headers": {"X-API-Key": "sk-1", "X-Team": "${TEAM}"}, "url": "http://me:sk-1@host/?key=sk-1"})
-    {'headers': {'X-API-Key': '***', 'X-Team': '${TEAM}'}, 'url': 'http://***@host/?key=***'}
     """
     # A name anywhere on the path makes everything below it secret: `headers.X-Team` as well as `api_key`.
     secret = any(part in also or is_secret(part) for part in name.split("."))
@@ -64,24 +48,12 @@ def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> A
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of an entry of this name is a secret.
-
-    Examples
-    --------
-    >>> is_secret("api_key"), is_secret("X-Team-Key"), is_secret("max_tokens")
-    (True, True, False)
-    """
+    """Return whether the value of an entry of this name is a secret."""
     return _NAME.search(name) is not None
 
 
 def secrets_in(value: Any, name: str = "") -> set[str]:
-    """Return the secrets that `without_secrets` would mask in entries, to find them in other texts.
-
-    Examples
-    --------
-    >>> sorted(secrets_in({"api_key": "sk-1", "top_p": 0.9, "url": "https://me:pw@host/?sig=abcd"}))
-    ['abcd', 'me:pw', 'sk-1']
-    """
+    """Return the secrets that `without_secrets` would mask in entries, to find them in other texts."""
     if isinstance(value, Mapping):
         return {
             secret
@@ -96,13 +68,7 @@ def secrets_in(value: Any, name: str = "") -> set[str]:
 
 
 def for_message(value: Any, name: str = "") -> Any:
-    """Return an entry, or the text of several, for the sentence of an error: values after the names of secrets are masked too.
-
-    Examples
-    --------
-    >>> for_message("{model: gpt-4o, api_key: sk-1"), for_message("sk-1", "llms.judge.api_key")
-    ('{model: gpt-4o, api_key: ***', '***')
-    """
+    """Return an entry, or the text of several, for the sentence of an error: values after the names of secrets are masked too."""
     public = without_secrets(value, name)
     if not isinstance(public, str):
         return public

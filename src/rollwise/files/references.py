@@ -29,18 +29,7 @@ def looking_in(folder: Path) -> Iterator[None]:
 
 
 def object_at(reference: str, folder: Path | None = None) -> Any:
-    """Import the object that is named as ``package.module:name``; with a folder, modules are also looked for there.
-
-    Raises
-    ------
-    ArgumentError
-        Where the object does not exist.
-
-    Examples
-    --------
-    >>> object_at("math:sqrt")(9)
-    3.0
-    """
+    """Import the object that is named as ``package.module:name``; with a folder, modules are also looked for there."""
     module, colon, name = reference.partition(":")
     if not colon or not module or not name:
         raise ArgumentError(f"{reference!r} is not a reference to a Python object; write it as `package.module:name`")
@@ -57,25 +46,7 @@ def object_at(reference: str, folder: Path | None = None) -> Any:
 
 
 def json_steps(path: str, name: str = "result_json_path") -> list[str | int]:
-    """Split a JSON path into names and numbers; a negative number counts from the end.
-
-    Parameters
-    ----------
-    path
-        As in ``$.choices[0].text``. Wildcards and filters are not supported.
-    name
-        Name of the setting, for the error.
-
-    Raises
-    ------
-    ArgumentError
-        Where the path holds anything but names and numbers.
-
-    Examples
-    --------
-    >>> json_steps("$.choices[0]['text']")
-    ['choices', 0, 'text']
-    """
+    """Split a JSON path into names and numbers; a negative number counts from the end; wildcards are refused."""
     if not path.startswith("$") or _STEP.sub("", path) != "$":
         raise ArgumentError(f"{name} {path[:80]!r} is not understood; write names and numbers, as in $.choices[0].text")
     return [_step(field, number, "".join(quoted), name) for field, number, *quoted in _STEP.findall(path)]
@@ -92,18 +63,7 @@ def _step(field: str, number: str, quoted: str, name: str) -> str | int:
 
 
 def value_at(value: Any, steps: Sequence[str | int]) -> Any:
-    """Return the part of a JSON value at the end of a path.
-
-    Raises
-    ------
-    LookupError
-        Where the value has no such part.
-
-    Examples
-    --------
-    >>> value_at({"choices": [{"text": "4"}]}, ["choices", 0, "text"])
-    '4'
-    """
+    """Return the part of a JSON value at the end of a path."""
     for step in steps:
         try:
             value = value[step]

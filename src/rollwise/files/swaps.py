@@ -1,4 +1,4 @@
-"""Replacement of a folder by a new one, so that a process killed at any moment leaves the old or the new, never parts of both.
+"""Atomic replacement of a folder, even if the process is killed: it leaves the old folder or the new one, never parts of both.
 
 The file system exchanges the names of the two folders in one step. Where it cannot (the folder is a disk of its own, or its parent
 folder may not be written to), files are moved into the folder one by one, after a step that makes this repeatable: the new folder
@@ -48,33 +48,7 @@ def is_exchangeable(folder: Path) -> bool:
 
 
 def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None:
-    """Put a finished draft in the place of a folder, without the files of earlier runs and with all others.
-
-    Parameters
-    ----------
-    draft
-        The new folder, on the same disk.
-    folder
-        The existing folder. A file of it stays, unless the draft has one of the same name, or `earlier` names it.
-    earlier
-        A function of a folder that returns the names of the files that earlier runs wrote there, relative to it.
-
-    Raises
-    ------
-    OSError
-        Where the folder cannot be written to.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> for folder, name in (("old", "a.txt"), ("old", "mine.txt"), ("new", "b.txt")):
-    ...     (place / folder).mkdir(exist_ok=True)
-    ...     _ = (place / folder / name).write_text(name)
-    >>> replace_folder(place / "new", place / "old", lambda _: {"a.txt"})
-    >>> sorted(path.name for path in (place / "old").iterdir())
-    ['b.txt', 'mine.txt']
-    """
+    """Put a finished draft in the place of a folder, without the files of earlier runs and with all others."""
     _check_kinds(draft, folder)
     for file in draft.rglob("*"):
         if file.is_file():
@@ -104,13 +78,7 @@ def repair_folder(folder: Path) -> None:
 
 
 def inside(names: object) -> set[str]:
-    """Return the names that are paths within a folder; a list in a file may come from anywhere.
-
-    Examples
-    --------
-    >>> sorted(inside(["a.txt", "figures/b.svg", "/etc/passwd", "../c", 4, ""]))
-    ['a.txt', 'figures/b.svg']
-    """
+    """Return the names that are paths within a folder; a list in a file may come from anywhere."""
     texts = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     # Of this system: on Windows a path may begin with a drive, and be separated by backslashes.
     places = {name: PurePath(name) for name in texts if name}
@@ -207,13 +175,7 @@ def _update(old: Path, new: Path, linked: Mapping[Path, int]) -> None:
 
 
 def _take_over(source: Path, target: Path) -> None:
-    """Give a folder the owner, the permissions and the attributes of another one.
-
-    Raises
-    ------
-    OSError
-        Where this user may not give it away.
-    """
+    """Give a folder the owner, the permissions and the attributes of another one."""
     given, own = source.stat(), target.stat()
     if (given.st_uid, given.st_gid) != (own.st_uid, own.st_gid):
         os.chown(target, given.st_uid, given.st_gid)
@@ -294,13 +256,7 @@ def _finish(moving: Path, folder: Path) -> None:
 
 
 def locked_handle(path: Path, *, wait: bool = True) -> int | None:
-    """Open and lock a file or folder, and return the handle; None where the lock is taken, or this system has none.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where it does not exist.
-    """
+    """Open and lock a file or folder, and return the handle; None where the lock is taken, or this system has none."""
     handle = None
     try:
         import fcntl  # not on Windows, where a folder cannot be opened either

@@ -20,14 +20,7 @@ _HYPHENS = dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-")  # HTML has no n
 
 @dataclass(frozen=True)
 class View:
-    """A text that was made of another one by replacing parts, with start and end in the other one for each character.
-
-    Examples
-    --------
-    >>> view = View.of("key: s%6b-1").decoded()
-    >>> view.text, view.span(5, 7)
-    ('key: sk-1', (5, 9))
-    """
+    """A text that was made of another one by replacing parts, with start and end in the other one for each character."""
 
     text: str
     starts: Sequence[int]

@@ -15,8 +15,8 @@ from rollwise.files.atomic import check_file, whole
 from rollwise.files.object_stores import Options, address_of, path_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 
 @overload
@@ -70,7 +70,7 @@ def write(
     >>> written.read_text().split()
     ['a', '1']
     """
-    check_kinds(write, locals())
+    check_option_types(write, locals())
     place, suffix = address_of(path) or path_of(path), Path(path).suffix
     check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
     data = frame_of(frame, "write")
@@ -86,19 +86,7 @@ def write(
 
 
 def check_place(path: str | Path, *, overwrite: bool = False, spreadsheet: bool = False) -> None:
-    """Check that `write` could write a frame to a path, before the work of computing the frame.
-
-    Raises
-    ------
-    WriteError
-        Where the suffix is unknown or does not fit `spreadsheet`, or the file exists and may not be overwritten.
-
-    Examples
-    --------
-    >>> check_place("table.cvs")
-    Traceback (most recent call last):
-    rollwise.errors.WriteError: table.cvs: the suffix '.cvs' names no format; it is one of ...
-    """
+    """Check that `write` could write a frame to a path, before the work of computing the frame."""
     suffix = Path(path).suffix
     if suffix not in WRITERS:
         place = address_of(path) or path_of(path)
@@ -127,13 +115,7 @@ def _parts(dtype: pl.DataType, *, lists: bool) -> list[pl.DataType]:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with a column for each field of a struct, and lists as JSON text, for CSV.
-
-    Examples
-    --------
-    >>> flat(pl.DataFrame({"t": [{"duration": 2, "observed": True}], "l": [[1, 2]]})).row(0, named=True)
-    {'t_duration': 2, 't_observed': True, 'l': '[1,2]'}
-    """
+    """Return the frame with a column for each field of a struct, and lists as JSON text, for CSV."""
     # Again, as long as fields are structs themselves.
     while structs := cs.expand_selector(frame, cs.struct()):
         for name in structs:
@@ -148,12 +130,6 @@ def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
 
     Such text begins with ``= + - @`` (or their full-width forms), a tab, a carriage return or a line feed (OWASP, CSV
     injection); names of columns count too. Numbers are unchanged, also in a column of text.
-
-    Examples
-    --------
-    >>> shown, changed = defused(pl.DataFrame({"goal": ["=1+1", "-5", "fine"], "harm": [-1, 2, 3]}))
-    >>> shown.rows(), changed
-    ([("'=1+1", -1), ('-5', 2), ('fine', 3)], {'goal': 1})
     """
     words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
     text = frame.select(column_named(name).cast(pl.String) for name in words)
@@ -173,15 +149,7 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def formulas_in_words(changed: Mapping[str, int]) -> str:
-    """Describe the changes of `defused`, in one sentence.
-
-    Examples
-    --------
-    >>> formulas_in_words({"goal": 2, "target": 1})
-    '3 cells that begin like a formula have an apostrophe in front (goal 2, target 1)'
-    >>> formulas_in_words({})
-    'no cell begins like a formula'
-    """
+    """Describe the changes of `defused`, in one sentence."""
     if not changed:
         return "no cell begins like a formula"
     where = ", ".join(f"{labels.plain(name)} {count:,}" for name, count in changed.items())
@@ -189,13 +157,7 @@ def formulas_in_words(changed: Mapping[str, int]) -> str:
 
 
 def estimands(frame: pl.DataFrame) -> dict[str, str]:
-    """Return the estimands of a result's rows as metadata for a file; none for a frame without that column.
-
-    Examples
-    --------
-    >>> estimands(pl.DataFrame({"estimand": ["mean of x", "mean of x", None]}))
-    {'rollwise.estimands': '["mean of x"]'}
-    """
+    """Return the estimands of a result's rows as metadata for a file; none for a frame without that column."""
     if frame.schema.get("estimand") != pl.String:
         return {}
     sentences = frame["estimand"].drop_nulls().unique(maintain_order=True).to_list()
@@ -203,13 +165,7 @@ def estimands(frame: pl.DataFrame) -> dict[str, str]:
 
 
 def write_parquet(frame: pl.DataFrame, file: io.BufferedWriter, **options: Any) -> None:
-    """Write Parquet with options of Polars; a full disk raises an error of the operating system, as for other formats.
-
-    Raises
-    ------
-    OSError
-        Where the disk is full or fails.
-    """
+    """Write Parquet with options of Polars; a full disk raises an error of the operating system, as for other formats."""
     try:
         frame.write_parquet(file, **options)
     except pl.exceptions.ComputeError as error:

@@ -22,15 +22,7 @@ _CLOSED = "GeneratorExit: it was closed from within"
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where an event loop is already running, as in a notebook; an interrupt cancels it.
-
-    Examples
-    --------
-    >>> async def answer():
-    ...     return 42
-    >>> complete(answer())
-    42
-    """
+    """Run a coroutine to its end, also where an event loop is already running, as in a notebook; an interrupt cancels it."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -25,18 +25,7 @@ LIBRARY = frozenset({*sys.stdlib_module_names, "rollwise"} - {"__main__"})  # pa
 
 
 def identity(thing: Any) -> Any:
-    """Return the identity of a function, class, expression or object as JSON; a part that has none is marked ``untold``.
-
-    Examples
-    --------
-    >>> identity(len)
-    {'name': 'builtins.len'}
-    >>> def ask(messages):
-    ...     return "No"
-    >>> ask.version = "2"
-    >>> identity(ask)["version"]
-    '2'
-    """
+    """Return the identity of a function, class, expression or object as JSON; a part that has none is marked ``untold``."""
     place = _name(thing).rpartition(".")[2]
     try:
         return _identity(thing, place)
@@ -45,13 +34,7 @@ def identity(thing: Any) -> Any:
 
 
 def unidentified_part(description: Any) -> dict[str, str] | None:
-    """Return the first part of an identity that has none: its place as ``untold``, and its ``type``; else None.
-
-    Examples
-    --------
-    >>> unidentified_part({"name": "ask", "values": {"client": {"unidentified": "client", "type": "api.Client"}}})
-    {'unidentified': 'client', 'type': 'api.Client'}
-    """
+    """Return the first part of an identity that has none: its place as ``untold``, and its ``type``; else None."""
     if isinstance(description, dict) and description.keys() == {"unidentified", "type"}:
         return description
     parts: Iterable[Any] = ()
@@ -77,13 +60,7 @@ def check_identified(who: str, results: str, description: Any) -> None:
 
 
 def additions(thing: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a user's subclass adds to a rollwise class: its source and its own attributes; empty for rollwise's own.
-
-    Examples
-    --------
-    >>> additions(ArgumentError(), {})
-    {}
-    """
+    """Return what a user's subclass adds to a rollwise class: its source and its own attributes; empty for rollwise's own."""
     if _is_library(type(thing)):
         return {}
     return {"class": _version(thing) or {**identity(type(thing)), "attributes": _identities(attributes)}}

@@ -7,15 +7,7 @@ from typing import Any
 
 @contextmanager
 def progress_bar(total: int, name: str, unit: str, *, shown: bool, done: int = 0) -> Iterator[Any]:
-    """Yield a tqdm bar; it draws nothing unless `shown` and stderr is a terminal, as `disable` of the bar then says.
-
-    Examples
-    --------
-    >>> with progress_bar(3, "judge", "verdict", shown=False) as bar:
-    ...     _ = bar.update(2)
-    >>> bar.disable
-    True
-    """
+    """Yield a tqdm bar; it draws nothing unless `shown` and stderr is a terminal, as `disable` of the bar then says."""
     if shown:
         from tqdm.auto import tqdm
     else:

@@ -36,24 +36,12 @@ STORE, OPENED, DAMAGED = "@store", "@opened", "@damaged"  # keys of the lines ab
 
 @dataclass(slots=True)
 class Content:
-    """Content of a file: the rows by key, as JSON, and what its other lines say.
+    """Content of a file: the rows by key, as JSON, and what its other lines say."""
 
-    Attributes
-    ----------
-    configuration
-        The configuration, decoded from JSON; None in an empty file.
-    rows
-        What is stored, as JSON text in bytes, by key.
-    opened
-        Process, host and time of each opening for writing, the first one first.
-    damaged
-        Numbers of the lines whose checksum differs and that were not reported before.
-    """
-
-    configuration: Any = None
-    rows: dict[str, bytes] = field(default_factory=dict)
-    opened: list[dict[str, Any]] = field(default_factory=list)
-    damaged: list[int] = field(default_factory=list)
+    configuration: Any = None  # decoded from JSON; None in an empty file
+    rows: dict[str, bytes] = field(default_factory=dict)  # JSON text in bytes, by key
+    opened: list[dict[str, Any]] = field(default_factory=list)  # process, host and time of each opening for writing
+    damaged: list[int] = field(default_factory=list)  # lines whose checksum differs, if not reported before
 
 
 class Store:
@@ -231,7 +219,7 @@ class Store:
         from rollwise.schema.labels import say
 
         lines = counted(len(damaged), "line is", "lines are")
-        say(f"{self.path}: {lines} damaged (line {listing(damaged)}); what stood there is asked again")
+        say(f"{self.path}: {lines} damaged (line {listing(damaged)}); those entries will be requested again")
         self._add(_line(DAMAGED, json.dumps(damaged).encode(), self._salt))
 
     def put(self, rows: Mapping[str, bytes]) -> None:
@@ -302,11 +290,6 @@ def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Cont
     """Return the content of a file, or None if it does not exist or its process was killed before it wrote the first line.
 
     `header` is the first line, where it is known.
-
-    Raises
-    ------
-    ReadError
-        Where it cannot be read, is not a store, or was written by a newer rollwise.
     """
     try:
         text = machine.read(path)

@@ -65,32 +65,10 @@ async def share(items: Iterable[T], workers: int, work: Callable[[T], Awaitable[
     await asyncio.gather(*(take() for _ in range(workers)))
 
 
-class Crew:
-    """Workers that call a function, sync or async, for each item.
+class WorkerPool:
+    """Workers that call a function for each item: a coroutine on one event loop, a plain function in threads.
 
-    Parameters
-    ----------
-    function
-        A function of an item. An awaitable that it returns runs on an event loop that is new for each crew. A plain function is
-        called in threads, or in the calling thread with ``max_concurrency=1`` and no `timeout`.
-    items
-        The items; an outcome has the position of its item.
-    max_concurrency
-        How many items are worked on at once.
-    timeout
-        Time limit of one call in seconds. A coroutine is cancelled; a thread continues, and its result is discarded.
-    retries
-        The number of further calls after an error or a timeout, except `ArgumentError`. The pause before each is random and grows.
-        `UnkeptError` and `UnreachableError` stop all workers.
-    positions
-        The positions of the items to work on, in order; default: all.
-
-    Examples
-    --------
-    >>> outcomes = []
-    >>> Crew(lambda item: 1 / item, [4, 0]).work(outcomes.extend)
-    >>> [(outcome.result, outcome.error) for outcome in outcomes]
-    [(0.25, None), (None, ZeroDivisionError('division by zero'))]
+    A plain function is called in the calling thread with ``max_concurrency=1`` and no `timeout`.
     """
 
     def __init__(
@@ -99,8 +77,9 @@ class Crew:
         items: Sequence[Any],
         max_concurrency: int = 1,
         *,
-        timeout: float | None = None,
-        retries: int = 0,
+        timeout: float
+        | None = None,  # seconds; a coroutine is cancelled, a thread continues and its result is discarded
+        retries: int = 0,  # after errors but `ArgumentError`; `UnkeptError` and `UnreachableError` stop all workers
         positions: Sequence[int] | None = None,
     ) -> None:
         self._function, self._items = function, items

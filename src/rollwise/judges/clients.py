@@ -103,13 +103,7 @@ def model_of(who: str, model: Any, by_name: Callable[[str], ChatModel]) -> ChatM
 
 
 def count_of(number: Any) -> int | None:
-    """Return a reported number of tokens; None if it is not a count, or larger than a 64-bit column holds.
-
-    Examples
-    --------
-    >>> count_of(3.0), count_of("3"), count_of(-1), count_of(10**30)
-    (3, None, None, None)
-    """
+    """Return a reported number of tokens; None if it is not a count, or larger than a 64-bit column holds."""
     is_finite = isinstance(number, Real) and math.isfinite(number)
     return int(number) if is_finite and 0 <= int(number) < 2**63 else None
 

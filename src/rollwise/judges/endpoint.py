@@ -305,15 +305,7 @@ async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
 
 
 def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request without secrets: of headers, queries and keys only the names remain.
-
-    Examples
-    --------
-    >>> without_secrets(
-    ...     {"top_p": 0.9, "extra_headers": {"X-Key": "sk"}, "extra_body": {"api_key": "sk", "max_tokens": 5}}
-    ... )
-    {'top_p': 0.9, 'extra_headers': ['X-Key'], 'extra_body': {'api_key': '***', 'max_tokens': 5}}
-    """
+    """Return the options of a request without secrets: of headers, queries and keys only the names remain."""
     public: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, Mapping):

@@ -8,19 +8,13 @@ _LONGEST_WORD = 20  # characters: -Infinity, or an escape
 
 
 class Repeating(dict[str, Any]):
-    """An object that has keys twice, with values that differ: nobody knows which of them is meant."""
+    """An object with a repeated key whose values differ, so that its meaning is ambiguous."""
 
     repeated: frozenset[str] = frozenset()
 
 
 def object_at(text: str, at: int) -> tuple[dict[str, Any], int, int]:
-    """Return the JSON object that begins here, its length (0 if there is none), and how many characters were looked at.
-
-    Examples
-    --------
-    >>> object_at('So: {"a": 1}.', 4), object_at('{"a": x', 0)
-    (({'a': 1}, 8, 9), ({}, 0, 7))
-    """
+    """Return the JSON object that begins here, its length (0 if there is none), and how many characters were looked at."""
     size, looked_at = _FIRST_LOOK, 0
     while True:
         # A part, as copies of the rest, and errors that count its lines, would take the square of the length.

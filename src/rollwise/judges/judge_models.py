@@ -16,13 +16,7 @@ _OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # n
 
 
 def options_of(who: str, gen_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """Return the options of generation, and the number of verdicts that they request.
-
-    Examples
-    --------
-    >>> options_of("polite", {"temperature": 0.5, "num_return_sequences": 3})
-    ({'temperature': 0.5}, 3)
-    """
+    """Return the options of generation, and the number of verdicts that they request."""
     options = dict(gen_kwargs)
     samples: object = options.pop("num_return_sequences", 1)
     if not isinstance(samples, Integral) or int(samples) < 1:
@@ -46,13 +40,7 @@ def model_with(who: str, model: Any, options: Mapping[str, Any], tokenizer: Any,
 
 
 def is_settled(model: Any, options: Mapping[str, Any]) -> bool:
-    """Return whether a model with these options gives the same answer each time.
-
-    Examples
-    --------
-    >>> is_settled(None, {"extra_body": {"temperature": 0}}), is_settled(None, {})
-    (True, False)
-    """
+    """Return whether a model with these options gives the same answer each time."""
     # Later ones win: they are sent in the place of earlier ones.
     layers: list[Mapping[str, Any]] = [{"temperature": getattr(model, "temperature", None)}]
     for further in (getattr(model, "options", None), options):

@@ -14,7 +14,7 @@ from rollwise.metrics.answers import (
     tfidf_cosine,
     token_f1,
 )
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 class ShortAnswerMatch(ResponseMetric):
@@ -43,7 +43,7 @@ class ShortAnswerMatch(ResponseMetric):
 
     def __init__(self, missing: Literal["empty", "unknown"] = "empty") -> None:
         super().__init__()
-        check_kinds(ShortAnswerMatch.__init__, locals(), "ShortAnswerMatch")
+        check_option_types(ShortAnswerMatch.__init__, locals(), "ShortAnswerMatch")
         self.missing = missing
 
     def compute(
@@ -104,7 +104,7 @@ class Similarity(ResponseMetric):
     def __init__(self, similarity_type: str = "cosine", *, digits: int | None = None) -> None:
         super().__init__()
         if similarity_type not in SIMILARITIES:
-            raise MetricError(f"Similarity: there is no type {similarity_type!r}; there is {listing(SIMILARITIES)}")
+            raise MetricError(f"Similarity: there is no type {similarity_type!r}; available: {listing(SIMILARITIES)}")
         self.similarity_type = similarity_type
         self.digits = digits
 

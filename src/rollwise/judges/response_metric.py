@@ -65,17 +65,7 @@ def require_list(metric: ResponseMetric, responses: Any, what: str = "responses"
 
 
 def texts_of(metric: ResponseMetric, values: Sequence[Any], what: str = "response") -> pl.Series:
-    """Return a list of texts as a column; None becomes null, and anything else is an error.
-
-    Examples
-    --------
-    >>> class Nothing(ResponseMetric):
-    ...     def compute(self, responses, prompts=None, **kwargs):
-    ...         return {}
-    >>> texts_of(Nothing(), ["a", 7])
-    Traceback (most recent call last):
-    rollwise.errors.MetricError: Nothing: response 1 is 7, which is not text; give texts, and None for a missing one
-    """
+    """Return a list of texts as a column; None becomes null, and anything else is an error."""
     texts = list(values)
     for row, value in enumerate(texts):
         if value is not None and not isinstance(value, str):
@@ -86,17 +76,7 @@ def texts_of(metric: ResponseMetric, values: Sequence[Any], what: str = "respons
 
 
 def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **others: Sequence[Any] | None) -> None:
-    """Raise an error if a list is not as long as the list of responses, or if a text is given instead of a list.
-
-    Examples
-    --------
-    >>> class Nothing(ResponseMetric):
-    ...     def compute(self, responses, prompts=None, **kwargs):
-    ...         return {}
-    >>> require_same_length(Nothing(), ["a", "b"], references=["a"])
-    Traceback (most recent call last):
-    rollwise.errors.MetricError: Nothing: 2 responses but 1 of `references`; give one for each response
-    """
+    """Raise an error if a list is not as long as the list of responses, or if a text is given instead of a list."""
     for what, other in {"responses": responses, **others}.items():
         require_list(metric, other, what)
         if other is not None and len(other) != len(responses):

@@ -27,34 +27,7 @@ _verdicts = msgspec.json.Decoder(Verdict)
 
 
 class VerdictStore(Store):
-    """Stored verdicts of one judge; as a context manager, the right to add to them.
-
-    Parameters
-    ----------
-    folder
-        The folder of the verdicts; created if missing.
-    judge
-        The judge that gives the verdicts.
-
-    Raises
-    ------
-    ArgumentError
-        Where a function or object that the judge uses has no identity (`rollwise.jobs.identity`), or where the folder is not on
-        this machine.
-    WriteError
-        From ``with``, where the folder cannot be written to.
-    ReadError
-        Where the file of the judge cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from rollwise.judges.verdicts import judge_of
-    >>> with VerdictStore(tempfile.mkdtemp(), judge_of(len)) as store:
-    ...     store.keep({key_of(["Hi"], 1): Verdict(2.0)})
-    ...     [verdict.value for verdict in store.verdicts(key_of([text], 1) for text in ("Hi", "Ho")).values()]
-    [2.0]
-    """
+    """Stored verdicts of one judge; as a context manager, the right to add to them."""
 
     def __init__(self, folder: str | Path, judge: Judge) -> None:
         check_identified(judge.name, "verdicts", judge.configuration)
@@ -83,11 +56,5 @@ class VerdictStore(Store):
 
 
 def key_of(texts: Sequence[str], sample: int) -> str:
-    """Return the key of a judgment: a digest of the texts that the judge reads, sorted by their names, and the sample number.
-
-    Examples
-    --------
-    >>> len(key_of(["Hi"], 1))
-    32
-    """
+    """Return the key of a judgment: a digest of the texts that the judge reads, sorted by their names, and the sample number."""
     return blake2b(msgspec.json.encode([texts, sample]), digest_size=16).hexdigest()

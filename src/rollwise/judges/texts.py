@@ -19,26 +19,13 @@ _LINE_ENDS = str.maketrans({"\x7f": "\\u007f", "\x85": "\\u0085", "\u2028": "\\u
 
 
 def conversations(turns: pl.DataFrame) -> pl.Series:
-    r"""Return the conversation up to and including each answer as JSON: a list of messages, each on a line of its own.
+    """Return the conversation up to and including each answer as JSON: a list of messages, each on a line of its own.
 
     Nothing that a target says can look like a further message, because the quotes and line breaks of its text are escaped.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame(
-    ...     {"rollout_id": ["a", "a"], "turn": [2, 1], "prompt": ["B?", "A?"], "response": ['"b"', "a"]}
-    ... )
-    >>> print(conversations(turns)[0])
-    [
-    {"role": "user", "content": "A?"},
-    {"role": "assistant", "content": "a"},
-    {"role": "user", "content": "B?"},
-    {"role": "assistant", "content": "\"b\""}
-    ]
     """
     if is_tree(turns):
         raise ArgumentError(
-            "judge: `conversation` needs rollouts without branches; judge `rw.trees.paths(turns)` instead"
+            "judge: `conversation` needs rollouts without branches; judge `rw.rollout.paths(turns)` instead"
         )
     names = [name for name in _ROLES if name in turns.columns]
     roles = [_ROLES[name] for name in names]
@@ -69,18 +56,6 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
     """Return the texts that the judge reads in each row: the judged text as `response` (null if missing), and its columns.
 
     Lists and structs, such as `tool_calls`, become JSON. A null in one of the judge's further columns becomes an empty text.
-
-    Raises
-    ------
-    ArgumentError
-        If the judge reads a column that is missing, or that cannot be converted to text.
-
-    Examples
-    --------
-    >>> from rollwise.judges.verdicts import judge_of
-    >>> turns = pl.DataFrame({"rollout_id": "a", "turn": 1, "response": "Hi.", "tool_calls": [[{"name": "f"}]]})
-    >>> questions(turns, judge_of(lambda response, tool_calls: 1)).rows()
-    [('Hi.', '[{"name":"f"}]')]
     """
     further = [name for name in dict.fromkeys(judge.columns) if name != TEXT]
     if CONVERSATION in (column, *further) and CONVERSATION not in frame.columns:
@@ -94,7 +69,7 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
             "" if column in missing else "; the parameters of a function are columns: `def mine(response, prompt): ...`"
         )
         raise ArgumentError(
-            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; there is {listing(filled, most=30)}{way}"
+            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; available: {listing(filled, most=30)}{way}"
         )
     texts = [
         _text(values_named(frame, column), judge).alias(TEXT),
@@ -117,24 +92,7 @@ def _text(column: pl.Series, judge: Judge) -> pl.Series:
 
 
 class Template:
-    """Text with placeholders in braces, all replaced at once, so that braces in the inserted texts stay unchanged.
-
-    Parameters
-    ----------
-    text
-        Text with placeholders such as ``{response}``, and ``{{`` and ``}}`` for literal braces.
-
-    Raises
-    ------
-    ArgumentError
-        If a brace is unmatched, or a placeholder is more than a name.
-
-    Examples
-    --------
-    >>> template = Template("Rate {response} as {{score}}.")
-    >>> template.fields, template.render({"response": "{prompt}"})
-    (('response',), 'Rate {prompt} as {score}.')
-    """
+    """Text with placeholders in braces, all replaced at once, so that braces in the inserted texts stay unchanged."""
 
     def __init__(self, text: str) -> None:
         self.text = text

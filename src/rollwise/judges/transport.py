@@ -25,13 +25,7 @@ def bounded(client: Any, http: Any) -> Any:
 
     The time limit is the `timeout` of the client; the library's own starts again with each byte. Of an answer with a body of
     more than `MOST_BYTES`, after decompression, nothing is kept, and `is_too_long` says so. A redirect would give keys and
-    questions to a server that nobody named, so it is the answer, and `redirect_of` says where it leads.
-
-    Examples
-    --------
-    >>> import httpx2
-    >>> issubclass(bounded(httpx2.AsyncClient, httpx2), httpx2.AsyncClient)
-    True
+    questions to a server that was not named, so it is the answer, and `redirect_of` says where it leads.
     """
 
     async def read(response: Any) -> None:
@@ -67,27 +61,12 @@ def bounded(client: Any, http: Any) -> Any:
 
 
 def is_too_long(response: Any) -> bool:
-    """Return whether the body of this response was longer than `MOST_BYTES`.
-
-    Examples
-    --------
-    >>> import httpx2
-    >>> is_too_long(httpx2.Response(200, text="Hi."))
-    False
-    """
+    """Return whether the body of this response was longer than `MOST_BYTES`."""
     return _MARK in response.extensions
 
 
 def redirect_of(response: Any, hide: Callable[[str], str]) -> str | None:
-    """Say where a response redirects to, without secrets; None if it does not.
-
-    Examples
-    --------
-    >>> import httpx2
-    >>> request = httpx2.Request("POST", "https://host/v1")
-    >>> redirect_of(httpx2.Response(307, headers={"Location": "/v2?key=sk-1"}, request=request), str)
-    'it redirects to https://host/v2, which is not followed, as keys and questions would go there; give that address if it is right'
-    """
+    """Say where a response redirects to, without secrets; None if it does not."""
     if not response.has_redirect_location:
         return None
     try:

@@ -88,13 +88,7 @@ AnyJudge: TypeAlias = Judge | Callable[..., Any]
 
 
 def judge_of(judge: AnyJudge) -> Judge:
-    """Return the user's judge as a `Judge`.
-
-    Examples
-    --------
-    >>> judge_of(lambda prompt, response: prompt in response).columns
-    ('prompt',)
-    """
+    """Return the user's judge as a `Judge`."""
     if not isinstance(judge, type):
         if isinstance(judge, Judge):
             return judge
@@ -106,18 +100,7 @@ def judge_of(judge: AnyJudge) -> Judge:
 
 
 def bounds_of(scale: Any, who: str) -> tuple[Any, Any]:
-    """Return the lowest and the highest score of a scale.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a pair of increasing finite numbers.
-
-    Examples
-    --------
-    >>> bounds_of([1, 5], "judge")
-    (1, 5)
-    """
+    """Return the lowest and the highest score of a scale."""
     if not (isinstance(scale, Sequence) and len(scale) == 2 and all(map(is_finite, scale)) and scale[0] < scale[1]):
         raise ArgumentError(f"{who}: the scale {scale!r} is not a range; give (lowest, highest), two numbers")
     return scale[0], scale[1]
@@ -138,15 +121,6 @@ def verdict_of(result: Any) -> Verdict:
     """Return a function's result as a verdict: a number, True or False, a word, a dict of these, or None for no answer.
 
     A dict of other names is one of several scores: each value is a number, True or False, or None.
-
-    Examples
-    --------
-    >>> verdict_of(True).value, verdict_of("unsafe").label, verdict_of({"score": 2, "reasoning": "rude"}).reasoning
-    (1.0, 'unsafe', 'rude')
-    >>> verdict_of({"toxicity": 0.2, "rude": True}).scores
-    {'toxicity': 0.2, 'rude': 1.0}
-    >>> verdict_of(float("nan")).error
-    'the judge returned nan, which is not a finite number'
     """
     if isinstance(result, Verdict):
         return result
@@ -193,17 +167,7 @@ def _several(result: Mapping[Any, Any]) -> Verdict:
 
 
 def sound(result: Any) -> Verdict:
-    """Check a judge's verdict: words as text, finite numbers, no value together with an error.
-
-    Examples
-    --------
-    >>> sound(Verdict(2, label=True, prompt_tokens=10**30))  # doctest: +ELLIPSIS
-    Verdict(value=2.0, label='True', reasoning=None, error=None, seconds=None, prompt_tokens=None, ...)
-    >>> sound(Verdict("x")).error
-    "the judge returned 'x', which is not a finite number"
-    >>> sound({"score": 0, "error": "no JSON"}).value is None
-    True
-    """
+    """Check a judge's verdict: words as text, finite numbers, no value together with an error."""
     verdict = verdict_of(result)
     value, error = _amount(verdict.value), verdict.error
     if value is None and verdict.value is not None and error is None:

@@ -29,30 +29,6 @@ def reduced(
     Nothing is read before the result is collected, and then only the columns that it needs. If ids are in ascending order,
     which is checked first, turns are reduced batch by batch, otherwise all at once. With ids in order, sums of floats have the
     same last digits for any batch size.
-
-    Parameters
-    ----------
-    turns
-        TURNS, lazy.
-    facts
-        Columns whose first value in the rollout is taken.
-    values
-        Expressions that reduce a rollout's turns to one value.
-    error_of
-        A function that returns the error to raise if these turns, or a batch of them, cannot be reduced.
-
-    Raises
-    ------
-    ReadError
-        On collecting, if the turns cannot be read.
-    SchemaError
-        On collecting, if a turn has no `rollout_id`, or a rollout has two rows of one turn.
-
-    Examples
-    --------
-    >>> turns = pl.LazyFrame({"rollout_id": ["a", "a", "b"], "goal": ["g", "g", "h"], "turn": [1, 2, 1]})
-    >>> reduced(turns, ["goal"], [pl.col("turn").max()]).collect().rows()
-    [('a', 'g', 2), ('b', 'h', 1)]
     """
     columns = _grouped(turns, facts, values).collect_schema()
 
@@ -76,13 +52,7 @@ def reduced(
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn an error of the engine while reading into one sentence; the engine does not name the file.
-
-    Raises
-    ------
-    ReadError
-        If the turns cannot be read.
-    """
+    """Turn an error of the engine while reading into one sentence; the engine does not name the file."""
     try:
         yield
     except (*_READ_ERRORS, OSError) as error:
@@ -150,14 +120,7 @@ def _reduce_batches(
 
 
 def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """Reduce turns in memory at once, in any order.
-
-    Examples
-    --------
-    >>> turns = pl.LazyFrame({"rollout_id": ["b", "a", "b"], "turn": [1, 1, 2]})
-    >>> at_once(turns, [], [pl.col("turn").max()]).rows()
-    [('b', 2), ('a', 1)]
-    """
+    """Reduce turns in memory at once, in any order."""
     read, unread = _narrowed(turns, facts, values)
     # One chunk: if a rollout spans two chunks, its floats are summed in another order.
     table = read.collect(engine="in-memory").rechunk()
@@ -208,13 +171,7 @@ def _narrowed(
 
 
 def in_order(turns: pl.LazyFrame) -> bool:
-    """Return whether ids are in ascending order, so that each rollout is contiguous.
-
-    Examples
-    --------
-    >>> in_order(pl.LazyFrame({"rollout_id": ["a", "b", "b"]})), in_order(pl.LazyFrame({"rollout_id": ["b", "a"]}))
-    (True, False)
-    """
+    """Return whether ids are in ascending order, so that each rollout is contiguous."""
     ids = pl.col("rollout_id")
     falls = ((ids < ids.shift()) | ids.is_null()).any()
     with reading():
@@ -222,13 +179,7 @@ def in_order(turns: pl.LazyFrame) -> bool:
 
 
 def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield batches that end between contiguous rollouts; an empty table gives one empty batch.
-
-    Examples
-    --------
-    >>> [batch.height for batch in whole_rollouts(pl.LazyFrame({"rollout_id": ["a", "a", "b"]}))]
-    [3]
-    """
+    """Yield batches that end between contiguous rollouts; an empty table gives one empty batch."""
     pending: list[pl.DataFrame] = []
     for chunk in in_batches(turns, _CHUNK):
         pending.append(chunk)
@@ -245,13 +196,7 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def in_batches(turns: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows in order, in batches of about this size.
-
-    Raises
-    ------
-    ReadError
-        If they cannot be read.
-    """
+    """Yield the rows in order, in batches of about this size."""
     with reading():
         yield from turns.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
 

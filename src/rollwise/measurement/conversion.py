@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from rollwise import schema
+from rollwise.choices import Compression
 from rollwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
 from rollwise.files.atomic import MANIFEST, content_hash, removed, whole_folder
 from rollwise.files.manifests import Manifest, Part, manifest_of
@@ -19,11 +20,9 @@ from rollwise.files.object_stores import Options, address_of, path_of
 from rollwise.measurement.batches import in_batches, reading
 from rollwise.readers.sources.hive import NULL
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
-
-Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
+from rollwise.schema.option_types import check_option_types
 
 # Approximate number of rows of a row group, at most: small enough for useful statistics.
 ROW_GROUP = 1 << 17
@@ -89,7 +88,7 @@ def convert(
     >>> [pl.read_parquet(path).rows() for path in sorted(out.glob("*.parquet"))]
     [[('a', 1)], [('b', 1), ('b', 2)]]
     """
-    check_kinds(convert, locals())
+    check_option_types(convert, locals())
     by = names_of(partition_by)
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)
@@ -253,13 +252,7 @@ def _folder(rows: pl.DataFrame, name: str) -> str:
 
 
 def _row_groups(rows: pl.DataFrame) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the length of each row group; each begins with a new rollout.
-
-    Examples
-    --------
-    >>> list(_row_groups(pl.DataFrame({"rollout_id": ["a", "a", "b"]})))
-    [(0, 3)]
-    """
+    """Yield the first row and the length of each row group; each begins with a new rollout."""
     ids = rows["rollout_id"]
     starts: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
     # Approximate size: all text, and 8 bytes for each other value.

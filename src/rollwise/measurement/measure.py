@@ -17,9 +17,9 @@ from rollwise.metrics.catalog import OUTCOME, TIMING
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
 from rollwise.schema.arguments import frame_of, names_of, shown
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.frame_checks import check_ids
 from rollwise.schema.named import column_named, columns_named
-from rollwise.schema.promises import check_ids
+from rollwise.schema.option_types import check_option_types
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
 
@@ -86,7 +86,7 @@ def measure(
     │ b          ┆ 1         ┆ 1          ┆ false          ┆ false            │
     └────────────┴───────────┴────────────┴────────────────┴──────────────────┘
     """
-    check_kinds(measure, locals())
+    check_option_types(measure, locals())
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
     require_turns(frame, "measure")
     _require_rollouts(frame)
@@ -97,7 +97,7 @@ def measure(
     for name in kept_columns:
         if name not in columns:
             raise MetricError(
-                f"measure: keep names {name!r}, which is not a column; there is {listing(columns, most=30)}"
+                f"measure: keep names {name!r}, which is not a column; available: {listing(columns, most=30)}"
             )
     constant_columns = _constant(frame, columns, kept_columns) if isinstance(frame, pl.DataFrame) else ()
     carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
@@ -124,17 +124,7 @@ def measure(
 
 
 def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
-    """Raise an error if the table lacks a required column of TURNS.
-
-    Raises
-    ------
-    SchemaError
-        Names the verb and the missing column.
-
-    Examples
-    --------
-    >>> require_turns(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}), "measure")
-    """
+    """Raise an error if the table lacks a required column of TURNS."""
     columns = frame.collect_schema()
     for name in schema.TURNS.required:
         if name not in columns and {"rollout_id", "num_turns"} <= set(columns):
@@ -144,7 +134,7 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
             )
         if name not in columns:
             raise SchemaError(
-                f"{verb}: column `{name}` is missing (there is {listing(columns)}); "
+                f"{verb}: column `{name}` is missing (available: {listing(columns)}); "
                 f'`rw.turns(frame, names={{"{name}": "your column"}})` makes a table of turns'
             )
 
@@ -156,7 +146,7 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
     if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():
         raise SchemaError(
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
-            "`rw.measure(rw.trees.paths(turns))` measures each path from a root to a leaf as a rollout"
+            "`rw.measure(rw.rollout.paths(turns))` measures each path from a root to a leaf as a rollout"
         )
     if isinstance(frame, pl.DataFrame):
         check_repeats(frame, "measure")

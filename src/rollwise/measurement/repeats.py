@@ -1,4 +1,4 @@
-"""Rows that stand in a table twice: two turns of one number in one rollout, which no metric may merge."""
+"""Repeated rows of a table: two turns with the same number in one rollout, which no metric may merge."""
 
 import polars as pl
 
@@ -8,19 +8,7 @@ _BITS = 62  # of a whole number that is not negative
 
 
 def check_repeats(turns: pl.DataFrame, verb: str) -> None:
-    """Raise an error if a rollout has two rows of one turn; rows may be in any order.
-
-    Raises
-    ------
-    SchemaError
-        Naming the first pair, and what to type.
-
-    Examples
-    --------
-    >>> check_repeats(pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 1]}), "measure")
-    Traceback (most recent call last):
-    rollwise.errors.SchemaError: measure: rollout 'a' has turn 1 twice: rows of one rollout_id are one rollout; ...
-    """
+    """Raise an error if a rollout has two rows of one turn; rows may be in any order."""
     if turns["turn"].dtype.is_nested() or _rise(
         turns["rollout_id"], turns["turn"]
     ):  # lists are refused as what they are
@@ -39,16 +27,7 @@ def check_repeats(turns: pl.DataFrame, verb: str) -> None:
 
 
 def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
-    """Return a column of turns, what is counted of it in a rollout, and whether by these a turn may stand there twice.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b", "b"], "turn": [1, 2, 1, 1]})
-    >>> column, counts, may_repeat = repeats()
-    >>> grouped = turns.with_columns(column).group_by("rollout_id", maintain_order=True).agg(counts)
-    >>> grouped.select(may_repeat).to_series().to_list()
-    [False, True]
-    """
+    """Return a column of turns, its distinct values per rollout, and whether a turn may be repeated according to these."""
     # A bit for each number, and as many bits as turns: far faster than to count distinct numbers.
     number = pl.col("turn").cast(pl.Int64, strict=False).abs() % _BITS
     bits, known, rows = pl.col("\0bits"), pl.col("\0known"), pl.col("\0rows")
@@ -58,7 +37,7 @@ def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
 
 
 def _rise(ids: pl.Series, turn: pl.Series) -> bool:
-    """Return whether each rollout is in one piece and its turns rise, as in most tables: then no turn stands there twice."""
+    """Return whether each rollout is in one piece and its turns rise, as in most tables: then no turn is repeated."""
     starts = ids.ne_missing(ids.shift())
     if not (starts | (turn > turn.shift()).fill_null(value=False)).all():
         return False

@@ -1,4 +1,4 @@
-"""What a table of rollouts without a verdict says of the column that may hold it."""
+"""Sentences about the column that may hold the verdict, for rollouts without one."""
 
 from collections.abc import Mapping
 
@@ -18,17 +18,7 @@ _MOST, _LENGTH = 2, 60  # columns that are named, and letters of a name or of it
 
 
 def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Add the note to rollouts of which no rate is known, where a column of the user's looks like their verdict.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "b"], "turn": 1, "response": "x", "verdict": ["pass", "fail"]})
-    >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b"], "attack_success": pl.Series([None, None], dtype=pl.Boolean)})
-    >>> noted(rollouts, turns)[NOTE].unique().item().partition(":")[0]
-    'column `verdict` (fail, pass) may be the verdict'
-    >>> noted(rollouts.with_columns(attack_success=True), turns).columns
-    ['rollout_id', 'attack_success']
-    """
+    """Add the note to rollouts of which no rate is known, where a column of the user's looks like their verdict."""
     measured = [name for name in RATES if name in rollouts.columns]
     is_unknown = (
         pl.all_horizontal(column_named(name).is_null() for name in measured) if measured else pl.lit(value=False)

@@ -33,33 +33,9 @@ def lay_out(
     also: Also | None = None,
     title: str | None = None,
     description: str = "",
-    caption: bool | None = None,
+    caption: bool | None = None,  # like `at_risk`, by default if `ax` stays high enough
 ) -> Plot:
-    """Draw the marks of curves into `ax`, or into a new figure with a grid of panels.
-
-    Parameters
-    ----------
-    marks
-        Of `curve_marks`.
-    verb
-        The plot function, for the error message if several panels do not fit into one `ax`.
-    alt
-        The alternative text.
-    ax
-        Where to draw.
-    words
-        Returns the labels of the axes from the marks that share them.
-    at_risk
-        Whether to put the table below each panel; by default if `ax` stays high enough.
-    key
-        Name the curves in a key above the figure instead of at their ends, where the names could not be assigned.
-    also
-        Draws more into each panel; called with the Axes and its marks.
-    title, description
-        The texts above and below the figure.
-    caption
-        Whether the description is written; by default if `ax` stays high enough.
-    """
+    """Draw the marks of curves into `ax`, or into a new figure with a grid of panels."""
     panels = marks.partition_by("panel", maintain_order=True)
     with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
@@ -215,13 +191,7 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
 
 
 def too_few(min_at_risk: int) -> str:
-    """Say where a curve is drawn as uncertain.
-
-    Examples
-    --------
-    >>> too_few(10)
-    'fewer than 10 rollouts or 5 clusters at risk'
-    """
+    """Say where a curve is drawn as uncertain."""
     return f"fewer than {min_at_risk} rollouts or {clusters_needed(min_at_risk)} clusters at risk"
 
 

@@ -28,13 +28,7 @@ def letters_beside(ax: "Axes", *, compact: bool) -> int:
 
 
 def beyond_short(names: Sequence[str], *, table: bool) -> float:
-    """Return the width in points that long names at curves and in the table need in addition to that of short names.
-
-    Examples
-    --------
-    >>> beyond_short(["base", "guarded"], table=True)
-    0.0
-    """
+    """Return the width in points that long names at curves and in the table need in addition to that of short names."""
     ends = "\n".join(lettering.wrapped_all(names, _COMPACT_NAME)).split("\n")
     rows = labels.shorten_all(names, _COMPACT_NAME) if table else []
     ends_width = max(lettering.text_width(line, theme.NORMAL) for line in ends)

@@ -10,8 +10,8 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import theme
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.results import LEAST_AT_RISK
 
 MARKS = {
@@ -102,7 +102,7 @@ def curve_marks(
     >>> curve_marks(curve).select("at", "until", "estimate", "solid").rows()
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
-    check_kinds(curve_marks, locals(), "curve")
+    check_option_types(curve_marks, locals(), "curve")
     frame = labels.finished(frame, schema.CURVE, verb, metric=metric, kind=kind, axis=axis, level=level)
     frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
@@ -142,13 +142,7 @@ def curve_marks(
 
 
 def clusters_needed(min_at_risk: int) -> int:
-    """Return how many clusters at risk a curve drawn as certain needs besides so many rollouts: half as many.
-
-    Examples
-    --------
-    >>> clusters_needed(10)  # `schema.results.LEAST_CLUSTERS_AT_RISK`
-    5
-    """
+    """Return how many clusters at risk a curve drawn as certain needs besides so many rollouts: half as many."""
     return (min_at_risk + 1) // 2
 
 
@@ -256,15 +250,7 @@ def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:
 
 
 def wide_range(positions: list[float]) -> bool:
-    """Return whether the positions above 0 span two decades, so that a logarithmic axis shows them better.
-
-    Examples
-    --------
-    >>> wide_range([0.0, 10.0, 500.0]), wide_range([0.0, 10.0, 1000.0]), wide_range([-1.0, 1000.0])
-    (False, True, False)
-    >>> wide_range([5e-324, 1.0])  # farther than ticks reach
-    False
-    """
+    """Return whether the positions above 0 span two decades, so that a logarithmic axis shows them better."""
     positive = [position for position in positions if position > 0]
     if min(positions) < 0 or not positive:
         return False

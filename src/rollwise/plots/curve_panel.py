@@ -83,27 +83,7 @@ def draw(
     title: str | None = None,
     characters: int = 70,
 ) -> Panel:
-    """Draw everything whose position does not depend on the final size of the Axes.
-
-    Parameters
-    ----------
-    ax, part
-        Where to draw which marks.
-    axis_marks
-        The marks of all panels that share these axes.
-    words
-        The labels of these axes.
-    behind
-        Marks to show in gray.
-    at_risk, compact
-        Whether there is a table below, and whether its heading is left out for a single curve.
-    named
-        Whether the names are at the ends of the curves.
-    first_column, bottom
-        Whether the panel has the labels of the y axis and of the x axis.
-    title, characters
-        The text above the panel, and how many of its characters fit into a line.
-    """
+    """Draw everything whose position does not depend on the final size of the Axes."""
     theme.dress(ax)
     part = theme.visible(part, ax)
     # Limits come first: whiskers beyond them are drawn as arrows.
@@ -153,15 +133,7 @@ def draw(
 
 
 def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
-    """Draw what depends on the size of the Axes: ticks, numbers at risk, separated names, lines of the y label.
-
-    Parameters
-    ----------
-    panel
-        The result of `draw`.
-    size
-        Width and height of the Axes in points, if known; otherwise the figure is laid out to measure them.
-    """
+    """Draw what depends on the size of the Axes: ticks, numbers at risk, separated names, lines of the y label."""
     ax = panel.ax
     # A label of one letter reserves the width of the y label; the height to wrap it to is known after layout.
     if panel.first_column:

@@ -36,22 +36,14 @@ R = TypeVar("R")
 
 
 def drawing(draw: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that draws, with one sentence for an option that it does not have, or that is missing.
-
-    Examples
-    --------
-    >>> drawing(lambda summary, *, title=None: None)([], xlabel="rate")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: <lambda>: there is no option xlabel; there is title; for what matplotlib
-    itself can do, use the result: `plot.axes[0].set_xlabel("rate")`
-    """
+    """Return a function that draws, with one sentence for an option that it does not have, or that is missing."""
     name, parameters = draw.__name__, signature(draw).parameters
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
         if unknown := [option for option in kwargs if option not in parameters]:
             raise ArgumentError(
-                f"{name}: there is no option {unknown[0]}; there is {listing([*parameters][1:], most=30)}; "
+                f"{name}: there is no option {unknown[0]}; available: {listing([*parameters][1:], most=30)}; "
                 'for what matplotlib itself can do, use the result: `plot.axes[0].set_xlabel("rate")`'
             )
         required = [option for option, about in parameters.items() if about.default is about.empty]

@@ -96,13 +96,7 @@ def draw(
 
 
 def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:
-    """Return the shape to draw for an estimate and its interval.
-
-    Examples
-    --------
-    >>> shape_of(0.5, 0.4, None), shape_of(None, 0.1, 0.2), shape_of(None, None, None)
-    ('one-sided', 'range', 'empty')
-    """
+    """Return the shape to draw for an estimate and its interval."""
     ends = (low is not None) + (high is not None)
     return ("point", "one-sided", "interval")[ends] if estimate is not None else "range" if ends else "empty"
 

@@ -142,11 +142,6 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
 
     Of equal centers the first is on top. This is the least-squares solution, by pooling adjacent violators (isotonic
     regression).
-
-    Examples
-    --------
-    >>> spread([0.5, 0.5], [0.2, 0.2], 0.0, 1.0)
-    [0.6, 0.4]
     """
     if not wanted:
         return []

@@ -34,13 +34,7 @@ _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installe
 
 
 def wrapped(text: str, width: int, *, lines: int = 2) -> str:
-    r"""Wrap the text into lines of at most `width` characters; cut its middle if it needs more than `lines` lines.
-
-    Examples
-    --------
-    >>> wrapped("gpt-4o · prompt automatic iterative refinement", 26)
-    'gpt-4o · prompt automatic\niterative refinement'
-    """
+    """Wrap the text into lines of at most `width` characters; cut its middle if it needs more than `lines` lines."""
     # Wide characters count twice, so fewer fit into a line.
     if (across := letters(text)) > len(text):
         width = max(width * len(text) // across, 4)
@@ -54,24 +48,12 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
 
 
 def letters(text: str) -> int:
-    """Return the length of a text in Latin letters: letters of Chinese, Japanese and Korean are twice as wide.
-
-    Examples
-    --------
-    >>> letters("gpt-4o"), letters("通义千问")
-    (6, 8)
-    """
+    """Return the length of a text in Latin letters: letters of Chinese, Japanese and Korean are twice as wide."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
-    """Wrap each name; different names stay different, if necessary by leaving out what they have in common.
-
-    Examples
-    --------
-    >>> wrapped_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
-    ['…ber 1 and…', '…ber 2 and…']
-    """
+    """Wrap each name; different names stay different, if necessary by leaving out what they have in common."""
     broken = [wrapped(name, width, lines=lines) for name in names]
     if len(set(broken)) < len(set(names)):
         broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]

@@ -12,7 +12,7 @@ from rollwise.plots import legends, lettering, theme
 from rollwise.plots.theme import Look
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import in_schema
+from rollwise.schema.coercion import in_schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,18 +30,12 @@ _MOST_LETTERS = 90
 
 
 def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFrame, bool]:
-    """Return the rows of one rollout, and whether they are STEPS.
-
-    Raises
-    ------
-    ArgumentError
-        If the frame is neither TURNS nor STEPS, has no such rollout, or has several and no id is given.
-    """
+    """Return the rows of one rollout, and whether they are STEPS."""
     table = frame_of(frame, verb)
     steps = "step" in table.columns
     if "rollout_id" not in table.columns or not (steps or "turn" in table.columns):
         raise ArgumentError(
-            f"{verb}: this is neither TURNS nor STEPS; create one with `rw.read(paths)` or `rw.steps(paths)`"
+            f"{verb}: this is neither TURNS nor STEPS; create one with `rw.read(paths)` or `rw.readers.steps(paths)`"
         )
     table = in_schema(table, schema.STEPS if steps else schema.TURNS, verb)
     rollout_ids = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
@@ -62,13 +56,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
 
 
 def state(turn: Mapping[str, Any]) -> str:
-    """Return the state of a turn in one word, the worst that applies.
-
-    Examples
-    --------
-    >>> state({"succeeded": True}), state({"succeeded": False, "refused": True}), state({"succeeded": None})
-    ('success', 'refused', 'unjudged')
-    """
+    """Return the state of a turn in one word, the worst that applies."""
     if turn.get("succeeded"):
         return "success"
     if turn.get("error"):
@@ -118,12 +106,6 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
 
 
 def snippet(text: object, most: int = 72) -> str:
-    r"""Return the beginning of a text on one line.
-
-    Examples
-    --------
-    >>> snippet("Once upon\na time", 12)
-    'Once upon a…'
-    """
+    """Return the beginning of a text on one line."""
     plain = labels.plain(str(text)[: 4 * most])
     return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from rollwise.comparisons.selection import Better
 from rollwise.errors import ArgumentError
-from rollwise.estimation.selection import Better
 from rollwise.plots import alternatives, legends, lettering, theme, ticking
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import caption as interval_sentences
 from rollwise.schema.labels import counted, label, shorten
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +42,8 @@ def pareto(
 ) -> Plot:
     """Draw two metrics of a SUMMARY against each other: a point per group with both intervals, and the Pareto front.
 
-    The front joins the groups that no other group beats (`rw.pareto`): none is at least as good in both metrics and better in
-    one. It is computed from estimates; where intervals overlap, another sample may have another front.
+    The front joins the groups that no other group beats (`rw.comparisons.pareto`): none is at least as good in both metrics
+    and better in one. It is computed from estimates; where intervals overlap, another sample may have another front.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def pareto(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success (lower is better)', 'task success (higher is better)')
     """
-    check_kinds(pareto, locals())
+    check_option_types(pareto, locals())
     if labels == "frontier" and not front:
         raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
     frame = chosen(summary, x, y, statistic, level)

@@ -6,14 +6,14 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
+from rollwise.comparisons.selection import Better, direction, pareto
 from rollwise.errors import ArgumentError, listing
-from rollwise.estimation.selection import Better, direction, pareto
 from rollwise.plots import theme
 from rollwise.plots.interval_rows import shape_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 MARKS = {
     "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
@@ -58,7 +58,7 @@ def pareto_marks(
     >>> marks.select("group", "x", "y", "pareto").rows()
     [('a', 0.1, 0.5, True), ('b', 0.4, 0.4, False)]
     """
-    check_kinds(pareto_marks, locals(), "pareto")
+    check_option_types(pareto_marks, locals(), "pareto")
     frame = chosen(summary, x, y, statistic, level)
     by = labels.grouping(frame)
     named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))
@@ -98,7 +98,7 @@ def chosen(
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     for name in (x, y):
         if name is not None and name not in metrics:
-            raise ArgumentError(f"{verb}: there is no metric {name!r}; there is {listing(metrics)}")
+            raise ArgumentError(f"{verb}: there is no metric {name!r}; available: {listing(metrics)}")
     # A metric that is not named is the only other one in the frame.
     others = [name for name in metrics if name not in {x, y}]
     number_chosen = (x is not None) + (y is not None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.estimation.selection import Better
+from rollwise.comparisons.selection import Better
 from rollwise.plots import lettering, theme, ticking
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -23,21 +23,7 @@ _FAR = 22.0  # distance for a name that did not fit close by
 def scene(
     ax: "Axes", placed: pl.DataFrame, frame: pl.DataFrame, ways: Mapping[str, Better], *, front: bool
 ) -> list[tuple[float, float, float, float]]:
-    """Draw everything except names; return the horizontal and vertical lines of the front.
-
-    Parameters
-    ----------
-    ax
-        Where to draw.
-    placed
-        The marks to draw, in their final colors.
-    frame
-        The rows of SUMMARY they come from.
-    ways
-        Which way each metric is better, if the axis labels should say so.
-    front
-        Whether to draw the front.
-    """
+    """Draw everything except names; return the horizontal and vertical lines of the front."""
     metrics = {side: placed[f"{side}_metric"][0] for side in ("x", "y")}
     _axes(ax, placed, {side: labels.is_rate(name, frame) for side, name in metrics.items()})
     for side, name in metrics.items():
@@ -196,17 +182,7 @@ def name_points(
     *,
     lines: Sequence[tuple[float, float, float, float]] = (),
 ) -> None:
-    """Write a name beside each point, where it covers the least; a name far from its point gets a line to it.
-
-    Parameters
-    ----------
-    ax
-        The Axes with their final limits.
-    points
-        x and y in data units, the name (empty for points that names should only avoid), and its color.
-    lines
-        Other lines that names should avoid: x, y, x, y of both ends; all are horizontal or vertical.
-    """
+    """Write a name beside each point, where it covers the least; a name far from its point gets a line to it."""
     theme.settle(ax.get_figure(root=True))
     width, height = theme.size_in_points(ax)
 

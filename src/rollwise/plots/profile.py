@@ -13,8 +13,8 @@ from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def profile(
     Parameters
     ----------
     frame
-        PROFILE, from `rw.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
+        PROFILE, from `rw.comparisons.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
         `rw.summarize(rollouts, by=["target", "goal"], cluster=None)`: points,
         sorted within each group, the most vulnerable goal first.
     metric, level
@@ -66,7 +66,7 @@ def profile(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success of a goal (x)', 'share of goals above x')
     """
-    check_kinds(profile, locals())
+    check_option_types(profile, locals())
     marks = profile_marks(frame, metric=metric, level=level, cluster=cluster, colors=colors, one_panel=ax is not None)
     cluster = _goals(frame, cluster)
     rows = _finished(frame, cluster).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
@@ -102,7 +102,7 @@ def profile_marks(
     >>> profile_marks(summary).select("at", "estimate").rows()
     [(1.0, 1.0), (2.0, 0.25)]
     """
-    check_kinds(profile_marks, locals(), "profile")
+    check_option_types(profile_marks, locals(), "profile")
     cluster = _goals(frame, cluster)
     rows = labels.choose(_finished(frame, cluster), "profile", metric=metric, level=level)
     # PROFILE is a step function, SUMMARY one point per goal.
@@ -127,13 +127,15 @@ def _finished(profile: object, cluster: str) -> pl.DataFrame:
     frame = frame_of(profile, "profile")
     shape = labels.shape_of(frame)
     if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
-        raise ArgumentError(f"profile: a {shape.name} frame has no profile; create one with `rw.profile(rollouts)`")
+        raise ArgumentError(
+            f"profile: a {shape.name} frame has no profile; create one with `rw.comparisons.profile(rollouts)`"
+        )
     if shape is not schema.SUMMARY:
         return labels.finished(frame, schema.PROFILE, "profile")
     if cluster not in labels.grouping(frame):
         raise ArgumentError(
             f"profile: this SUMMARY has no row for each {cluster} (it is grouped by {listing(labels.grouping(frame))}); "
-            f"take `rw.profile(rollouts)`, `rw.summarize(rollouts, by={cluster!r})`, or cluster= for another column"
+            f"take `rw.comparisons.profile(rollouts)`, `rw.summarize(rollouts, by={cluster!r})`, or cluster= for another column"
         )
     return labels.finished(frame, schema.SUMMARY, "profile").filter(pl.col("statistic") == "mean")
 

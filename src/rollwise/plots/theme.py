@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 # Once on each machine Matplotlib builds a cache, and says so before anything that was asked for.
 logging.getLogger("matplotlib.font_manager").addFilter(
@@ -44,22 +44,7 @@ class Look:
 
 
 def looks(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, Look]:
-    """Return a look for each name by its position among the sorted names, so that equal sets of names look the same.
-
-    Parameters
-    ----------
-    names
-        The names to distinguish, in any order.
-    colors
-        Colors that are already chosen, by name; the other names share the rest of the palette.
-
-    Examples
-    --------
-    >>> [look.color for look in looks(["b", "a"]).values()]
-    ['#0072B2', '#D55E00']
-    >>> looks(["b", "a"], {"a": "black"})["b"].color
-    '#0072B2'
-    """
+    """Return a look for each name by its position among the sorted names, so that equal sets of names look the same."""
     settled = dict(colors or {})
     ordered = sorted(set(names))
     free = [color for color in PALETTE if color not in settled.values()] or list(PALETTE)
@@ -85,7 +70,7 @@ def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> di
     >>> palette(["guarded", "base"])
     {'base': '#0072B2', 'guarded': '#D55E00'}
     """
-    check_kinds(palette, locals())
+    check_option_types(palette, locals())
     return {name: look.color for name, look in looks(names, colors).items()}
 
 
@@ -95,13 +80,6 @@ def row_looks(
     """Return the look of each row: by group if there are few groups, else by the first grouping column, else one for all.
 
     `others` are names without a row, such as a baseline, which keep their colors for other figures.
-
-    Examples
-    --------
-    >>> [look.color for look in row_looks(["a · x", "b · x"], ["a", "b"])]
-    ['#0072B2', '#D55E00']
-    >>> {look.marker for look in row_looks([str(place) for place in range(9)], [str(place) for place in range(9)])}
-    {'o'}
     """
     # Colors are useful only if each name has a different one.
     for row_names in (names, first):
@@ -118,13 +96,7 @@ def shade(ax: "Axes", strength: float) -> str:
 
 
 def blend(letters: Any, ground: Any, strength: float) -> str:
-    """Blend the text color with the background; strength 1 is the text color.
-
-    Examples
-    --------
-    >>> blend("black", "white", MUTED)
-    '#666666'
-    """
+    """Blend the text color with the background; strength 1 is the text color."""
     from matplotlib.colors import to_hex, to_rgb
 
     both = zip(to_rgb(letters), to_rgb(ground), strict=True)
@@ -133,13 +105,7 @@ def blend(letters: Any, ground: Any, strength: float) -> str:
 
 
 def ink(color: str, ground: Any = "white") -> str:
-    """Return the color, made darker or lighter until text in it is readable on the background (contrast 4.5).
-
-    Examples
-    --------
-    >>> ink("#0072B2"), ink("#E69F00") < "#E69F00", ink("black", "black") > "#606060"
-    ('#0072b2', True, True)
-    """
+    """Return the color, made darker or lighter until text in it is readable on the background (contrast 4.5)."""
     from matplotlib.colors import to_hex, to_rgb
 
     red, green, blue = to_rgb(color)
@@ -155,13 +121,7 @@ def ink(color: str, ground: Any = "white") -> str:
 
 
 def contrast(color: Any, ground: Any) -> float:
-    """Return the contrast of the color with the background, from 1 to 21 (WCAG 2.2).
-
-    Examples
-    --------
-    >>> contrast("black", "white"), contrast("#777777", "#777777")
-    (21.0, 1.0)
-    """
+    """Return the contrast of the color with the background, from 1 to 21 (WCAG 2.2)."""
     from matplotlib.colors import to_rgb
 
     under, over = sorted((_luminance(*to_rgb(color)), _luminance(*to_rgb(ground))))

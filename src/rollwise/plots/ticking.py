@@ -70,13 +70,7 @@ def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
 
 
 def money(value: float) -> str:
-    """Format dollars with as few digits as necessary.
-
-    Examples
-    --------
-    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
-    ('$0.005', '$0.50', '$12', '$1,200', '$0')
-    """
+    """Format dollars with as few digits as necessary."""
     value = round_off(value)
     if value == round(value):
         return f"${value:,.0f}"
@@ -84,13 +78,7 @@ def money(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """Format a count, in millions, billions or trillions if it is large.
-
-    Examples
-    --------
-    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
-    ('500', '20,000', '2.5M', '1B', '0.1')
-    """
+    """Format a count, in millions, billions or trillions if it is large."""
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
@@ -215,26 +203,14 @@ def _closest(factors: Sequence[int]) -> float:
 
 
 def rate_end(values: Iterable[float | None]) -> float:
-    """Return the end of an axis of rates: the next round share above the greatest value, at most 1.
-
-    Examples
-    --------
-    >>> rate_end([0.03, 0.07]), rate_end([0.97]), rate_end([None])
-    (0.1, 1.0, 1.0)
-    """
+    """Return the end of an axis of rates: the next round share above the greatest value, at most 1."""
     finite = [value for value in values if value is not None and isfinite(value)]
     greatest = max(finite, default=1.0)
     return next((end for end in _ENDS if greatest <= 0.97 * end), 1.0)
 
 
 def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
-    """Return both ends of an axis of numbers, a little beyond the data.
-
-    Examples
-    --------
-    >>> number_ends([1.0, 3.0]), number_ends([2.0]), number_ends([])
-    ((0.88, 3.12), (1.0, 3.0), (0.0, 1.0))
-    """
+    """Return both ends of an axis of numbers, a little beyond the data."""
     finite = [value for value in values if value is not None and isfinite(value)]
     if not finite:
         return 0.0, 1.0
@@ -251,13 +227,7 @@ def round_off(value: float) -> float:
 
 
 def tick_step(last: float, most: int) -> int:
-    """Return the step between integer ticks from 0 to `last` that gives at most `most` of them.
-
-    Examples
-    --------
-    >>> tick_step(10, 12), tick_step(30, 12), tick_step(500, 8)
-    (1, 5, 100)
-    """
+    """Return the step between integer ticks from 0 to `last` that gives at most `most` of them."""
     step = max(last / max(most - 1, 1), 1.0)
     power = int(10 ** int(log10(step)))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= ceil(step * 1e9) / 1e9)

@@ -25,16 +25,12 @@ class Call(NamedTuple):
     options: Mapping[str, Any]
 
     def with_names(self, names: Mapping[str, Any]) -> str:
-        """Return the call with these names besides its own.
-
-        Examples
-        --------
-        >>> Call("read", "runs.json", {"target": "parrot", "names": None}).with_names({"of": "?"})
-        'rw.read("runs.json", target="parrot", names={"of": "?"})'
-        """
+        """Return the call with these names besides its own."""
         given = {name: value for name, value in self.options.items() if value is not None and name != "names"}
         own = without(self.options.get("names") or {}, names)
         names_written = as_names(joined(own, names)).removeprefix("names=")
+        if "storage_options" in given:
+            given["storage_options"] = Name("storage_options")  # which may hold secrets
         words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in given.items())]
         return f"rw.{self.verb}({', '.join([*words, f'names={names_written}'])})"
 
@@ -47,13 +43,7 @@ class Name(str):
 
 @contextmanager
 def asking(problems: Problems, call: Call) -> Iterator[None]:
-    """Print the questions of a reading in this block at its end, with the call that answers them.
-
-    Raises
-    ------
-    ReadError
-        The one of the block; where questions cure it, it ends with the call.
-    """
+    """Print the questions of a reading in this block at its end, with the call that answers them."""
     try:
         yield
     except ReadError as error:
@@ -89,13 +79,7 @@ def tell(questions: Sequence[Question], call: Call) -> None:
 
 
 def in_words(question: Question) -> str:
-    """Return the line that asks a question, with the answers that it may have.
-
-    Examples
-    --------
-    >>> in_words(Question("label", "`label`: what does 'partial' count as?", {}, ("true", "false", "null")))
-    "? `label`: what does 'partial' count as? (true, false or null)"
-    """
+    """Return the line that asks a question, with the answers that it may have."""
     sentence = question.sentence.removeprefix("? ")
     options = question.options
     if not options or all(option in sentence for option in options):
@@ -104,19 +88,7 @@ def in_words(question: Question) -> str:
 
 
 def answers(questions: Iterable[Question]) -> dict[str, Any]:
-    """Return the names that answer all questions together; of two that contradict each other, the first.
-
-    Examples
-    --------
-    >>> asked = [
-    ...     Question("label", "", {"succeeded": ("label", {"partial": "?"})}),
-    ...     Question("label", "", {"succeeded": ("label", {"refusal": False})}),
-    ...     Question("verdict", "", {"succeeded": "verdict"}),
-    ...     Question("success", "", {"of": "?"}),
-    ... ]
-    >>> answers(asked)
-    {'succeeded': ('label', {'partial': '?', 'refusal': False}), 'of': '?'}
-    """
+    """Return the names that answer all questions together; of two that contradict each other, the first."""
     names: dict[str, Any] = {}
     for question in questions:
         if all(_agree(names, name, value) for name, value in question.names.items()):
@@ -138,13 +110,7 @@ def joined(names: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, An
 
 
 def without(own: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's names without those of columns that the answers name for something else.
-
-    Examples
-    --------
-    >>> without({"succeeded": "harm", "goal": "g"}, {"score": "harm", "succeeded": "?"})
-    {'goal': 'g'}
-    """
+    """Return the user's names without those of columns that the answers name for something else."""
     columns = {_column(value): name for name, value in names.items() if name not in {"of", "records"}}
     return {name: value for name, value in own.items() if columns.get(_column(value), name) == name}
 
@@ -169,19 +135,7 @@ def _labels(value: object) -> Mapping[str, Any]:
 
 
 def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
-    """Refuse a `?` that was typed as it was printed.
-
-    Raises
-    ------
-    ArgumentError
-        Saying what it stands for.
-
-    Examples
-    --------
-    >>> refuse_asked({"of": "?"}, "read")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: read: names={"of": "?"}: `?` stands for what only you know: write attack or task
-    """
+    """Refuse a `?` that was typed as it was printed."""
     for name, value in names.items():
         if _column(value) == ASKED:
             if name == "of":
@@ -192,17 +146,13 @@ def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
                 choices = "the score from which on a turn succeeded, a number"
             else:
                 choices = "the name of a column in your files"
-            raise ArgumentError(
-                f"{verb}: {as_names({name: ASKED})}: `?` stands for what only you know: write {choices}"
-            )
+            raise ArgumentError(f"{verb}: {as_names({name: ASKED})}: replace `?`: write {choices}")
         for label, meaning in _labels(value).items():
             if meaning == ASKED:
                 shown = as_names({name: (_column(value), {label: ASKED})})
                 sides = getattr(TURNS.dtypes.get(name), "categories", None)
                 choices = "true, false or null" if sides is None else f"{', '.join(sides)} or null"
-                raise ArgumentError(
-                    f"{verb}: {shown}: `?` stands for what only you know: write {choices} for {label!r}"
-                )
+                raise ArgumentError(f"{verb}: {shown}: replace `?`: write {choices} for {label!r}")
 
 
 def _written(value: Any) -> str:

@@ -176,6 +176,10 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     """Return the error for a reading without rollouts, with what was asked of the files."""
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     where = ", ".join(map(str, paths))
-    error = ReadError(f"{where}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})")
+    is_one = [where] == [file for file, *_ in problems.rows]  # then its reason says all
+    said = (
+        problems.rows[0][-1] if is_one else f"nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    )
+    error = ReadError(f"{where}: {said}")
     error.questions = tuple(problems.questions or problems.open_questions)
     return error

@@ -21,15 +21,6 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
 
     Ids and other words may be whole numbers; counts may be ``60.0`` or the text ``60``; a Boolean may be 0 and 1 or
     the words true and false; what is nested becomes JSON text in a column of words.
-
-    Parameters
-    ----------
-    series
-        The values; NaN is null already.
-    dtype
-        Of the column in TURNS.
-    ids
-        `rollout_id` of the same rows, to name the one that does not fit.
     """
     if series.dtype == dtype:
         return series
@@ -71,16 +62,7 @@ def guessed(series: pl.Series) -> pl.Series:
 
 
 def with_points(series: pl.Series) -> pl.Series:
-    """Text with decimal points where all of it is numbers with decimal commas, as in files with semicolons between fields.
-
-    Examples
-    --------
-    >>> (
-    ...     with_points(pl.Series(["0,5", None, "-12", "3,2E-5"])).to_list(),
-    ...     with_points(pl.Series(["0,5", "1, 2"])).to_list(),
-    ... )
-    (['0.5', None, '-12', '3.2E-5'], ['0,5', '1, 2'])
-    """
+    """Text with decimal points where all of it is numbers with decimal commas, as in files with semicolons between fields."""
     is_number = series.drop_nulls().str.contains(r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$").all()
     return series.str.replace(",", ".", literal=True) if is_number else series
 

@@ -49,13 +49,7 @@ def latest(values: Iterable[tuple[Any, object]], field: str) -> Any:
 
 
 def in_order(items: Sequence[T], stamp: Callable[[T], object], field: str) -> list[T]:
-    """Return lines in the order of their times, and note it if the order changes; one without a time stays after its neighbor.
-
-    Examples
-    --------
-    >>> in_order([("a", 2), ("b", None), ("c", 1)], lambda line: line[1], "timestamp")
-    [('c', 1), ('a', 2), ('b', None)]
-    """
+    """Return lines in the order of their times, and note it if the order changes; one without a time stays after its neighbor."""
     stated = (time_of(stamp(item)) for item in items)
     times: list[float] = []
     for time in stated:

@@ -69,24 +69,7 @@ class Columns:
 
 
 def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool = False) -> pl.Series:
-    """Return the values as a column of one dtype, or else as JSON text.
-
-    Parameters
-    ----------
-    name
-        Name of the column.
-    values
-        Values of any types.
-    nested
-        Whether lists and objects with a common dtype keep their structure; otherwise they become JSON text.
-    words
-        Whether text among values of other types stays unchanged, instead of being quoted as JSON.
-
-    Examples
-    --------
-    >>> column("n", [1, 2.5, None]).to_list(), column("n", [1, "1", None]).to_list()
-    ([1.0, 2.5, None], ['1', '"1"', None])
-    """
+    """Return the values as a column of one dtype, or else as JSON text; `words` leaves text unquoted beside other values."""
     dtype = dtype_of(values)
     if dtype == pl.Object or (dtype.is_nested() and not nested):
         values = [value if words and isinstance(value, str) else json_text(value) for value in values]
@@ -170,13 +153,7 @@ def arrange(frame: F) -> F:
 
 
 def selected(turns: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
-    """Select the keys, then the wanted columns in their order.
-
-    Examples
-    --------
-    >>> selected(pl.DataFrame({"goal": ["g"], "turn": [1], "rollout_id": ["a"]}), ["goal"]).columns
-    ['rollout_id', 'turn', 'goal']
-    """
+    """Select the keys, then the wanted columns in their order."""
     columns = turns.collect_schema().names()
     missing = next((name for name in wanted if name not in columns), None)
     if missing is not None:

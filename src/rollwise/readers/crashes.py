@@ -27,13 +27,6 @@ def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.D
     A turn crashed if it has no answer (no text, no tool call) and an error: in `error` or `exception`, as a `timeout` that is
     true, or as a `status` such as failed. The text of the error goes into `error`; a verdict that says no becomes null; and a
     rollout whose last turn crashed ends with an error, unless an ending is stated.
-
-    Parameters
-    ----------
-    frame
-        TURNS, in order.
-    of_records
-        Columns that records state once for their whole rollout; they concern its last turn.
     """
     # Most tables report no error anywhere, and are not looked through.
     columns = [name for name in frame.columns if plain_name(name) in _OF_CRASHES]

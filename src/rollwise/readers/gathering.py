@@ -12,6 +12,7 @@ from rollwise.readers.problems import TOO_DEEP, Problems
 from rollwise.readers.proposal.reading import refusal_of
 from rollwise.readers.registry import UNKNOWN, format_of
 from rollwise.readers.sources.contents import wrapping
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.schema import Schema
@@ -26,59 +27,28 @@ def gather(
     known_by: str,
     frame_of: Callable[[Document, Problems], pl.DataFrame],
 ) -> tuple[pl.DataFrame, Problems]:
-    """Read all files into one frame, and return the problems as well.
-
-    Parameters
-    ----------
-    paths
-        A file, a folder or several of them, as in `read`.
-    verb
-        Name of the calling function, for errors.
-    errors
-        ``"raise"`` or ``"collect"``, as in `read`.
-    nothing
-        Predicate of the sentence about a file without such data: ``"holds no verdicts"``.
-    known_by
-        How such files are recognized, for a file that no other function reads either.
-    frame_of
-        Returns the frame of one file, which is empty if the file holds no such data.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "a.json"
-    >>> _ = path.write_text('{"n": 3}')
-    >>> gather(
-    ...     path,
-    ...     "read_n",
-    ...     "raise",
-    ...     "holds no number",
-    ...     "write one",
-    ...     lambda document, problems: pl.DataFrame([document.value]),
-    ... )[0].rows()
-    [(3,)]
-    """
+    """Read all files into one frame, and return the problems as well."""
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'{verb}: errors={errors!r} is neither "raise" nor "collect"')
     places = listed(paths, verb)
     problems = Problems(collect=errors == "collect")
     frames: list[pl.DataFrame] = []
-    for document, by_name in documents(places, problems):
-        with problems.record(document.name):
-            try:
-                frame = frame_of(document, problems)
-            finally:
-                problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
-                for record, field in document.too_deep:
-                    problems.warned(document.name, record, field or None, TOO_DEEP)
-            if not frame.is_empty():
-                frames.append(frame)
-                problems.has_encoding(document.name, document.encoding)
-            elif by_name:
-                raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
-            else:
-                problems.dropped(document.name, nothing)
+    with copied(places, problems) as here:
+        for document, by_name in documents(here, problems):
+            with problems.record(document.name):
+                try:
+                    frame = frame_of(document, problems)
+                finally:
+                    problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+                    for record, field in document.too_deep:
+                        problems.warned(document.name, record, field or None, TOO_DEEP)
+                if not frame.is_empty():
+                    frames.append(frame)
+                    problems.has_encoding(document.name, document.encoding)
+                elif by_name:
+                    raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
+                else:
+                    problems.dropped(document.name, nothing)
     if not frames:
         where = ", ".join(map(str, places))
         raise ReadError(f"{where}: {nothing} ({counted(len(problems.rows), 'problem')}); name a file that does")

@@ -35,11 +35,6 @@ def lenient(text: bytes) -> tuple[Any, int]:
     """Decode JSON as Python's own writer leaves it; also return how many numbers were NaN or infinite and became null.
 
     Half of a surrogate pair, a remainder of a cut emoji, is spelled out, see `spelled_out`.
-
-    Examples
-    --------
-    >>> lenient(b'{"score": NaN, "n": 2}')
-    ({'score': None, 'n': 2}, 1)
     """
     if is_deep(text):
         raise BrokenError("is nested too deeply")
@@ -106,13 +101,7 @@ def names_if_any(value: Any) -> frozenset[str]:
 
 
 def list_in_cell(text: str) -> Any:
-    r"""Decode a list or an object in a cell of a table: JSON, or what Python shows of it.
-
-    Examples
-    --------
-    >>> list_in_cell('[{"a": null}]'), list_in_cell("[{'a': None, 'b': \"it's\"}\n {'a': nan}]")
-    ([{'a': None}], [{'a': None, 'b': "it's"}, {'a': None}])
-    """
+    """Decode a list or an object in a cell of a table: JSON, or what Python shows of it."""
     try:
         return lenient(text.encode(errors="backslashreplace"))[0]
     except BrokenError:

@@ -37,13 +37,7 @@ MOST_LABELS = 8  # that a message lists
 
 
 def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str | None]:
-    """Check a map from labels to values of a column of TURNS, and return it with normal labels.
-
-    Examples
-    --------
-    >>> checked_values({"JAILBREAK": True, "REFUSED": False}, "succeeded", "read")
-    {'jailbreak': True, 'refused': False}
-    """
+    """Check a map from labels to values of a column of TURNS, and return it with normal labels."""
     if name not in LABELED:
         raise ArgumentError(
             f"{verb}: `{name}` does not hold labels, so they cannot be mapped; these do: {', '.join(sorted(LABELED))}"
@@ -72,16 +66,7 @@ def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str
 
 
 def meanings(name: str, column: str, values: Meanings | None = None) -> dict[str, Any]:
-    """Return what each label of a user's column means in the column `name` of TURNS; a map of the user replaces the usual words.
-
-    Examples
-    --------
-    >>> words = meanings("succeeded", "verdict")
-    >>> words["jailbreak"], words["yes"], "pass" in words
-    (True, True, False)
-    >>> "yes" in meanings("succeeded", "is_safe")  # the name asks the opposite question
-    False
-    """
+    """Return what each label of a user's column means in the column `name` of TURNS; a map of the user replaces the usual words."""
     words = dict(MEANINGS[name] if values is None else values)
     if values is None and name in {"succeeded", "outcome"} and column not in TURNS.names and asks_the_opposite(column):
         words = {word: side for word, side in words.items() if word in ATTACKS}
@@ -111,28 +96,7 @@ def values_of(
     values: Meanings | None = None,
     ids: pl.Series | None = None,
 ) -> pl.Series:
-    """Return a column of labels in the dtype of the column `name` of TURNS; null and blank stay null.
-
-    Parameters
-    ----------
-    series
-        The labels: text, Booleans or numbers.
-    name
-        The column of TURNS.
-    column
-        What the column is called in the file.
-    values
-        The user's map from normal labels, if there is one.
-    ids
-        `rollout_id` of the same rows, to name the one whose label is not understood.
-
-    Examples
-    --------
-    >>> values_of(pl.Series(["JAILBREAK", "refused", None, ""]), "succeeded", "verdict").to_list()
-    [True, False, None, None]
-    >>> values_of(pl.Series(["pass", "fail"]), "succeeded", "verdict", {"pass": False, "fail": True}).to_list()
-    [False, True]
-    """
+    """Return a column of labels in the dtype of the column `name` of TURNS; null and blank stay null."""
     dtype = TURNS.dtypes[name]
     words = meanings(name, column, values)
     if isinstance(series.dtype, pl.Categorical | pl.Enum) and series.dtype != dtype:
@@ -174,15 +138,7 @@ def refusal(
     is_mapped: bool,
     rollout_id: str | None = None,
 ) -> LabelError:
-    """Return the error for labels that are not understood, with the line that maps them.
-
-    Examples
-    --------
-    >>> print(refusal(["pass"], "succeeded", "verdict", ["pass"], is_mapped=False, rollout_id="a").reason)
-    TURNS: column `verdict` (our `succeeded`) of rollout 'a' is 'pass', which does not say whether the attack succeeded
-    >>> refusal([0.3], "succeeded", "harm", [0.3], is_mapped=False).remedy
-    'read it as a score: from which value on (seen: 0.3) did the attack succeed? names={"score": "harm", "succeeded": "?"}'
-    """
+    """Return the error for labels that are not understood, with the line that maps them."""
     first, *others = unknown
     where = f"column `{column}`" if column == name else f"column `{column}` (our `{name}`)"
     where += "" if rollout_id is None else f" of rollout {rollout_id!r}"
@@ -239,16 +195,7 @@ def example_map(name: str, column: str, labels: Iterable[object]) -> str:
 
 
 def example_values(name: str, column: str, labels: Iterable[object]) -> dict[str, Any]:
-    """Return a map of all of these labels, "?" for those whose meaning only the user knows.
-
-    Examples
-    --------
-    >>> (
-    ...     example_values("succeeded", "verdict", ["pass", "SAFE", "maybe"]),
-    ...     example_values("succeeded", "is_safe", ["true"]),
-    ... )
-    ({'SAFE': False, 'maybe': '?', 'pass': '?'}, {'true': False})
-    """
+    """Return a map of all of these labels, "?" for those whose meaning only the user knows."""
     labels = [label for label in labels if normal(label) not in BLANK]
     sides: dict[str, Any] = dict(MEANINGS[name])
     if name in {"succeeded", "outcome"}:

@@ -14,9 +14,9 @@ from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import cast_column
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 
 # What columns of a row may be, each with the role that its name says.
 _LIKELY = {
@@ -65,7 +65,7 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     >>> unused_columns(pl.DataFrame(rows)).row(0)
     ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": "?", "pass": "?"})}')
     """
-    check_kinds(unused_columns, locals())
+    check_option_types(unused_columns, locals())
     turns = frame_of(turns, "unused_columns")
     if "source" in turns.columns:
         turns = turns.with_columns(cast_column(turns, Column("source", pl.String, "the format"), "unused_columns"))
@@ -108,14 +108,7 @@ def _examples(turns: pl.DataFrame, column: str) -> str:
 
 
 def suggestions(unused: pl.DataFrame) -> list[str]:
-    """Return a sentence for each of the columns of UNUSED.
-
-    Examples
-    --------
-    >>> rows = {"rollout_id": ["a"], "turn": [1], "response": ["x"], "behavior": ["spam"]}
-    >>> suggestions(unused_columns(pl.DataFrame(rows)))
-    ['column `behavior` (spam) may be the goal: map it with names={"goal": "behavior"}']
-    """
+    """Return a sentence for each of the columns of UNUSED."""
     sentences = []
     for row in unused.rows(named=True)[:MOST_SUGGESTED]:
         concern = {"succeeded": "attack", "outcome": "whole conversation", "solved": "task"}.get(row["meaning"])
@@ -143,12 +136,6 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
     """Return the question whether verdicts on turns are on conversations, where they are the same on all turns of each.
 
     `column` and `labels` are the user's name of the verdicts, and the user's map of their labels.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "succeeded": [True, True]})
-    >>> repeated_verdicts(turns)[0].names
-    {'outcome': 'succeeded'}
     """
     if not turns["succeeded"].count():
         return []
@@ -161,16 +148,7 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
 
 
 def repeated_rewards(turns: pl.DataFrame) -> list[str]:
-    """Return the notice on rewards that may be of whole rollouts: the same on all turns of each, and others elsewhere.
-
-    Examples
-    --------
-    >>> rows = {"rollout_id": ["a", "a", "b", "b"], "turn": [1, 2, 1, 2], "reward": [1.0, 1.0, 0.5, 0.5]}
-    >>> repeated_rewards(pl.DataFrame(rows))
-    ['`reward` is the same on all turns of each rollout: if it is of the rollout, measure `final_reward`; `total_reward` sums it']
-    >>> repeated_rewards(pl.DataFrame(rows | {"reward": [0.0, 1.0, 0.5, 0.5]}))
-    []
-    """
+    """Return the notice on rewards that may be of whole rollouts: the same on all turns of each, and others elsewhere."""
     # In most tables two neighbors differ, which costs less than to gather all rollouts.
     ids, rewards = turns["rollout_id"], turns["reward"]
     if not rewards.count() or ((ids == ids.shift()) & (rewards != rewards.shift())).any():
@@ -213,13 +191,7 @@ def _names_conversations(column: str) -> bool:
 
 
 def looks_like_turns(columns: Iterable[str]) -> bool:
-    """Return whether a table with these columns holds turns or messages under other names, rather than prompts to be sent.
-
-    Examples
-    --------
-    >>> looks_like_turns(["conv", "user_msg", "bot_msg", "behavior"]), looks_like_turns(["id", "behavior", "target"])
-    (True, False)
-    """
+    """Return whether a table with these columns holds turns or messages under other names, rather than prompts to be sent."""
     own = [*columns]
     likely = likely_names(own)
     has_id = _names_conversations(likely.get("rollout_id", ""))
@@ -233,15 +205,6 @@ def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
     They have neither an id of rollouts nor a number of the turn. They have an answer and what is evaluated (a goal, an attack, a
     target, a verdict or a score), or no answer but what was attacked and whether that succeeded. A prompt and an answer alone may
     be data to learn from, and a share of successes is of several rollouts.
-
-    Examples
-    --------
-    >>> are_rollouts({"goal": [], "response": []}), are_rollouts({"question": [], "answer": []})
-    (True, False)
-    >>> [are_rollouts({"model": ["m"], "success": values}) for values in ([0, 1], ["no", "yes"], [0.35, 0.4])]
-    [True, True, False]
-    >>> [are_rollouts({"goal": [], "response": [], "step": steps}) for steps in ([1, 2], [100], [0, 100])]
-    [False, True, True]
     """
     likely = _likely_by_values(examples)
     names = {*examples} | likely.keys()
@@ -295,11 +258,6 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     """Return a table's columns with up to two example values each, for a message, and the line that names the likely ones.
 
     Other advice comes before it.
-
-    Examples
-    --------
-    >>> columns_in_words({"conv": ["c1", "c2"], "user_msg": ["Hi"]})
-    'its columns are `conv` (c1, c2), `user_msg` (Hi); name them, as in names={"rollout_id": "conv", "prompt": "user_msg"}'
     """
     columns = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]
     more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""

@@ -47,13 +47,7 @@ def seconds_of(stamp: float | str | None, field: str) -> float | None:
 
 
 def seconds_in(text: str) -> float:
-    """Return a time in text as seconds since 1970.
-
-    Examples
-    --------
-    >>> seconds_in("Thu, 01 Jan 1970 00:01:00 GMT"), seconds_in("1970-01-01T00:01:00Z[UTC]"), seconds_in("1500000000.5")
-    (60.0, 60.0, 1500000000.5)
-    """
+    """Return a time in text as seconds since 1970."""
     text = text.strip()
     try:
         moment = dt.datetime.fromisoformat(text)

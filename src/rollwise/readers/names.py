@@ -29,13 +29,7 @@ class Cut(float):
 
     @classmethod
     def of(cls, text: str) -> "Cut | None":
-        """Return the cut that a text says, such as ``"<= 2"``; None for any other text.
-
-        Examples
-        --------
-        >>> Cut.of("<= 2").met_by(1), Cut.of("<=2").met_by(3), Cut.of("verdict")
-        (True, False, None)
-        """
+        """Return the cut that a text says, such as ``"<= 2"``; None for any other text."""
         found = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
         if found is None:
             return None
@@ -67,28 +61,12 @@ class Names(NamedTuple):
 
     @property
     def structure(self) -> dict[str, str]:
-        """What is named of the structure of files, too: columns, and the path of the records."""
+        """Names of the structure of files: columns, and the path of the records."""
         return self.columns | ({} if self.records is None else {"records": self.records})
 
 
 def checked_names(names: object, verb: str = "read") -> Names:
-    """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
-
-    Examples
-    --------
-    >>> names = checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
-    >>> names.columns, names.values
-    ({'target': 'model', 'succeeded': 'verdict'}, {'succeeded': {'jailbreak': True}})
-    >>> checked_names({"score": "harm", "succeeded": 0.5, "of": "attack"})
-    Names(columns={'score': 'harm'}, values={}, at=0.5, of='attack', records=None)
-    >>> checked_names({"succeeded": "won", "of": "task"}).columns
-    {'solved': 'won'}
-    >>> checked_names({"score": "safety", "succeeded": "<= 2"}).at
-    "<=2"
-    >>> checked_names({"suceeded": "bad"})
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
-    """
+    """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels."""
     if names is None:
         return Names({}, {})
     example = as_names({"succeeded": "jailbroken"})
@@ -150,14 +128,7 @@ def _cut(value: object) -> float | None:
 
 
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
-    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"score": [0.2, None, 0.5], "succeeded": None, "outcome": None})
-    >>> judged(turns, 0.5, "read")["succeeded"].to_list()
-    [False, None, True]
-    """
+    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None."""
     if at is None or not turns.height:
         return turns
     threshold = as_names({"succeeded": at})

@@ -38,15 +38,6 @@ class Naming:
 
     Custom files (tables, records with turns or chats) are read as if they had the names of TURNS. In the logs of other
     tools, whose names their readers know, columns of the result are renamed.
-
-    Parameters
-    ----------
-    names
-        The user's names, as `checked_names` returns them.
-    problems
-        The problems of the reading.
-    verb
-        The function that was called, for errors.
     """
 
     def __init__(self, names: Names, problems: Problems, verb: str = "read") -> None:
@@ -98,13 +89,7 @@ class Naming:
         return document, form
 
     def of_parts(self, parts: Iterable[Part]) -> list[Part]:
-        """Return turns under the names of TURNS where they were read by the mapping of a file.
-
-        Raises
-        ------
-        ArgumentError
-            Where the path of records was named, and no file was read by a mapping.
-        """
+        """Return turns under the names of TURNS where they were read by the mapping of a file."""
         found = list(parts)
         sources = {part.source for part in found}
         if self.given.records is not None and UNKNOWN.name not in sources:
@@ -186,7 +171,7 @@ class Naming:
 
     @property
     def changes_values(self) -> bool:
-        """Whether more than names may change, so that files cannot be scanned."""
+        """True if more than names may change, so that files cannot be scanned."""
         return self.given.at is not None or may_change_values(self.names, self.values)
 
     @property

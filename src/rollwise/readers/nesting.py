@@ -17,13 +17,7 @@ Place = tuple[str | int, ...]
 
 
 def is_deep(text: bytes) -> bool:
-    """Return whether a JSON text is nested deeper than `DEEPEST`, or its brackets do not match.
-
-    Examples
-    --------
-    >>> is_deep(b'{"a": [1, "[[["]}'), is_deep(b"[" * 101 + b"]" * 101)
-    (False, True)
-    """
+    """Return whether a JSON text is nested deeper than `DEEPEST`, or its brackets do not match."""
     # Hardly any text has so few brackets, but most lines do.
     if text.count(b"[") + text.count(b"{") <= DEEPEST:
         return False
@@ -44,14 +38,6 @@ def bounded(text: bytes) -> tuple[bytes, list[Place]]:
 
     A place is the names and positions that lead to the value, at most `SHOWN`. A text that ends within such a value stays
     as broken as it is.
-
-    Examples
-    --------
-    >>> bounded(b'{"a": [1, 2]}')
-    (b'{"a": [1, 2]}', [])
-    >>> text, places = bounded(b'[{"a": 1}, {"note": ' + b"[" * 5000 + b"]" * 5000 + b"}]")
-    >>> len(text), places
-    (222, [(1, 'note')])
     """
     if not is_deep(text):
         return text, []

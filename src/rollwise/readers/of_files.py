@@ -25,17 +25,7 @@ LOST = frozenset(
 
 
 def tells_of_file(record: Any, other: Any) -> bool:
-    """Return whether a record tells of its whole file, seen beside the one next to it.
-
-    Examples
-    --------
-    >>> rollout = {"prompt": "Hi", "response": "Hello", "jailbroken": False}
-    >>> [
-    ...     tells_of_file(record, rollout)
-    ...     for record in ({"total": 9, "asr": 0.2}, {"config": {"model": "m"}}, {"id": 3, "error": "timeout"})
-    ... ]
-    [True, True, False]
-    """
+    """Return whether a record tells of its whole file, seen beside the one next to it."""
     if not isinstance(record, dict) or not isinstance(other, dict):
         return False
     mine, others = _filled(record), _filled(other)

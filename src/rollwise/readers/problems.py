@@ -115,7 +115,7 @@ class LabelError(SchemaError):
 
 
 class Reading(NamedTuple):
-    """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be."""
+    """Result of ``errors="collect"``: the frame that was read, and PROBLEMS of what could not be read."""
 
     frame: pl.DataFrame
     problems: pl.DataFrame
@@ -371,13 +371,7 @@ def _places(counts: Counter[str]) -> str:
 
 
 def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
-    """Return the problem of a file that raised an error; Ctrl-C, which no file is to blame for, is raised again.
-
-    Examples
-    --------
-    >>> broken("is not a complete Arrow file", ValueError("no footer"))
-    BrokenError('is not a complete Arrow file (no footer)')
-    """
+    """Return the problem of a file that raised an error; Ctrl-C, which no file is to blame for, is raised again."""
     if is_interrupt(error):
         raise KeyboardInterrupt from error
     return BrokenError(f"{reason} ({first_line(error)}){advice}")

@@ -1,4 +1,4 @@
-"""What files of any kind are read as: `rw.propose`, the mapping of a file with what each column is taken for, and why."""
+"""Proposals of how to read files of any kind: `rw.propose`, with a mapping and the reason for each column."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,10 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError, RollwiseError
+from rollwise.errors import ReadError, RollwiseError
 from rollwise.files.atomic import whole
+from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, answers, in_words
-from rollwise.readers.names import checked_names
+from rollwise.readers.names import Names, checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
@@ -22,9 +23,10 @@ from rollwise.readers.read import turns_of
 from rollwise.readers.registry import UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.paths import Paths, addresses, documents, listed
-from rollwise.schema.kinds import check_kinds
+from rollwise.readers.sources.paths import Paths, documents, listed
+from rollwise.schema.option_types import check_option_types
 
 _COLUMNS = {
     "column": pl.String(),
@@ -36,7 +38,7 @@ _COLUMNS = {
 
 
 class Proposal:
-    """How files are read: which records are rollouts, and what each of their columns is taken for.
+    """A proposal of how to read files: which records are rollouts, and what each column means.
 
     Printed, it is a table for a terminal; in a notebook, one of the page.
 
@@ -123,15 +125,17 @@ class Proposal:
         return html_of(self._parts, asked, self._call.with_names(names) if names else "")
 
 
-def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal:
-    r"""Say how files are read, before any result is made of them: their rollouts, and what each column is taken for.
+def propose(
+    paths: Paths, *, names: Mapping[str, Any] | None = None, storage_options: Options | None = None
+) -> Proposal:
+    r"""Propose how to read files, before any result is computed: which records are rollouts, and what each column means.
 
     Logs of known tools need no mapping, and are said to be what they are. For all other files the mapping is shown, with what
     each part of it rests on; what is in doubt is asked.
 
     Parameters
     ----------
-    paths, names
+    paths, names, storage_options
         As in `read`.
 
     Examples
@@ -143,12 +147,20 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     >>> proposal.rollouts, proposal.successes
     (2, 1)
     """
-    check_kinds(propose, locals(), own=("paths", "names"))
+    check_option_types(propose, locals(), own=("paths", "names"))
     checked = checked_names(names, "propose")
     places = listed(paths, "propose")
-    if addresses(places):
-        raise ArgumentError("propose: it looks at files on this machine; copy some of them here")
     problems = Problems(collect=True)
+    with copied(places, problems, storage_options) as here:
+        parts = _parts(here, names, checked, problems)
+    return Proposal(
+        parts,
+        Call("read", places[0] if len(places) == 1 else places, {"storage_options": storage_options, "names": names}),
+    )
+
+
+def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, problems: Problems) -> list[Part]:
+    """Return what is said of all files, those that are alike together."""
     tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
     made = structures(own, checked.structure)
@@ -166,7 +178,7 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     ]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
-    return Proposal(parts, Call("read", places[0] if len(places) == 1 else places, {"names": names}))
+    return parts
 
 
 def _left_out(places: list[Path], names: Mapping[str, Any] | None) -> dict[str, str]:

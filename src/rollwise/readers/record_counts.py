@@ -1,4 +1,4 @@
-"""How many records each file holds, and what became of them: the accounting of one reading.
+"""Record counts of each file, and what became of the records: the accounting of one reading.
 
 Formats with one record per line, row or item of a list need no counting of their own: they read each in a block of
 `TurnsBuilder.record`. Other formats state the number of records by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over`
@@ -24,33 +24,15 @@ VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that 
 
 @dataclass(slots=True)
 class FileCounts:
-    """What became of the records of one file.
-
-    Attributes
-    ----------
-    format
-        Name of its format; None where it has none.
-    num_records
-        Its records; None where they were not counted.
-    num_passed_over
-        Records that are neither part of a rollout nor a problem, such as headers.
-    broken
-        Names of the records that could not be read.
-    names
-        Names of the records whose reading began, for files that are not lines, rows or a list.
-    num_rows
-        Rows or rollouts that were added all at once.
-    is_repeat
-        Whether records were passed over because another file has them: then a file without any other is not a problem.
-    """
+    """Counts of the records of one file."""
 
     format: str | None = None
-    num_records: int | None = None
-    num_passed_over: int = 0
-    broken: set[str] = field(default_factory=set)
-    names: set[object] = field(default_factory=set)
-    num_rows: int = 0
-    is_repeat: bool = False
+    num_records: int | None = None  # None where they were not counted
+    num_passed_over: int = 0  # records that are neither part of a rollout nor a problem, such as headers
+    broken: set[str] = field(default_factory=set)  # names of the records that could not be read
+    names: set[object] = field(default_factory=set)  # of records begun, in files that are not lines, rows or a list
+    num_rows: int = 0  # rows or rollouts that were added all at once
+    is_repeat: bool = False  # passed over since another file has its records: then a file without others is no problem
 
 
 class RecordCounts:

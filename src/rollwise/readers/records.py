@@ -79,15 +79,6 @@ def without_odd_fields(
     A bad optional field (text, a number or a truth value that may be null) becomes null, or JSON text where text is expected,
     and is a row of PROBLEMS; the record is kept, because malformed records are not missing at random. Other parts are not
     left out: without its messages a conversation would seem to have no turns, and without its link a node to be the first.
-
-    Parameters
-    ----------
-    value, kind, within
-        As in `rollwise.readers.parse`.
-    error
-        What the conversion of the whole value said.
-    convert
-        The function that converts it.
     """
     rows: list[tuple[str | None, str]] = []
     while is_collecting() and len(rows) < MOST:
@@ -221,11 +212,6 @@ def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | No
 
     A kind that is not known is a warning about the record (see `rollwise.readers.problems.warn`), and returned
     unchanged; one that is not text is null.
-
-    Examples
-    --------
-    >>> kind_of("Attempt ", {"attempt", "eval"}, "entry_type"), kind_of("attempt2", {"attempt", "eval"}, "entry_type")
-    ('attempt', 'attempt2')
     """
     if isinstance(value, str) and value in known:
         return value
@@ -244,13 +230,7 @@ def inner(value: Any, *names: str) -> Any:
 
 
 def total(counts: Iterable[Count], field: str) -> int | None:
-    """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is no whole number.
-
-    Examples
-    --------
-    >>> total([3, None, 4.0], "tokens"), total([None], "tokens")
-    (7, None)
-    """
+    """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is no whole number."""
     parts = [whole(count, field) for count in counts if count is not None]
     numbers = [number for number in parts if number is not None]
     if len(numbers) < len(parts):  # the sum of the others would be too small
@@ -273,13 +253,7 @@ def prompt_id(text: str) -> str:
 
 
 def json_text(value: object) -> str | None:
-    """Return a nested value as JSON text; null stays null.
-
-    Examples
-    --------
-    >>> json_text({"k": [1, "a"]}), json_text(None)
-    ('{"k":[1,"a"]}', None)
-    """
+    """Return a nested value as JSON text; null stays null."""
     if value is None:
         return None
     try:
@@ -293,13 +267,7 @@ def json_text(value: object) -> str | None:
 
 
 def spelled_out(value: Any) -> Any:
-    r"""Return a JSON value with half of a surrogate pair spelled out in every text: texts that differ stay different.
-
-    Examples
-    --------
-    >>> spelled_out({"goal": ["half \ud83d"]})
-    {'goal': ['half \\ud83d']}
-    """
+    """Return a JSON value with half of a surrogate pair spelled out in every text: texts that differ stay different."""
     if isinstance(value, str):
         return writable(value)
     if isinstance(value, list | tuple):

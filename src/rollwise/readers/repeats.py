@@ -43,48 +43,24 @@ Row = Mapping[str, Any]
 
 
 class Decision(NamedTuple):
-    """Which of two versions of a rollout counts, and why.
+    """Rule for which of two versions of a rollout counts, and why."""
 
-    Attributes
-    ----------
-    is_second
-        Whether the second version counts rather than the first.
-    kind
-        Why the other one does not count: it `repeats`, is `superseded`, or is `another` conversation.
-    reason
-        Why one of them is the later version.
-    unknown
-        Columns in which they contradict each other, with the places of the turns concerned.
-    """
-
-    is_second: bool
-    kind: str
-    reason: str = ""
-    unknown: Mapping[str, Sequence[int]] = {}
+    is_second: bool  # whether the second version counts rather than the first
+    kind: str  # why the other one does not count: it `repeats`, is `superseded`, or is `another` conversation
+    reason: str = ""  # why one of them is the later one
+    unknown: Mapping[
+        str, Sequence[int]
+    ] = {}  # columns in which they contradict each other, with the places of the turns
 
 
 def settle(
     later: Mapping[str, Sequence[Version]],
     parts: Sequence[Versions],
     files: dict[str, str],
-    times: Mapping[str, float],
+    times: Mapping[str, float],  # in seconds, of files that say when they were written
     problems: Problems,
 ) -> None:
-    """Keep one version of each rollout in its table, and report what became of the others.
-
-    Parameters
-    ----------
-    later
-        All versions of each rollout except the first, in the order of reading.
-    parts
-        The versions in each table.
-    files
-        The file of each rollout, by rollout id.
-    times
-        When each file was written, in seconds, for files that say so.
-    problems
-        Where the decisions are reported.
-    """
+    """Keep one version of each rollout in its table, and report what became of the others."""
     further = [version for versions in later.values() for version in versions]
     first = {version.rollout_id: version for part in parts for version in part.first(later, further, files)}
     by_table = {id(part.table): part for part in parts}

@@ -18,13 +18,7 @@ Rollout = tuple[Version, Sequence[Row]]
 
 
 def resumed(files: Mapping[str, Sequence[Rollout]]) -> Iterator[tuple[Version, Version]]:
-    """Yield pairs: a rollout of a whole file, and the same rollout in an earlier copy of that file.
-
-    Parameters
-    ----------
-    files
-        The rollouts of each file, which have no ids of their own.
-    """
+    """Yield pairs: a rollout of a whole file, and the same rollout in an earlier copy of that file."""
     by_size = sorted(files.values(), key=len, reverse=True)
     copies: set[int] = set()
     for place, smaller in enumerate(by_size):

@@ -29,7 +29,7 @@ STEPS = ("train_step", "global_step", "step")  # what a record may call the step
 
 
 def step_in(place: re.Pattern[str], path: Path, record: Mapping[str, Any]) -> dict[str, int]:
-    r"""The step of the training that a producer's layout names, as a column; none where it does not, or the record says one."""
+    """The step of the training that a producer's layout names, as a column; none where it does not, or the record says one."""
     found = None if any(record.get(name) is not None for name in STEPS) else place.search(path.absolute().as_posix())
     return {} if found is None else {"train_step": int(found[1])}
 
@@ -38,13 +38,6 @@ def fact(name: str, value: Any) -> Any:
     """Return a value cast to the fact of that name, as `turns` does; None if it does not fit.
 
     Words may be whole numbers, numbers and Booleans may be spelled out, 0 and 1 may be Booleans.
-
-    Examples
-    --------
-    >>> fact("task", 7), fact("attempt", "3"), fact("solved", 1), fact("outcome", "success")
-    ('7', 3, True, 'success')
-    >>> fact("task", ["a"]), fact("attempt", -1), fact("solved", "perhaps"), fact("outcome", "won")
-    (None, None, None, None)
     """
     kind = KINDS[name]
     if kind is str and type(value) is int:

@@ -35,33 +35,15 @@ class Table(Protocol):
 
 
 class Version(NamedTuple):
-    """One of several records with the same id.
-
-    Attributes
-    ----------
-    table
-        The table that holds it.
-    rollout_id
-        Its own id, which differs from that of the first version if another name of the rollout is known.
-    file
-        Name of its file.
-    place
-        Its number among the rollouts that were added one by one, or the number of its frame.
-    in_frame
-        Whether it is in a frame that was TURNS already.
-    record
-        Name or number of the record that it was read from; None if unknown.
-    alias
-        Its id in its frame until it is decided which version counts: an earlier record of the frame may have its own.
-    """
+    """One of several records with the same id."""
 
     table: Table
-    rollout_id: str
+    rollout_id: str  # its own id, which differs from that of the first version if another name of the rollout is known
     file: str
-    place: int
-    in_frame: bool = False
-    record: object = None
-    alias: str = ""
+    place: int  # its number among the rollouts that were added one by one, or the number of its frame
+    in_frame: bool = False  # whether it is in a frame that was TURNS already
+    record: object = None  # name or number of the record that it was read from; None if unknown
+    alias: str = ""  # its id in its frame until it is decided which version counts
 
     @property
     def part(self) -> int | None:
@@ -70,22 +52,12 @@ class Version(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What identifies it in its part of the table."""
+        """Its key in its part of the table."""
         return (self.alias or self.rollout_id) if self.in_frame else self.place
 
 
 class Versions:
-    """What is removed from one table.
-
-    Parameters
-    ----------
-    table
-        The table.
-    frames
-        Its frames that were TURNS already.
-    are_rows
-        Whether each row of a frame is a record, rather than each rollout.
-    """
+    """Rollouts to remove from one table."""
 
     def __init__(self, table: Table, frames: Sequence[pl.DataFrame], are_rows: Sequence[bool]) -> None:
         self.table = table

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from rollwise import __version__, schema
+from rollwise.choices import Unjudged
 from rollwise.errors import listing
 from rollwise.files.atomic import content_hash, whole_folder
 from rollwise.files.manifests import levels
@@ -24,13 +25,13 @@ from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.figures import figures
-from rollwise.reports.frames import Frames, Unjudged, frames
+from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.page import page
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted, say
+from rollwise.schema.option_types import check_option_types
 
 RUN = "run.json"
 STEPS = ("estimating rates", "drawing figures", "writing tables", "packing transcripts")
@@ -75,7 +76,7 @@ def report(
         Inspect; target, attack (the probe) and detector for garak; target, category (the plugin) and attack (the strategy)
         for promptfoo; suite, target and attack for AgentDojo; otherwise target and attack. The page names them.
     cluster, level, unjudged, seed
-        As in `summarize`. `contrast` cannot censor: its intervals then hold whatever the missing verdicts are.
+        As in `summarize`. `contrast` cannot censor: its intervals then hold for every value of the missing verdicts.
     title
         Heading of the page; by default it names the targets.
     problems
@@ -107,7 +108,7 @@ def report(
     >>> path.name, (path.parent / "summary.csv").exists()
     ('report.html', True)
     """
-    check_kinds(report, locals(), own=("title", "inputs"))
+    check_option_types(report, locals(), own=("title", "inputs"))
     from tqdm.auto import tqdm
 
     out = path_of(out)

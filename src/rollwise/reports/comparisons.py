@@ -20,13 +20,7 @@ EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
 
 
 def unit_in(metric: str, *rollouts: pl.DataFrame) -> str:
-    """Return the unit of a rate in these rollouts: the other one where nothing has a value of its own.
-
-    Examples
-    --------
-    >>> unit_in("attack_success", pl.DataFrame({"goal": [None], "task": ["t"]}))
-    'task'
-    """
+    """Return the unit of a rate in these rollouts: the other one where nothing has a value of its own."""
     own = UNITS[metric]
     (other,) = (unit for unit in UNITS.values() if unit != own)
     named = {name for frame in rollouts for name in (own, other) if frame[name].count()}

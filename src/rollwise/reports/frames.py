@@ -3,18 +3,19 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
+from rollwise.comparisons.profile import profile
 from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.curve import curve
 from rollwise.estimation.doctor import findings
 from rollwise.estimation.doctor_facts import Facts, step_in
-from rollwise.estimation.profile import profile
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.training import training
 from rollwise.measurement.measure import measure
@@ -37,9 +38,6 @@ MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
-
-
-Unjudged = Literal["bounds", "censor", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,24 +161,7 @@ def frames(
     unjudged: Unjudged = "bounds",
     earlier: pl.DataFrame | None = None,
 ) -> Frames:
-    """Compute the frames of a report from TURNS.
-
-    Parameters
-    ----------
-    turns
-        TURNS.
-    by
-        Columns to group by; ``"auto"``: those that `usual_groups` chooses.
-    cluster, level, seed, unjudged
-        As in `summarize`.
-    earlier
-        TURNS to compare with, or None.
-
-    Raises
-    ------
-    ArgumentError
-        If a column to group by is missing.
-    """
+    """Compute the frames of a report from TURNS."""
     names = () if by == "auto" else names_of(by)
     for name in names:
         if name not in turns.columns:
@@ -235,7 +216,7 @@ def frames(
 
 
 def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
-    """Return the numeric columns among the names that `measure` does not keep by itself."""
+    """Return the numeric columns among the names that `measure` does not keep automatically."""
     columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
     return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]
 

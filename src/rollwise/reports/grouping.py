@@ -56,13 +56,7 @@ def usual_groups(rollouts: pl.DataFrame, *, runs: bool) -> tuple[str, ...]:
 
 
 def varying(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Return the grouping columns that tell the rows of a frame apart; if none does, those that have a value.
-
-    Examples
-    --------
-    >>> varying(pl.DataFrame({"target": ["a", "b"], "attack": ["x", "x"]}), ["target", "attack"])
-    ('target',)
-    """
+    """Return the grouping columns that tell the rows of a frame apart; if none does, those that have a value."""
     names = [name for name in by if name in frame.columns]
     return tuple(name for name in names if frame[name].n_unique() > 1) or tuple(
         name for name in names if frame[name].null_count() < frame.height
@@ -70,14 +64,7 @@ def varying(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def naming(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that name a group in figures and sentences: columns that vary, without a detector that the probe implies.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"attack": ["dan.Dan_11_0", "test.Test"], "detector": ["dan.DAN", "always.Pass"]})
-    >>> naming(frame, ["attack", "detector"])
-    ('attack',)
-    """
+    """Return the columns that name a group: those that vary, without a detector that the probe implies."""
     names = varying(frame, by)
     others = tuple(name for name in names if name != "detector")
     if len(others) == len(names) or not others:
@@ -92,13 +79,7 @@ def visible(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def at_both_ends(frame: pl.DataFrame, by: Sequence[str], most: int) -> pl.DataFrame:
-    """Return the rows of so many groups: those with the highest and the lowest last estimates; the frame itself if it has no more.
-
-    Examples
-    --------
-    >>> at_both_ends(pl.DataFrame({"target": ["a", "b", "c"], "estimate": [0.2, 0.9, 0.4]}), ["target"], 2).rows()
-    [('a', 0.2), ('b', 0.9)]
-    """
+    """Return the rows of at most so many groups, those with the highest and the lowest last estimates."""
     if not by or frame.select(columns_named(by)).n_unique() <= most:
         return frame
     last = (

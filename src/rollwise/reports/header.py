@@ -83,13 +83,7 @@ def _unsigned(turns: pl.DataFrame) -> str:
 
 
 def _several(names: Sequence[str]) -> str:
-    """List some names, and count the rest.
-
-    Examples
-    --------
-    >>> _several(["a", "b"]), _several(list("abcdef")), _several([])
-    ('a, b', 'a, b, c, d and 2 more', '')
-    """
+    """List some names, and count the rest."""
     shown = ", ".join(labels.plain(name) for name in names[:MOST_NAMED])
     return shown + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 

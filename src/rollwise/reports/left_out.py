@@ -15,17 +15,7 @@ NESTED = {"source", "task_name", "suite_name", "category", "detector"}
 
 
 def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:
-    """Explain which groups the comparisons of a column leave out: without common goals, or with one baseline for many.
-
-    Parameters
-    ----------
-    data
-        The report's frames.
-    metric, of
-        The metric, and the column whose values are compared.
-    rows
-        The comparisons that are shown, rows of CONTRAST; may be empty.
-    """
+    """Explain which groups the comparisons of a column leave out: without common goals, or with one baseline for many."""
     unit, other_columns = data.unit(metric), [name for name in data.by if name != of]
     # The goal itself cannot be compared at common goals, and steps have their own section.
     if of in {unit, data.step}:

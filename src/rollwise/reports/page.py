@@ -39,25 +39,6 @@ def page(
     """Render the report as one HTML text.
 
     Its Content-Security-Policy allows only the scripts and styles whose hashes it names, and no network access.
-
-    Parameters
-    ----------
-    data
-        The report's frames.
-    images
-        Figures by name: ``attack_success``, ``curve``, ``heat_map``, ...
-    transcripts
-        The transcripts of the viewer.
-    problems
-        PROBLEMS found while reading; may be empty.
-    accounting
-        ACCOUNTING of the same reading, if known.
-    title, level
-        Heading of the page (None makes one), and the nominal coverage of its intervals.
-    facts
-        Names and values of the run's configuration.
-    lost
-        Number of records of the earlier logs that could not be read.
     """
     import jinja2
 

@@ -102,13 +102,7 @@ def group_cells(by: Sequence[str], row: Mapping[str, Any]) -> list[str]:
 
 
 def to_transcripts(text: str, by: Sequence[str], row: Mapping[str, Any], **more: str) -> Link:
-    """Return a cell that links to the transcripts of the group of a row.
-
-    Examples
-    --------
-    >>> to_transcripts("9 / 10", ["target"], {"target": "a&b"}, attack_success="yes")
-    Link(text='9 / 10', href='#target=a%26b&attack_success=yes')
-    """
+    """Return a cell that links to the transcripts of the group of a row."""
     chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in by} | more
     return Link(
         text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())

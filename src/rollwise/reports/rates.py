@@ -72,13 +72,7 @@ def figure_parts(images: FigureImages | None) -> list[Part]:
 
 
 def bounds(row: dict[str, Any]) -> str:
-    """Return the rates if every unknown result were a failure, and if every one were a success.
-
-    Examples
-    --------
-    >>> bounds({"bound_low": 0.25, "bound_high": 0.5}), bounds({"bound_low": None, "bound_high": None})
-    ('25 – 50 %', '–')
-    """
+    """Return the rates if every unknown result were a failure, and if every one were a success."""
     if row["bound_low"] is None:
         return labels.NOTHING
     return f"{100 * row['bound_low']:.0f} – {100 * row['bound_high']:.0f} %"

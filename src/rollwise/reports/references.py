@@ -1,4 +1,4 @@
-r"""References of a report, read from the docstrings of its verbs, as text and as BibTeX."""
+"""References of a report, read from the docstrings of its verbs, as text and as BibTeX."""
 
 import inspect
 import re
@@ -47,14 +47,7 @@ class Reference(NamedTuple):
 
 
 def references(*verbs: Callable[..., Any]) -> list[Reference]:
-    """Return the papers under References in the docstrings of these verbs, each once, by author and year.
-
-    Examples
-    --------
-    >>> from rollwise.estimation.profile import profile
-    >>> [(paper.key, paper.doi or paper.arxiv) for paper in references(profile)]
-    [('agarwal2021', '2108.13264'), ('massart1990', '10.1214/aop/1176990746'), ...]
-    """
+    """Return the papers under References in the docstrings of these verbs, each once, by author and year."""
     papers: dict[str, Reference] = {}
     for verb in verbs:
         for paper in _papers(_section(inspect.getdoc(verb) or "")):
@@ -66,18 +59,7 @@ def references(*verbs: Callable[..., Any]) -> list[Reference]:
 
 
 def bibtex(papers: Sequence[Reference]) -> str:
-    """Format the papers as BibTeX entries.
-
-    Examples
-    --------
-    >>> print(bibtex([Reference("Korn & Graubard", "1998", "Intervals", "Survey Methodology 24", "", "")]))
-    @article{korn1998,
-      author = {Korn and Graubard},
-      title = {Intervals},
-      journal = {Survey Methodology 24},
-      year = {1998}
-    }
-    """
+    """Format the papers as BibTeX entries."""
     return "\n\n".join(_entry(paper) for paper in papers)
 
 

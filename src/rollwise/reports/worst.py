@@ -98,13 +98,7 @@ def _card(data: Frames, row: dict[str, object], by: Sequence[str]) -> Card:
 
 
 def _excerpt(text: str) -> str:
-    r"""Return the beginning of a text on one line, cut at a word.
-
-    Examples
-    --------
-    >>> _excerpt("two\nlines"), len(_excerpt("word " * 100))
-    ('two lines', 235)
-    """
+    """Return the beginning of a text on one line, cut at a word."""
     line = " ".join(labels.plain(text[: 4 * EXCERPT]).split())
     if len(line) <= EXCERPT:
         return line

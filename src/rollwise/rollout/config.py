@@ -69,13 +69,7 @@ class RunConfig(Strict):
 
 
 class RolloutConfig(Strict):
-    """The whole file.
-
-    Examples
-    --------
-    >>> RolloutConfig(sampler={"use": "simulated"}, seeds=10).run.on_error
-    'record'
-    """
+    """The whole file."""
 
     sampler: SamplerConfig
     seeds: Annotated[int, pydantic.Field(gt=0, le=MOST_SEEDS)] | list[int | str] | str
@@ -87,21 +81,7 @@ class RolloutConfig(Strict):
 
 
 def load(path: str | Path) -> RolloutConfig:
-    r"""Return the configuration in a YAML file (1.2: `no` is a word, 1e-3 a number), with absolute paths.
-
-    Raises
-    ------
-    ReadError
-        If the file is missing or not YAML, or an entry is unknown, missing, or of the wrong type; with its line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "rollout.yaml"
-    >>> _ = path.write_text("sampler: {use: simulated}\nseeds: 10\n")
-    >>> load(path).seeds
-    10
-    """
+    """Return the configuration in a YAML file (1.2: `no` is a word, 1e-3 a number), with absolute paths."""
     config, folder = ConfigFile.read(path).checked(RolloutConfig), Path(path).absolute().parent
     config.out = folder / config.out
     config.store = None if config.store is None else folder / config.store
@@ -111,33 +91,14 @@ def load(path: str | Path) -> RolloutConfig:
 
 
 def evaluator_of(config: RolloutConfig) -> FrameEvaluator:
-    """Return the evaluator of a configuration.
-
-    Raises
-    ------
-    ArgumentError, MetricError
-        If the sampler, one of its options, or a metric does not exist.
-
-    Examples
-    --------
-    >>> evaluator = evaluator_of(RolloutConfig(sampler={"use": "simulated", "options": {"turns": 3}}, seeds=5))
-    >>> _ = evaluator.evaluate(progress=False)
-    >>> evaluator.rollouts.height
-    5
-    """
+    """Return the evaluator of a configuration."""
     seeds = list(range(config.seeds)) if isinstance(config.seeds, int) else config.seeds
     metrics = [catalog.expression(name) for name in config.metrics] or None
     return FrameEvaluator(_sampler(config.sampler), seeds, metrics=metrics)
 
 
 def rule_of(config: UntilConfig | None) -> Rule | None:
-    """Return the stopping rule of a configuration.
-
-    Examples
-    --------
-    >>> rule_of(UntilConfig(rule="below", threshold=0.01)).threshold
-    0.01
-    """
+    """Return the stopping rule of a configuration."""
     if config is None:
         return None
     wanted = "half_width" if config.rule == "precision" else "threshold"

@@ -259,13 +259,7 @@ def entries_of(ids: Iterable[str], measured: Sequence[GraphMetrics | None]) -> p
 
 
 def with_overall(frame: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return the frame with the records of its rows as columns; a name used already gets ``overall_``, if values differ.
-
-    Examples
-    --------
-    >>> with_overall(pl.DataFrame({"num_turns": [1, 2]}), [{"num_turns": 1, "worst": 0.5}, {"num_turns": 2}]).rows()
-    [(1, 0.5), (2, None)]
-    """
+    """Return the frame with the records of its rows as columns; a name used already gets ``overall_``, if values differ."""
     for name in dict.fromkeys(name for record in records for name in record):
         values = [record.get(name) for record in records]
         if name not in frame.columns:
@@ -276,14 +270,7 @@ def with_overall(frame: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> p
 
 
 def with_facts(rollouts: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
-    """Return ROLLOUTS with facts outside its schema as columns; a name used already gets ``rollout_``, if values differ.
-
-    Examples
-    --------
-    >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b"], "n": [1, 2], "seed": ["x", "y"]})
-    >>> with_facts(rollouts, pl.DataFrame({"seed": ["x", "y"], "difficulty": [5, None], "n": [7, 8]})).columns
-    ['rollout_id', 'n', 'seed', 'difficulty', 'rollout_n']
-    """
+    """Return ROLLOUTS with facts outside its schema as columns; a name used already gets ``rollout_``, if values differ."""
     used = {*rollouts.columns, *schema.ROLLOUTS.names}
     extra = [fact for fact in facts if fact.name not in schema.ROLLOUTS.names]
     new = [fact for fact in extra if fact.name not in used]
@@ -295,18 +282,7 @@ def with_facts(rollouts: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def column_of(name: str, values: Sequence[Any]) -> pl.Series:
-    """Return the values as a column: with the dtype of TURNS for its name, else with that of the values, else as JSON text.
-
-    Raises
-    ------
-    SchemaError
-        If TURNS has a dtype for the name, and the values do not fit it.
-
-    Examples
-    --------
-    >>> column_of("words", [1, 2.5, None]).to_list(), column_of("tags", [["a"], None]).to_list()
-    ([1.0, 2.5, None], ['["a"]', None])
-    """
+    """Return the values as a column: with the dtype of TURNS for its name, else with that of the values, else as JSON text."""
     dtype = schema.TURNS.dtypes.get(name)
     if dtype is None:
         return _column(name, values)
@@ -352,13 +328,7 @@ def _dtype_of(values: Sequence[Any]) -> pl.DataType | type[pl.DataType] | None:
 
 
 def text_of(value: Any) -> str | None:
-    """Return the value as text: as JSON, or as its `repr`; None stays None.
-
-    Examples
-    --------
-    >>> text_of("Hi"), text_of(0), text_of(("goal", 1))
-    ('Hi', '0', '["goal",1]')
-    """
+    """Return the value as text: as JSON, or as its `repr`; None stays None."""
     if value is None or isinstance(value, str):
         return value
     try:

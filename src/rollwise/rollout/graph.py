@@ -281,12 +281,6 @@ def spoken(graphs: Sequence[Any]) -> Spoken:
     """Return the texts along the first branch of each graph; None in place of a graph has no turns.
 
     Nodes are read as in `flatten`, but values are not converted.
-
-    Examples
-    --------
-    >>> dialogue = spoken([Graph("", [Node("", "Hi", "Hello", 0.5)]), None])
-    >>> dialogue.prompts, dialogue.sizes.tolist()
-    (['Hi'], [1, 0])
     """
     if are_recordings(graphs):
         return Spoken.recorded(graphs)
@@ -303,13 +297,7 @@ def spoken(graphs: Sequence[Any]) -> Spoken:
 
 
 def contexts(graphs: Sequence[Any]) -> list[Any]:
-    """Return the context of each turn along the first branch of each graph.
-
-    Examples
-    --------
-    >>> contexts([Graph("start", [Node("before", "Hi")])])
-    ['before']
-    """
+    """Return the context of each turn along the first branch of each graph."""
     if are_recordings(graphs):
         return [context for recording in graphs for context in _contexts_of(recording)]
     return [reader(node)(node, "context", None) for node in _first_branches(graphs)[0]]
@@ -353,16 +341,7 @@ def children_of(graph: Any) -> Sequence[Any]:
 
 
 def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
-    """Return the attributes of graphs or nodes that `kind` lacks: name, and each value, None where absent.
-
-    Examples
-    --------
-    >>> @dataclass
-    ... class Timed(Node[str, str]):
-    ...     seconds: float | None = None
-    >>> further([Timed("", "Hi", seconds=0.5), Node("", "Hi")], Node)
-    {'seconds': [0.5, None]}
-    """
+    """Return the attributes of graphs or nodes that `kind` lacks: name, and each value, None where absent."""
     standard = {field.name for field in fields(kind)} | {"said", "contexts"}  # the turns of a recording
     instances = [thing for thing in things if isinstance(thing, kind)]
     added = (field.name for subclass in dict.fromkeys(map(type, instances)) for field in fields(subclass))

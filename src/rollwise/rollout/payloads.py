@@ -16,23 +16,7 @@ _UNSET: Any = object()
 
 
 def canonical(value: Any, where: str = "key") -> str:
-    """Return the canonical JSON text of a value: keys sorted, no spaces, ASCII only.
-
-    Raises
-    ------
-    ArgumentError
-        Where a part of it is not JSON, or is NaN or infinite; the message names its place.
-
-    Examples
-    --------
-    >>> canonical({"b": 1, "a": (2.0, None)})
-    '{"a":[2.0,null],"b":1}'
-    >>> canonical({"target": print})
-    Traceback (most recent call last):
-    ...
-    rollwise.errors.ArgumentError: key['target'] cannot be stored, as it is of type builtin_function_or_method: a store holds
-    text, numbers, lists and dicts; describe it by its name and settings
-    """
+    """Return the canonical JSON text of a value: keys sorted, no spaces, ASCII only."""
     try:
         return _CANONICAL.encode(_plain(value, where))
     except ValueError as error:
@@ -45,19 +29,6 @@ def encode(result: Any, where: str = "the rollout") -> str:
     """Return a rollout's result as JSON text: a graph (any object with `children`) or text, numbers, lists and dicts.
 
     Trees may have any depth; a node with several parents is stored once. Attributes that begin with an underscore are omitted.
-
-    Raises
-    ------
-    ArgumentError
-        Where the result, or an attribute of a node, cannot be stored.
-
-    Examples
-    --------
-    >>> decode(encode({"answer": "No"}))
-    {'answer': 'No'}
-    >>> leaf = SimpleNamespace(probe="Hi", response="No", reward=0.5, children=[])
-    >>> decode(encode(SimpleNamespace(context="", children=[leaf]))).children[0]
-    namespace(probe='Hi', response='No', reward=0.5, children=[])
     """
     document = {"graph": _graph(result, where)} if _is_node(result) else {"value": _plain(result, where)}
     return _COMPACT.encode(document)

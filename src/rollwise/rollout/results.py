@@ -15,14 +15,7 @@ Details: TypeAlias = list[dict[str, Any]]
 
 
 class Results(dict[str, Any]):
-    """Results as a dict of `summary` and `details`, whose details are computed on first use.
-
-    Examples
-    --------
-    >>> results = Results({"n_rollouts": 1}, lambda: [{"overall": {}}])
-    >>> results["summary"], json.dumps(results)
-    ({'n_rollouts': 1}, '{"summary": {"n_rollouts": 1}, "details": [{"overall": {}}]}')
-    """
+    """Results as a dict of `summary` and `details`, whose details are computed on first use."""
 
     def __init__(self, summary: dict[str, Any], details: Callable[[], Details]) -> None:
         super().__init__(summary=summary, details=details)  # code that bypasses the methods below gets the function
@@ -88,21 +81,7 @@ class Results(dict[str, Any]):
 
 
 def json_of(data: JSONLike, path: str | Path) -> bytes:
-    """Return the data as JSON text, indented by four; NaN and infinite numbers become null.
-
-    Raises
-    ------
-    WriteError
-        If something cannot be JSON; the message names `path`.
-
-    Examples
-    --------
-    >>> print(json_of({"pct/attack_success_rate": float("nan"), "turns": []}, "metrics.json").decode())
-    {
-        "pct/attack_success_rate": null,
-        "turns": []
-    }
-    """
+    """Return the data as JSON text, indented by four; NaN and infinite numbers become null."""
     try:
         return msgspec.json.format(msgspec.json.encode(data, enc_hook=plain_object), indent=4)
     except (TypeError, ValueError, OverflowError, RecursionError):

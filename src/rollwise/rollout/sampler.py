@@ -72,14 +72,6 @@ def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
     """Return the outcome of an attack from the verdicts on its turns; None if an unjudged turn could have decided it.
 
     A success after an unjudged turn may not have been the first, so its time is unknown and the outcome stays None.
-
-    Examples
-    --------
-    >>> no, yes, unjudged = (Turn(None, "", "", None, [], succeeded=value) for value in (False, True, None))
-    >>> outcome([no, yes], crashed=True), outcome([no, no], crashed=False), outcome([no], crashed=True)
-    ('success', 'failure', 'error')
-    >>> outcome([no, unjudged, yes], crashed=False) is outcome([unjudged], crashed=False) is None
-    True
     """
     # The first turn that is a success or unjudged decides.
     for turn in turns:

@@ -27,24 +27,7 @@ def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
 def scores_of(name: str, scorer: Any, texts: list[Any], batch_size: int) -> Scores:
     """Return the scores of texts: under `name`, or, of a scorer that names its scores, under ``<name>_<score>``.
 
-    Parameters
-    ----------
-    name
-        The name of the scorer.
-    scorer
-        A function of a list of texts. It returns a number for each text, a mapping of names to numbers for each text, or one
-        mapping of names to lists of numbers. A name without a score for a text is NaN.
-    texts
-        The texts, without missing ones (None).
-    batch_size
-        The largest number of texts in one call, which bounds the memory of a scorer that is a neural network.
-
-    Examples
-    --------
-    >>> scores_of("length", lambda texts: [len(text) for text in texts], ["a", "bcd"], 1)
-    {'length': array([1., 3.])}
-    >>> scores_of("has", lambda texts: [{"a": "a" in text, "b": "b" in text} for text in texts], ["a", "bcd"], 2)
-    {'has_a': array([1., 0.]), 'has_b': array([0., 1.])}
+    A scorer returns a number for each text, a mapping for each text, or one mapping of lists; without a score, NaN.
     """
     call = call_of(scorer)
     scores: Scores = {}

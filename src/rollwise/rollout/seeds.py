@@ -28,7 +28,7 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
     if isinstance(seeds, pl.LazyFrame) or (hasattr(seeds, "__arrow_c_stream__") and not isinstance(seeds, pl.Series)):
         frame = frame_of(seeds, "evaluate")
         if "seed" not in frame.columns:
-            raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; there is {listing(frame.columns)}")
+            raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; available: {listing(frame.columns)}")
         seeds, columns = frame["seed"], frame.drop("seed")
     listed = seeds.to_list() if isinstance(seeds, pl.Series) else seeds.tolist() if hasattr(seeds, "tolist") else seeds
     if not isinstance(listed, Iterable):
@@ -44,26 +44,12 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
 
 
 def whole(seed: object) -> int | None:
-    """Return a seed that is a whole number of any type, such as NumPy's, as an int; None if it is anything else.
-
-    Examples
-    --------
-    >>> whole(0), whole(True), whole("0")
-    (0, None, None)
-    """
+    """Return a seed that is a whole number of any type, such as NumPy's, as an int; None if it is anything else."""
     return None if isinstance(seed, bool) or not hasattr(seed, "__index__") else index(seed)
 
 
 def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None:
-    """Return the goal of a seed (its text, or its number from 0, or None for any) and the attempt; None if it is not a seed.
-
-    Examples
-    --------
-    >>> goal_and_attempt("say yes"), goal_and_attempt(0), goal_and_attempt(("say yes", 2)), goal_and_attempt(None)
-    (('say yes', None), (0, None), ('say yes', 2), (None, None))
-    >>> [goal_and_attempt(seed) for seed in (-1, "", ("say yes", 0), 0.5)]
-    [None, None, None, None]
-    """
+    """Return the goal of a seed (its text, or its number from 0, or None for any) and the attempt; None if it is not a seed."""
     match seed:
         case None:
             return None, None

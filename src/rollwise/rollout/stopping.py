@@ -234,23 +234,6 @@ def family_means(observations: Iterable[Observation], families: Iterable[object]
     """Return one observation for each family of related goals: the mean of its goals, in the order of first appearance.
 
     A family with an unknown goal is unknown, which delays stopping.
-
-    Parameters
-    ----------
-    observations
-        One per goal, as in `Rule.decide`.
-    families
-        What the goals of a family share, such as the id of the request that they reword; as many as observations.
-
-    Raises
-    ------
-    ArgumentError
-        If there are not as many families as observations.
-
-    Examples
-    --------
-    >>> family_means([True, False, False, None], ["a", "a", "b", "c"])
-    [0.5, 0.0, None]
     """
     values, names = list(observations), list(families)
     if len(values) != len(names):
@@ -269,12 +252,6 @@ class Watch:
     """A rule applied to observations in the order drawn, a few at a time, with the decision so far.
 
     How the observations are divided into portions does not matter.
-
-    Examples
-    --------
-    >>> watch = Below("attack_success", 0.01).watch()
-    >>> watch.add([False] * 376).stopped_at, watch.add([False] * 10).stopped_at
-    (None, 377)
     """
 
     def __init__(self, rule: Rule) -> None:

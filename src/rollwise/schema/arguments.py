@@ -10,9 +10,9 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing, writable
-from rollwise.schema.foreign import check_kinds_of_columns
+from rollwise.schema.coercion import check_dtypes
+from rollwise.schema.frame_checks import check_ids
 from rollwise.schema.other_names import meant_column
-from rollwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str] | None
@@ -22,14 +22,7 @@ _LONGEST = 60  # letters of a value in a sentence
 
 
 def frame_of(data: object, verb: str) -> pl.DataFrame:
-    """Convert data to an eager Polars frame: Polars, a `pyarrow.Table`, pandas, or anything with `__arrow_c_stream__`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> frame_of(pa.table({"rollout_id": ["a"]}), "summarize").shape
-    (1, 1)
-    """
+    """Convert data to an eager Polars frame: Polars, a `pyarrow.Table`, pandas, or anything with `__arrow_c_stream__`."""
     if isinstance(data, pl.LazyFrame):
         try:
             return whole_columns(data.collect(engine="streaming"), verb)
@@ -47,7 +40,7 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         )
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         raise ArgumentError(
-            f"{verb}: a {type(data).__name__} is no frame, and holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
+            f"{verb}: a {type(data).__name__} is not a frame, but holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
         )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
@@ -68,18 +61,7 @@ def whole_columns(frame: pl.DataFrame, verb: str) -> pl.DataFrame:
 
 
 def names_of(by: By) -> tuple[str, ...]:
-    """Return the column names of a `by` argument as a tuple.
-
-    Raises
-    ------
-    ArgumentError
-        If a name is not a string.
-
-    Examples
-    --------
-    >>> names_of("target"), names_of(["target", "attack"]), names_of(None)
-    (('target',), ('target', 'attack'), ())
-    """
+    """Return the column names of a `by` argument as a tuple."""
     names = _as_tuple(by)
     for name in names:
         if isinstance(name, pl.Expr):
@@ -100,16 +82,7 @@ def _as_tuple(argument: object) -> tuple[Any, ...]:
 
 
 def whole_numbers(argument: object, words: str, things: str, *, least: int = 1) -> tuple[int, ...]:
-    """Validate one or several Python or NumPy integers of at least `least`; `words` and `things` name them in the error.
-
-    Examples
-    --------
-    >>> whole_numbers(3, "attempts: k", "attempts"), whole_numbers(range(1, 3), "attempts: k", "attempts")
-    ((3,), (1, 2))
-    >>> whole_numbers(2.5, "attempts: k", "attempts")
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: attempts: k=2.5 is not a valid number of attempts; give whole numbers from 1
-    """
+    """Validate one or several Python or NumPy integers of at least `least`; `words` and `things` name them in the error."""
     numbers = _as_tuple(argument)
     wrong = [number for number in numbers if not _is_whole(number) or number < least]
     if wrong or not numbers:
@@ -120,13 +93,7 @@ def whole_numbers(argument: object, words: str, things: str, *, least: int = 1) 
 
 
 def finite_numbers(argument: object, words: str) -> tuple[float, ...]:
-    """Validate one or several finite Python or NumPy numbers.
-
-    Examples
-    --------
-    >>> finite_numbers([0, 0.5], "profile: at")
-    (0.0, 0.5)
-    """
+    """Validate one or several finite Python or NumPy numbers."""
     numbers = _as_tuple(argument)
     wrong = [number for number in numbers if not _is_number(number) or not math.isfinite(number)]
     if wrong or not numbers:
@@ -137,13 +104,7 @@ def finite_numbers(argument: object, words: str) -> tuple[float, ...]:
 
 
 def one_number(argument: object, words: str) -> float:
-    """Validate one finite Python or NumPy number; True counts as 1.
-
-    Examples
-    --------
-    >>> one_number(True, "at"), one_number(0.5, "at")
-    (1.0, 0.5)
-    """
+    """Validate one finite Python or NumPy number; True counts as 1."""
     numbers = finite_numbers(int(argument) if isinstance(argument, bool) else argument, words)
     if len(numbers) > 1:
         raise ArgumentError(f"{words}={argument!r} contains several numbers; give one")
@@ -158,7 +119,7 @@ def check_resamples(resamples: object, verb: str) -> None:
         raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, 10000")
     if resamples > MOST_RESAMPLES:  # type: ignore[operator]
         raise ArgumentError(
-            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}, which change no digit; use, for example, 10000"
+            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}; more change no digit: use, for example, 10000"
         )
 
 
@@ -176,13 +137,7 @@ def _plain(number: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    r"""Return a value as a sentence shows it: in one line, and not longer than a sentence should be.
-
-    Examples
-    --------
-    >>> shown(0.5), shown("a\nb"), shown(pl.DataFrame({"a": [1]})), shown("x" * 100)
-    ('0.5', "'a\\nb'", 'a DataFrame', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
-    """
+    """Return a value as a sentence shows it: in one line, and not longer than a sentence should be."""
     if isinstance(value, pl.DataFrame | pl.LazyFrame | pl.Series | pl.Expr):
         return f"a {type(value).__name__}"
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
@@ -194,13 +149,7 @@ def shown(value: Any) -> str:
 
 
 def is_text(value: object) -> bool:
-    r"""Return whether a value is text that a table can hold: half of a surrogate pair is not.
-
-    Examples
-    --------
-    >>> is_text("a"), is_text("\ud83d"), is_text(1)
-    (True, False, False)
-    """
+    """Return whether a value is text that a table can hold: half of a surrogate pair is not."""
     return isinstance(value, str) and writable(value) == value
 
 
@@ -208,11 +157,11 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     """Raise an error if the table is not ROLLOUTS, for example a table of turns or one without ids."""
     if "rollout_id" not in rollouts.columns:
         raise SchemaError(
-            f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); measure turns with "
+            f"{verb}: column `rollout_id` is missing (available: {listing(rollouts.columns)}); measure turns with "
             '`rw.measure(turns)`; if each row is a rollout, rename your column of ids with `.rename({"yours": "rollout_id"})`, '
             'or number the rows with `.with_row_index("rollout_id")` (in pandas, `.reset_index(names="rollout_id")`)'
         )
-    check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
+    check_dtypes(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
     if ids.n_unique() < ids.len():
@@ -227,7 +176,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     for name in by:
         if name not in frame.columns:
             hint = meant_column(name, frame)
-            if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
+            if "num_turns" in frame.columns and hint.startswith("available"):  # no column has a similar name
                 hint += f" (`rw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
         dtype = frame.schema[name]
@@ -254,18 +203,12 @@ def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
         )
     if frame.schema[name].is_nested():
         raise ArgumentError(
-            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no single value; make it text or a number first"
+            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is not a single value; make it text or a number first"
         )
 
 
 def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
-    """Validate one or several nominal coverages.
-
-    Examples
-    --------
-    >>> check_levels(0.95), check_levels([0.5, 0.95])
-    ((0.95,), (0.5, 0.95))
-    """
+    """Validate one or several nominal coverages."""
     levels = _as_tuple(level)
     # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals, one close to 0 intervals without width.
     wrong = [value for value in levels if not _is_number(value) or not _LOWEST_LEVEL <= value < (1 + value) / 2 < 1]
@@ -277,71 +220,10 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(map(_plain, levels))
 
 
-def quantile_of(statistic: str) -> float | None:
-    """Return the quantile that a statistic's name denotes, or None for other statistics.
-
-    The two or more digits after q are decimals: ``"q05"`` is .05, ``"q975"`` is .975.
-
-    Raises
-    ------
-    ArgumentError
-        If the digits are ambiguous: ``"q5"``, ``"q100"``.
-
-    Examples
-    --------
-    >>> quantile_of("median"), quantile_of("q90"), quantile_of("q05"), quantile_of("q975"), quantile_of("mean")
-    (0.5, 0.9, 0.05, 0.975, None)
-    """
-    if statistic == "median":
-        return 0.5
-    digits = statistic.removeprefix("q")
-    # No q in front, or more than digits behind it: a statistic of another kind, such as "mean".
-    if statistic == digits or not (digits.isascii() and digits.isdecimal()):
-        return None
-    if not int(digits):
-        raise ArgumentError(
-            f"statistic {statistic!r} is not a quantile; use min for the smallest value, or q05 for the 5 % quantile"
-        )
-    # q5 might mean 5 % or 50 %, and q100 everything: names have at least two digits and no zeros at the end.
-    if len(digits) == 1:
-        raise ArgumentError(
-            f"statistic {statistic!r} is ambiguous; "
-            f"use q0{digits} for the {digits} % quantile, or q{digits}0 for the {digits}0 % quantile"
-        )
-    if len(digits) > 2 and digits.endswith("0"):
-        short = f"{digits.rstrip('0'):0<2}"
-        words = statistic_in_words(f"q{short}")
-        raise ArgumentError(
-            f"statistic {statistic!r} is ambiguous; use q{short} for the {words}, or max for the largest value"
-        )
-    return float(f"0.{digits}")
-
-
-def statistic_in_words(statistic: str) -> str:
-    """Return the words for a statistic in an estimand.
-
-    Examples
-    --------
-    >>> [statistic_in_words(name) for name in ("q05", "q975", "median", "restricted_mean")]
-    ['5 % quantile', '97.5 % quantile', 'median', 'restricted mean']
-    """
-    q = quantile_of(statistic)
-    if statistic == "std":
-        return "standard deviation"
-    return statistic.replace("_", " ") if q is None or statistic == "median" else f"{100 * q:g} % quantile"
-
-
 def value_in_words(column: pl.Series, value: object) -> str:
     """Return the text of a column's value in results: False is ``"false"``, and 0 in a float column is ``"0.0"``.
 
     Text is parsed as a value of the column; if that fails, it is returned unchanged.
-
-    Examples
-    --------
-    >>> value_in_words(pl.Series([True, False]), False), value_in_words(pl.Series([0.0, 1.0]), 0)
-    ('false', '0.0')
-    >>> value_in_words(pl.Series([0.0, 1.0]), "1"), value_in_words(pl.Series([0, 1]), 0.5)
-    ('1.0', '0.5')
     """
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         return str(value)

@@ -1,4 +1,4 @@
-"""Usual names of columns in people's files, for errors: which column of ours such a column is read as."""
+"""Common column names in users' files, for errors: the column of TURNS that each of them is read as."""
 
 import polars as pl
 
@@ -19,20 +19,12 @@ OTHERS = {
     "category": ("semantic_category", "harm_category", "risk_category", "topic"),
     "attempt": ("trial", "try", "repeat", "repetition", "epoch"),
 }  # fmt: skip
-"""Columns of TURNS, and what people call them."""
+"""Columns of TURNS, and common other names for them."""
 _READ_AS = {other: name for name, others in OTHERS.items() for other in others}
 
 
 def meant_column(name: str, frame: pl.DataFrame) -> str:
-    """Return what an unknown name of a column probably means in a table, for the end of a sentence.
-
-    Examples
-    --------
-    >>> meant_column("Model Name", pl.DataFrame({"target": ["a"]}))
-    '`Model Name` is read as `target`: use that'
-    >>> meant_column("model", pl.DataFrame({"models": ["a"], "target": [None]}))
-    'did you mean `models`?'
-    """
+    """Return what an unknown name of a column probably means in a table, for the end of a sentence."""
     words = name.strip().lower().replace(" ", "_").replace("-", "_")
     column = _READ_AS.get(words, "")
     if column in frame.columns and values_named(frame, column).count():

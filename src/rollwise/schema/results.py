@@ -2,7 +2,9 @@
 
 import polars as pl
 
+from rollwise.errors import either
 from rollwise.schema.columns import Column, Schema
+from rollwise.stats.statistics import A_QUANTILE, OVER_GOALS, SUMMARIZED
 
 _METRIC = Column("metric", pl.String, "which metric")
 _LEVEL = Column("level", pl.Float64, "nominal coverage of the interval")
@@ -38,7 +40,7 @@ SUMMARY = Schema(
     required=("metric", "statistic", "level", "estimate", "low", "high", "n"),
     columns=(
         _METRIC,
-        Column("statistic", pl.String, "mean, median, min, max, std, restricted_mean"),
+        Column("statistic", pl.String, either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))),
         _LEVEL,
         _STD_ERROR,
         Column("bound_low", pl.Float64, "the rate if every unknown rollout were a failure"),
@@ -73,7 +75,7 @@ CONTRAST = Schema(
         Column("group_estimate", pl.Float64, "the statistic of the group, over what is compared"),
         Column("baseline_estimate", pl.Float64, "the statistic of the baseline, over what is compared"),
         _STD_ERROR,
-        Column("p_value", pl.Float64, "of no difference"),
+        Column("p_value", pl.Float64, "p-value for the hypothesis of no difference"),
         Column("adjust", pl.String, "how p-values were adjusted, and for how many"),
         Column("n_pairs", pl.Int64, "units in both arms"),
         Column("only_group", pl.Int64, "units in the group alone"),
@@ -86,7 +88,7 @@ CONTRAST = Schema(
         *_DRAWS,
         Column("p_adjusted", pl.Float64, "the same, for the whole family of comparisons in this frame"),
         Column("difference", pl.Float64, "group minus baseline; of an improvement, the probability itself"),
-        Column("low", pl.Float64, "lower end of the interval, which holds by itself; with max-T all hold at once"),
+        Column("low", pl.Float64, "lower end of the interval: pointwise, or simultaneous with max-T"),
         Column("high", pl.Float64, "upper end of it"),
     ),
 )

@@ -16,8 +16,8 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole_folder
 from rollwise.schema import SUMMARY, labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.tables.samples import VERSION, Record, by_rollout, content_of, number_of, verdict
 
 VERB = "write_every_eval_ever"
@@ -131,7 +131,7 @@ def write_every_eval_ever(
     """
     from rollwise.readers.formats.exchange.every_eval_ever import OWN
 
-    check_kinds(write_every_eval_ever, locals())
+    check_option_types(write_every_eval_ever, locals())
     results, measured, texts = (frame_of(frame, VERB) for frame in (summary, rollouts, turns))
     by = _by(results, measured)
     results = _with_estimate(results.with_columns(target=_only_target(measured)) if "target" not in by else results)
@@ -215,8 +215,7 @@ def _is_lower(metric: str, lower: Collection[str], higher: Collection[str]) -> b
         return metric in lower
     if not metric.startswith((*LOWER, *HIGHER)):
         raise ArgumentError(
-            f"{VERB}: records say which way a metric points; put {metric!r} into lower_is_better= or higher_is_better=, "
-            "whichever is true of it"
+            f"{VERB}: records state the direction of a metric; name {metric!r} in lower_is_better= or higher_is_better="
         )
     return metric.startswith(LOWER)
 
@@ -349,13 +348,7 @@ def _library(turns: pl.DataFrame) -> Record:
 
 
 def _portable(name: str) -> str:
-    """Return a name that is a folder's name on every system.
-
-    Examples
-    --------
-    >>> _portable("meta-llama/Llama 3:8b."), _portable("..")
-    ('meta-llama-Llama-3-8b', 'unnamed')
-    """
+    """Return a name that is a folder's name on every system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "unnamed"
 
 

@@ -157,15 +157,7 @@ def _pieces(word: str) -> list[str]:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a text in lines of at most this width: broken between words, else at dashes, else anywhere.
-
-    Examples
-    --------
-    >>> folded("vicuna-13b-v1.5 restricted", 10)
-    ['vicuna-', '13b-v1.5', 'restricted']
-    >>> folded("abcdefgh", 5)
-    ['abcde', 'fgh']
-    """
+    """Return a text in lines of at most this width: broken between words, else at dashes, else anywhere."""
     from rich.cells import chop_cells
 
     lines = [""]

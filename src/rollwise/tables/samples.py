@@ -26,15 +26,6 @@ def content_of(rows: Sequence[Mapping[str, Any]]) -> Record:
 
     What the schema has no field for, or would give back differently, is JSON text in the metadata, from which `rw.read` makes
     the same turns again.
-
-    Examples
-    --------
-    >>> rows = [{"rollout_id": "a", "turn": 1, "task": "sums/1", "prompt": "2 + 2?", "response": "4", "refused": False}]
-    >>> record = content_of(rows)
-    >>> record["interaction_type"], record["input"]["raw"], record["output"]
-    ('single_turn', '2 + 2?', {'raw': ['4']})
-    >>> record["metadata"]["rollwise"]
-    '{"rollout_id":"a","facts":{"task":"sums/1"},"columns":{},"turns":[{"refused":false}]}'
     """
     first = rows[0]
     question = {
@@ -65,15 +56,7 @@ def content_of(rows: Sequence[Mapping[str, Any]]) -> Record:
 
 
 def verdict(value: float | bool | None, *, lower_is_better: bool, is_boolean: bool) -> Record:  # noqa: FBT001
-    """Return the verdict of one metric on a rollout; an unknown one is -1, as the schema has it for unknown levels.
-
-    Examples
-    --------
-    >>> verdict(True, lower_is_better=True, is_boolean=True)
-    {'score': 1.0, 'is_correct': False}
-    >>> verdict(None, lower_is_better=True, is_boolean=True)
-    {'score': -1.0, 'is_correct': False}
-    """
+    """Return the verdict of one metric on a rollout; an unknown one is -1, as the schema has it for unknown levels."""
     score = float(UNKNOWN if value is None else value)
     # Whether a number is correct is only defined for yes and no.
     return {"score": score, "is_correct": is_boolean and value is not None and bool(value) != lower_is_better}

@@ -16,37 +16,10 @@ _JUDGED = ("score", "reward", "succeeded", "refused")
 
 
 def transcript(turns: pl.DataFrame, rollout_id: str, *, width: int = 100) -> str:
-    r"""Return the rollout as text: its facts, then the prompt, the answer, the tool calls and the verdict of each turn.
+    """Return the rollout as text: its facts, then the prompt, the answer, the tool calls and the verdict of each turn.
 
     Line breaks are kept. Every other control character is shown as its escape, so that no log can move the cursor, color the
     screen or hide text.
-
-    Parameters
-    ----------
-    turns
-        TURNS.
-    rollout_id
-        The rollout to show.
-    width
-        Characters in a line.
-
-    Raises
-    ------
-    ArgumentError
-        If no rollout has that id; the message lists the nearest ones.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame(
-    ...     {"rollout_id": ["a"], "turn": [1], "target": ["base"], "prompt": ["Hi"], "response": ["Hel\x1b[2Jlo"]}
-    ... )
-    >>> print(transcript(turns, "a"))
-    a
-      target    base
-    <BLANKLINE>
-    ── turn 1 ──
-      prompt    Hi
-      response  Hel\x1b[2Jlo
     """
     rows = rows_of(turns, rollout_id)
     pieces = [labels.plain(rollout_id), *(_line(name, value, width) for name, value in _facts(rows))]
@@ -62,40 +35,10 @@ def transcript(turns: pl.DataFrame, rollout_id: str, *, width: int = 100) -> str
 
 
 def transcript_markdown(turns: pl.DataFrame, rollout_id: str) -> str:
-    r"""Return the rollout as Markdown: a list of its facts and scores, then a section for each turn.
+    """Return the rollout as Markdown: a list of its facts and scores, then a section for each turn.
 
     Every text of the log is in a block of code, or in code in a line, whose fence is longer than any in the text. So a log
     cannot add headings, links or HTML to the document. Control characters are escaped as by `transcript`.
-
-    Parameters
-    ----------
-    turns
-        TURNS. Its columns ``score_<name>`` that are equal in all turns are listed with the facts.
-    rollout_id
-        The rollout to show.
-
-    Raises
-    ------
-    ArgumentError
-        If no rollout has that id; the message lists the nearest ones.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": "a", "turn": [1], "target": "base", "prompt": "Hi", "succeeded": False})
-    >>> print(transcript_markdown(turns, "a"))
-    # `a`
-    <BLANKLINE>
-    - target: `base`
-    <BLANKLINE>
-    ## Turn 1
-    <BLANKLINE>
-    **Prompt**
-    <BLANKLINE>
-    ```text
-    Hi
-    ```
-    <BLANKLINE>
-    - succeeded: `False`
     """
     rows = rows_of(turns, rollout_id)
     scores = [name for name in rows.columns if name.startswith("score_") and rows[name].n_unique() == 1]
@@ -116,18 +59,7 @@ def transcript_markdown(turns: pl.DataFrame, rollout_id: str) -> str:
 
 
 def in_one_sentence(turns: pl.DataFrame, rollout_id: str) -> str:
-    """Return the number of turns of the rollout and its facts.
-
-    Raises
-    ------
-    ArgumentError
-        If no rollout has that id; the message lists the nearest ones.
-
-    Examples
-    --------
-    >>> in_one_sentence(pl.DataFrame({"rollout_id": ["a"], "turn": [1], "target": ["base"]}), "a")
-    'Rollout a has 1 turn; target base.'
-    """
+    """Return the number of turns of the rollout and its facts."""
     rows = rows_of(turns, rollout_id)
     facts = ", ".join(f"{labels.label(name)} {labels.value_name(value)}" for name, value in _facts(rows))
     count = labels.counted(rows["turn"].count(), "turn")
@@ -140,18 +72,7 @@ def _facts(rows: pl.DataFrame) -> list[tuple[str, object]]:
 
 
 def rows_of(turns: pl.DataFrame, rollout_id: str) -> pl.DataFrame:
-    """Return the turns of the rollout, in order.
-
-    Raises
-    ------
-    ArgumentError
-        If no rollout has that id; the message lists the nearest ones.
-
-    Examples
-    --------
-    >>> rows_of(pl.DataFrame({"rollout_id": ["a", "b", "a"], "turn": [2, 1, 1]}), "a")["turn"].to_list()
-    [1, 2]
-    """
+    """Return the turns of the rollout, in order."""
     rows = turns.filter(pl.col("rollout_id") == rollout_id).sort("turn", nulls_last=True, maintain_order=True)
     if rows.is_empty():
         near = difflib.get_close_matches(rollout_id, turns["rollout_id"].unique().to_list(), n=3, cutoff=0)

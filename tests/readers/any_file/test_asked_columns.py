@@ -57,7 +57,7 @@ def test_a_decision_is_asked_about_before_signs_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str, weak: str
 ) -> None:
     """A label may be what should be done, and a sign that was found is less than the decision."""
-    columns = {
+    columns: dict[str, Any] = {
         label: ["reject", "accept"] * 4,
         weak: [True, False] * 4,
         "decision": ["reject_confident", "accept", "accept_fine", "accept"] * 2,

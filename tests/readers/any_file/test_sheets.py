@@ -25,7 +25,7 @@ VERDICT = "Jailbroken (1=Yes, 0=No)"
 
 def table(path: Path, *below: dict[str, Any], above: str = "", separator: str = ",") -> Path:
     """Write rows as a table, with further rows below and text above them."""
-    rows = [{**row, VERDICT: int(row[VERDICT])} for row in ROWS]
+    rows = [{**row, VERDICT: int(bool(row[VERDICT]))} for row in ROWS]
     frame = pl.DataFrame([*rows, *below], infer_schema_length=None)
     path.write_text(above + frame.write_csv(separator=separator))
     return path
@@ -34,7 +34,7 @@ def table(path: Path, *below: dict[str, Any], above: str = "", separator: str = 
 def successes(turns: pl.DataFrame) -> tuple[int, int]:
     """Return the number of successes and of rollouts."""
     rollouts = rw.measure(turns, rw.metrics.attack_success())
-    return rollouts["attack_success"].sum(), rollouts.height
+    return int(rollouts["attack_success"].sum()), rollouts.height
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ArgumentError, ReadError, WriteError
 from rollwise.judges import read_verdicts
 from rollwise.readers import read_summary
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "every_eval_ever"
 ATTACKS = FIXTURES / "attacks_samples.jsonl"
@@ -165,7 +165,7 @@ def test_a_round_trip_loses_no_verdict(tmp_path):
 )
 def test_a_round_trip_of_other_logs_keeps_every_turn(tmp_path, name):
     turns = read(FIXTURES.parent / name, target="acme/x")
-    turns = (rw.trees.paths(turns) if "node_id" in turns.columns else turns).with_columns(target=pl.lit("acme/x"))
+    turns = (rw.rollout.paths(turns) if "node_id" in turns.columns else turns).with_columns(target=pl.lit("acme/x"))
     answers = pl.col("turn").count().alias("answers")  # known of every rollout, so each has a record
     folder = written(turns, tmp_path / "out", answers, lower_is_better=["answers"])
     back = read(folder, errors="collect")[0]

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "pyrit"
 
@@ -54,7 +53,7 @@ def test_pruned_branches_share_what_they_began_with(memory):
         (2, "Still no", "r4", "q2", True),
     ]
     assert tree["refused"].to_list() == [None, True, None]
-    kept = rw.trees.paths(tree).filter(pl.col("pruned").ne_missing(True))
+    kept = rw.rollout.paths(tree).filter(pl.col("pruned").ne_missing(True))
     assert kept["response"].to_list() == ["No", "Never"]
 
 

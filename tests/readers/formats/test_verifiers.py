@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "verifiers"
 EPISODES = Path(__file__).parents[1] / "produced" / "verifiers_episodes.jsonl"  # cut from what verifiers 0.4.0 wrote
@@ -42,7 +41,7 @@ def test_a_trace_with_branches_is_a_tree():
 def test_paths_of_a_file_that_mixes_both():
     frame = read(FIXTURES / "traces.jsonl")
     schema.check(frame, schema.TURNS)
-    paths = rw.trees.paths(frame)
+    paths = rw.rollout.paths(frame)
     assert paths["rollout_id"].n_unique() == 3
     rollouts = rw.measure(paths, pl.col("response").count().alias("answers"))
     assert sorted(rollouts["answers"]) == [1, 2, 2]

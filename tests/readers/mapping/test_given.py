@@ -147,12 +147,6 @@ def test_a_mapping_goes_without_format_and_names(runs, verb, other):
     assert str(error.value).endswith(f"mapping= says all of the files that {name}= would: leave {name}= out")
 
 
-@pytest.mark.parametrize("verb", [rw.read, rw.scan])
-def test_a_mapping_of_an_object_store_is_refused(verb):
-    with pytest.raises(ArgumentError, match="mapping= reads files of this machine, not of an object store: copy them"):
-        verb("s3://bucket/a.parquet", mapping=ASKED)
-
-
 def test_the_mapping_itself_among_the_logs_is_no_problem(runs):
     (runs / "mine.yml").write_text(YAML)
     turns, problems = rw.read(runs, mapping=runs / "mine.yml", errors="collect")
@@ -322,7 +316,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("m.yml", "facts: &f\n  target: *f\n", "an entry contains itself, or is nested too deeply"),
         ("m.yml", BOMB, "an entry contains itself, or is nested too deeply"),
         ("m.yml", "facts: " + "[" * 5000 + "]" * 5000, "an entry contains itself, or is nested too deeply"),
-        ("m.yml", "# " + "x" * (1 << 20), "is larger than 1048576 bytes, which no such file is"),
+        ("m.yml", "# " + "x" * (1 << 20), "is larger than 1048576 bytes, too large for a configuration"),
         ("m.yml", "response: 're\0ply'\n", "is not valid YAML"),
         ("m.yml", b"response: \xff\n", "is not UTF-8 (byte 10)"),
         ("m.yml", "", "expected keys and values, or a list of such mappings, got NoneType"),

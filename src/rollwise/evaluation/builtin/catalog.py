@@ -64,14 +64,6 @@ def options_of(function: Callable[..., pl.Expr]) -> dict[str, Any] | None:
     """Return the parameters of a metric that a file can set: text, numbers and choices.
 
     None if the metric requires a parameter of another type, such as an expression.
-
-    Examples
-    --------
-    >>> from rollwise import metrics
-    >>> list(options_of(metrics.tool_calls_match))
-    ['order', 'arguments']
-    >>> options_of(metrics.ever) is None
-    True
     """
     hints = get_type_hints(function)
     options: dict[str, Any] = {}

@@ -33,7 +33,7 @@ from rollwise.judges.replies import UnreadableError, check_code, signed_object
 METRICS = "ragas.metrics.collections"
 _FORM = (
     "{prompt}\n\nAnswer with one JSON object that fits this schema, and nothing else:\n{schema}\n\n"
-    'Outermost, it has as well, first of all: "check": "{code}"'
+    'At the top level, also include as the first key: "check": "{code}"'
 )
 
 
@@ -95,18 +95,12 @@ async def ragas(config: RagasConfig, builder: EvalBuilder) -> AsyncIterator[Eval
 
 
 def _built(name: str, options: Mapping[str, Any], config: RagasConfig, builder: EvalBuilder) -> Any:
-    """Return the metric with its model.
-
-    Raises
-    ------
-    ArgumentError
-        Saying what is needed, where the package, the metric, or one of its arguments is missing.
-    """
+    """Return the metric with its model."""
     try:
         module = import_module(METRICS)
     except ImportError as error:
         raise ArgumentError(
-            "ragas: the package ragas (0.4 or newer) is not installed: `pip install ragas`; without it, use a judge in the box, "
+            "ragas: the package ragas (0.4 or newer) is not installed: `pip install ragas`; without it, use a built-in judge, "
             "such as `_type: answer_accuracy`, `groundedness` or `context_relevance`"
         ) from error
     build = getattr(module, name, None)

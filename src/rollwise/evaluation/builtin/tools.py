@@ -78,12 +78,6 @@ def parameter_accuracy(made: Iterable[dict[str, Any]], expected: Iterable[dict[s
 
     Each expected call is compared with the first call of its name that is not yet matched. An argument with the right value
     counts one, with only the right type a half.
-
-    Examples
-    --------
-    >>> made = [{"name": "add", "arguments": '{"a": 1, "b": 5}'}]
-    >>> parameter_accuracy(made, [{"name": "add", "arguments": '{"a": 1, "b": 2}'}])
-    0.75
     """
     unmatched = list(made)
     points, num_arguments = 0.0, 0

@@ -8,11 +8,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.readers.problems import first_line
 from rollwise.schema.arguments import one_number
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.columns import Column
-from rollwise.schema.foreign import cast_column
 from rollwise.schema.named import column_named, columns_but, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
@@ -24,39 +24,17 @@ _UNIT = "\0unit"
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Ratings of every unit (a turn, or a rollout) by every judge, and the truth about it.
+    """Ratings of every unit (a turn, or a rollout) by every judge, and the truth about it."""
 
-    Attributes
-    ----------
-    sheet
-        The units, one row each, in order, with the columns that group and cluster them.
-    judges
-        Names, sorted.
-    values
-        Float (units, judges, samples): the rating, NaN if missing.
-    judged
-        Boolean, same shape: whether there was a judgment, with or without a verdict.
-    abstained
-        Boolean, same shape: whether there was a judgment without a verdict.
-    unsigned
-        Int (units, judges): number of verdicts that were accepted without a check code.
-    labels
-        Float (units,), NaN for a unit without a label; None without any labels.
-    binary
-        Whether every rating is 0 or 1.
-    scale
-        Whether the ratings are numbers, so that distances between them mean something.
-    """
-
-    sheet: Sheet
-    judges: list[str]
-    values: FloatArray
-    judged: BoolArray
-    abstained: BoolArray
-    unsigned: IntArray
-    labels: FloatArray | None
-    binary: bool
-    scale: bool
+    data: Columns  # a row for each unit, in order
+    judges: list[str]  # names, sorted
+    values: FloatArray  # Float (units, judges, samples): the rating, NaN if missing
+    judged: BoolArray  # boolean, same shape: whether there was a judgment, with or without a verdict
+    abstained: BoolArray  # boolean, same shape: whether there was a judgment without a verdict
+    unsigned: IntArray  # Int (units, judges): number of verdicts that were accepted without a check code
+    labels: FloatArray | None  # Float (units,), NaN for a unit without a label; None without any labels
+    binary: bool  # whether every rating is 0 or 1
+    scale: bool  # whether the ratings are numbers, so that distances between them mean something
 
 
 def ratings_of(
@@ -70,13 +48,7 @@ def ratings_of(
     averaged: bool,
     facts: tuple[str, ...],
 ) -> Ratings:
-    """Return the ratings of these verdicts and labels; `facts` are the columns of units that group and cluster them.
-
-    Raises
-    ------
-    SchemaError, ArgumentError
-        If a table lacks a column or holds a unit twice, or verdicts and labels are of different kinds.
-    """
+    """Return the ratings of these verdicts and labels; `facts` are the columns of units that group and cluster them."""
     verdicts = _verdicts(verdicts, verdict)
     # A unit is a rollout, or one of its turns or nodes, if the verdicts number them.
     filled = {name for name in verdicts.columns if verdicts[name].null_count() < max(verdicts.height, 1)}
@@ -123,7 +95,7 @@ def ratings_of(
         category = max(np.nan_to_num(x).max(initial=1.0) for x in (values, label_values) if x is not None) + 1
         values = np.where(abstained, category, values)
     return Ratings(
-        sheet=Sheet(units),
+        data=Columns(units),
         judges=judges,
         values=values,
         judged=judged,
@@ -136,13 +108,7 @@ def ratings_of(
 
 
 def two_by_two(pairs: FloatArray) -> dict[str, Any]:
-    """Return the counts of the two-by-two table of binary ratings, and the prevalence of positives.
-
-    Examples
-    --------
-    >>> two_by_two(np.array([[1.0, 1.0], [1.0, 0.0]]))
-    {'both': 1, 'judge_only': 1, 'other_only': 0, 'neither': 0, 'prevalence': 0.5}
-    """
+    """Return the counts of the two-by-two table of binary ratings, and the prevalence of positives."""
     first, second = (pairs == 1).T
     binary = np.isin(pairs, (0.0, 1.0)).all(axis=1)  # an abstention as a category is neither 0 nor 1
     count = {
@@ -165,7 +131,7 @@ def _verdicts(verdicts: pl.DataFrame, verdict: str) -> pl.DataFrame:
     for name in ("rollout_id", "judge", verdict):
         if name not in verdicts.columns:
             raise SchemaError(
-                f"agreement: the verdicts have no column `{name}` (there is {listing(verdicts.columns)}); "
+                f"agreement: the verdicts have no column `{name}` (available: {listing(verdicts.columns)}); "
                 "see `rw.schema.VERDICTS`, and `verdict=` for the column that is compared"
             )
     if "sample" not in verdicts.columns:
@@ -181,7 +147,7 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
     for name in ("rollout_id", truth):
         if name not in labels.columns:
             raise SchemaError(
-                f"agreement: the labels have no column `{name}` (there is {listing(labels.columns)}); "
+                f"agreement: the labels have no column `{name}` (available: {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
     # Labels of whole rollouts fit verdicts on turns only if there is one verdict per rollout.
@@ -195,13 +161,7 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
 
 
 def with_dtypes_of(labels: pl.DataFrame, table: pl.DataFrame, names: tuple[str, ...], verb: str) -> pl.DataFrame:
-    """Return the labels with these columns cast to the dtypes that they have in the other table.
-
-    Examples
-    --------
-    >>> with_dtypes_of(pl.DataFrame({"turn": [1]}), pl.DataFrame({"turn": ["1"]}), ("turn",), "correct").rows()
-    [('1',)]
-    """
+    """Return the labels with these columns cast to the dtypes that they have in the other table."""
     shared = [name for name in dict.fromkeys(names) if name in labels.columns and name in table.columns]
     try:
         return labels.with_columns(column_named(name).cast(table.schema[name]) for name in shared)

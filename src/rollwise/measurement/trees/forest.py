@@ -11,7 +11,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import cast_column
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import column_named, values_named
 
 IntArray = npt.NDArray[np.int64]
@@ -19,30 +19,14 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The trees of a frame. Nodes are numbered level by level, from the roots down.
+    """The trees of a frame. Nodes are numbered level by level, from the roots down."""
 
-    Attributes
-    ----------
-    rows
-        The row of each node in the frame.
-    parents
-        The number of each node's parent, -1 at a root.
-    starts
-        The number of the first node of each level, and the number of nodes.
-    depths
-        The depth of each node, 1 at a root.
-    leaves
-        The numbers of the nodes without children, in the order of their rows.
-    is_turn
-        Boolean for each row of the frame; False for the row of a rollout without turns.
-    """
-
-    rows: IntArray
-    parents: IntArray
-    starts: IntArray
-    depths: IntArray
-    leaves: IntArray
-    is_turn: npt.NDArray[np.bool_]
+    rows: IntArray  # of each node in the frame
+    parents: IntArray  # the number of each node's parent, -1 at a root
+    starts: IntArray  # the number of the first node of each level, and the number of nodes
+    depths: IntArray  # the depth of each node, 1 at a root
+    leaves: IntArray  # the numbers of the nodes without children, in the order of their rows
+    is_turn: npt.NDArray[np.bool_]  # for each row of the frame; False for the row of a rollout without turns
 
     def ever(self, frame: pl.DataFrame, name: str) -> pl.Series:
         """Return whether a Boolean column is true anywhere on the path to each leaf; null if unknown."""
@@ -68,7 +52,7 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
     for name in schema.TURNS.required:
         if name not in frame.columns:
             raise SchemaError(
-                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); "
+                f"{verb}: column `{name}` is missing (available: {listing(frame.columns)}); "
                 "`rw.turns(frame)` makes a table of turns"
             )
     if "tree" in frame.columns:

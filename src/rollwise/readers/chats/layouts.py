@@ -13,25 +13,13 @@ from rollwise.readers.sources.documents import Document
 
 
 class Layout(NamedTuple):
-    """Layout of the turns in the records of one file.
+    """Layout of the turns in the records of one file."""
 
-    Parameters
-    ----------
-    turns
-        Name of the list.
-    named
-        Whether the records have a `rollout_id`.
-    other
-        Name of another field with an id, used if there is neither `rollout_id` nor `id`.
-    role, text
-        If the list holds messages: their fields with the speaker and the text.
-    """
-
-    turns: str
-    named: bool = False
-    other: str | None = None
-    role: str | None = None
-    text: str | None = None
+    turns: str  # the list
+    named: bool = False  # whether the records have a `rollout_id`
+    other: str | None = None  # name of another field with an id, used if there is neither `rollout_id` nor `id`
+    role: str | None = None  # of messages: the field with the speaker
+    text: str | None = None  # of messages: the field with the text
 
     @property
     def id(self) -> str:
@@ -61,17 +49,7 @@ class Layout(NamedTuple):
 
 
 def layouts(document: Document) -> Iterator[Layout]:
-    r"""Iterate over the layouts that the records at the beginning of a file have.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.sources.documents import Document
-    >>> list(layouts(Document(Path("a.jsonl"), b'{"chat_id": 1, "chat": [{"user": "Hi"}]}\n{}')))
-    [Layout(turns='chat', named=False, other='chat_id', role=None, text=None)]
-    >>> list(layouts(Document(Path("a.json"), b'{"rollout_id": 1, "turns": [{"speaker": "user", "text": "Hi"}]}')))
-    [Layout(turns='turns', named=True, other=None, role='speaker', text='text')]
-    """
+    """Iterate over the layouts that the records at the beginning of a file have."""
     if document.binary and not any(isinstance(document.schema.get(name), LIST) for name in LISTS):
         return
     records = document.beginning

@@ -12,25 +12,7 @@ MOST_MESSAGES = 1_000_000  # that all answers of one log may refer to
 
 
 class Links(Generic[K]):
-    """The links of one conversation, which may fork.
-
-    Parameters
-    ----------
-    parents
-        The message before each message, by name; a name that no message has is ignored.
-    answers
-        Which of them are answers, in order.
-    field
-        What the log calls the link.
-
-    Examples
-    --------
-    >>> links = Links({"q": None, "a": "q", "r": "a", "b": "r", "c": "a", "s": "b"}, ["a", "b", "c"], "parent")
-    >>> links.above, links.between, links.depth
-    ({'a': None, 'b': 'a', 'c': 'a'}, {'a': ['q'], 'b': ['r'], 'c': []}, {'a': 1, 'b': 2, 'c': 2})
-    >>> links.after, links.forks
-    ({'b': ['s']}, True)
-    """
+    """The links of one conversation, which may fork."""
 
     def __init__(self, parents: Mapping[K, K | None], answers: list[K], field: str) -> None:
         self._parents = parents

@@ -11,13 +11,6 @@ def openai_form(message: Any, text: str = "content") -> Any:
     - Without a text, the `parts` of the AI SDK and of Gemini are it, or the value under another usual name.
     - A `refusal` is the text of an answer that has no other, as a part of that type.
     - A `function_call`, as it was before `tool_calls`, is a tool call.
-
-    Parameters
-    ----------
-    message
-        As the log has it.
-    text
-        What the log calls the text of a message.
     """
     if not isinstance(message, dict) or (message.get(text) and not message.get("function_call")):
         return message

@@ -76,11 +76,6 @@ def columns_of(
     """Return the columns of records with text chats: facts of these names, and all other fields under their own names.
 
     None if a fact does not fit or two columns would share a name: `stated` decides that for a single record.
-
-    Examples
-    --------
-    >>> columns_of([{"messages": [], "goal": "g", "score": 2}, {"messages": []}], Layout("messages"), {"goal"})
-    {'goal': ['g', None], 'score_source': [2, None]}
     """
     fields = dict.fromkeys(chain.from_iterable(records))
     if any(name.endswith(SUFFIX) for name in fields):

@@ -42,14 +42,9 @@ class Parted(NamedTuple):
 
 
 def parted(text: str) -> Parted | None:
-    r"""Return the reasoning in tags at the beginning of a text, and the answer after it; None without such tags.
+    """Return the reasoning in tags at the beginning of a text, and the answer after it; None without such tags.
 
     The opening tag may be missing, since chat templates write it into the prompt.
-
-    Examples
-    --------
-    >>> parted("<think>Rude.</think>\n\nNo."), parted("Rude.\n</think>\n\nNo."), parted("Write `</think>` last.")
-    (Parted(reasoning='Rude.', answer='No.'), Parted(reasoning='Rude.', answer='No.'), None)
     """
     thoughts, end = [], 0
     while (opening := _AT_HEAD.match(text, end)) is not None:

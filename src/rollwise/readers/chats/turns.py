@@ -98,15 +98,7 @@ def split_by_column(messages: Iterable[Message], field: str = "messages") -> dic
 
 
 def by_turn(chats: Sequence[Sequence[str]], texts: Sequence[str | None]) -> tuple[list[int], dict[str, Sequence[Any]]]:
-    r"""Split chats into turns: return the number of rows of each chat, and the columns of TURNS that have a text.
-
-    Parameters
-    ----------
-    chats
-        The roles of the messages of each chat.
-    texts
-        The texts of all messages, chat after chat.
-    """
+    """Split chats into turns: return the number of rows of each chat, and the columns of TURNS that have a text."""
     shapes = list(map(shape_of, chats))
     starts = list(accumulate(map(len, chats), initial=0))
     columns: dict[str, list[Any]] = {"turn": [turn for shape in shapes for turn in shape.turns]}
@@ -163,13 +155,7 @@ _cached_shape = lru_cache(maxsize=512)(_shape)
 
 
 def shape_of(roles: Sequence[str]) -> Shape:
-    """Return the positions of the texts of each turn in a chat of messages of these roles.
-
-    Examples
-    --------
-    >>> shape_of(["user", "assistant"]).places["response"]
-    [1]
-    """
+    """Return the positions of the texts of each turn in a chat of messages of these roles."""
     return (_cached_shape if len(roles) <= SHORT else _shape)(tuple(roles))
 
 
@@ -186,11 +172,6 @@ def answered(messages: list[M], field: str = "messages", role: str = "role") -> 
 
     A speaker with a name of its own asks. If the log has another word than "role", a system that speaks after the first
     message is the target, as in corpora of dialogues.
-
-    Examples
-    --------
-    >>> [message.role for message in answered([Message("USER", "Hi"), Message("SYSTEM", "Hello")], role="speaker")]
-    ['user', 'assistant']
     """
     if any(message.role in ANSWERS for message in messages):
         return messages
@@ -221,7 +202,7 @@ def refusals(content: Any) -> str | None:
 
 
 def message_text(message: Message, place: str = "message") -> str | None:
-    r"""Return the text of a message, with the error that a tool gave besides or instead.
+    """Return the text of a message, with the error that a tool gave besides or instead.
 
     An error that is false or empty is ignored; one that is only true adds nothing to a text, and is ``[error]`` without one.
     """
@@ -235,7 +216,7 @@ def message_text(message: Message, place: str = "message") -> str | None:
 
 
 def text_of(content: Any, field: str = "content") -> str | None:
-    r"""Return the text of a message's content, which is a string, null, or a list of parts."""
+    """Return the text of a message's content, which is a string, null, or a list of parts."""
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -284,5 +265,5 @@ def _calls_in(message: Message) -> list[Any]:
 
 
 def joined(texts: Sequence[str]) -> str | None:
-    r"""Join texts with a blank line between them; None if there are none."""
+    """Join texts with a blank line between them; None if there are none."""
     return texts[0] if len(texts) == 1 else "\n\n".join(texts) if texts else None

@@ -69,13 +69,7 @@ class Rules:
 
 
 def rules_of(mapping: "RecordMapping") -> Rules:
-    """Return the rules of a mapping as values.
-
-    Raises
-    ------
-    ArgumentError
-        If something is not a rule, or a column is not in TURNS.
-    """
+    """Return the rules of a mapping as values."""
     lists = {name: {column: value_of(rule) for column, rule in getattr(mapping, name).items()} for name in _LISTS}
     for column in (*lists["facts"], *lists["turn"], *lists["last"]):
         if column not in TURNS.dtypes:
@@ -284,13 +278,7 @@ def _own_turns(
 
 
 def items_of(record: Record, path: str) -> list[Record]:
-    """Return the items of the list at a path as records; null is an empty list.
-
-    Raises
-    ------
-    BrokenError
-        If it is not a list of objects.
-    """
+    """Return the items of the list at a path as records; null is an empty list."""
     items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
     return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 

@@ -12,35 +12,15 @@ Row = tuple[str, str]  # what is in the file, and what is in the table
 
 
 def described(doc: str, rows: Iterable[Row]) -> str:
-    r"""Return the documentation of a mapping, in which the table of these rows replaces ``{fields}``.
+    """Return the documentation of a mapping, in which the table of these rows replaces ``{fields}``.
 
     Fields that fill a column of their own name share the last row.
-
-    Examples
-    --------
-    >>> rows = [("`ask`", "`prompt`"), ("hash of the content", "`run`"), ("`goal`", "`goal`"), ("`task`", "`task`")]
-    >>> print(described("Read each line.\n\n{fields}", rows))
-    Read each line.
-    <BLANKLINE>
-    ==================== ========
-    in the file          in the table
-    ==================== ========
-    `ask`                `prompt`
-    hash of the content  `run`
-    `goal`, `task`       the same
-    ==================== ========
     """
     return doc.replace("{fields}", _table(list(rows)))
 
 
 def row_of(column: str, rule: Value) -> Row:
-    """Return the row of a column.
-
-    Examples
-    --------
-    >>> row_of("attempt", Value(lambda record: 1, ("trial",), "`trial`", "from 1"))
-    ('`trial`', '`attempt`: from 1')
-    """
+    """Return the row of a column."""
     return rule.in_file, f"`{column}`{': ' if rule.note else ''}{rule.note}"
 
 

@@ -23,27 +23,13 @@ QUOTE = "paths with signs, such as '{*}' and '@key', are in quotes"
 
 
 class GivenMapping:
-    """The mappings that the user gave, in their order: the first that fits a file reads it.
-
-    Parameters
-    ----------
-    data
-        The mappings as data.
-    path
-        The file that they are from; None where they were given as data.
-
-    Examples
-    --------
-    >>> given = GivenMapping([{"response": "reply"}, {"response": "answer"}])
-    >>> [given.misfit(Document(Path("a.json"), data)) for data in (b'{"answer": "Hi"}', b'{"text": "Hi"}')]
-    [None, 'has no field `reply`, and no field `answer`']
-    """
+    """The mappings that the user gave, in their order: the first that fits a file reads it."""
 
     def __init__(self, data: Sequence[Mapping[str, Any]], path: Path | None = None) -> None:
         self.data, self.path = list(data), path
         self.mappings = [mapping_of(each) for each in data]
         self._made = [made_of(each) for each in data]
-        self._beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
+        self.beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
         self._runs: set[str] = set()  # of the files so far: an equal file of the same name is another run
         self._looked_at: tuple[Document, list[str]] | None = None
 
@@ -66,7 +52,7 @@ class GivenMapping:
         That it is a log of a `tool`, which would be read as such, is said. A file that belongs to the mapping is no log: the
         mapping itself, or verdicts for the records of others.
         """
-        if document.path.name in self._beside or (
+        if document.path.name in self.beside or (
             self.path is not None and document.path.absolute() == self.path.absolute()
         ):
             problems.dropped(document.name, "belongs to the mapping")
@@ -122,36 +108,15 @@ class GivenMapping:
 def checked_mapping(
     mapping: Given | None, format_name: str | None, names: Mapping[str, Any] | None, verb: str = "read"
 ) -> GivenMapping | None:
-    """Return the mappings that a user gave; they go without a format and without names of columns.
-
-    Examples
-    --------
-    >>> checked_mapping({"response": "reply"}, "verl", None)
-    Traceback (most recent call last):
-    rollwise.errors.ArgumentError: read: mapping= says all of the files that format= would: leave format= out
-    """
+    """Return the mappings that a user gave; they go without a format and without names of columns."""
     other = "format=" if format_name is not None else "names=" if isinstance(names, Mapping) and names else None
     if mapping is not None and other is not None:
         raise ArgumentError(f"{verb}: mapping= says all of the files that {other} would: leave {other} out")
     return given_mapping(mapping, verb)
 
 
-def refuse_remote(given: GivenMapping | None, verb: str) -> None:
-    """Raise an error for a mapping of files in an object store, which are tables of turns already."""
-    if given is not None:
-        raise ArgumentError(f"{verb}: mapping= reads files of this machine, not of an object store: copy them first")
-
-
 def given_mapping(mapping: Given | None, verb: str = "read") -> GivenMapping | None:
-    """Return the mappings that a user gave, checked; None where none is given.
-
-    Raises
-    ------
-    ReadError
-        If a file of them cannot be read.
-    ArgumentError
-        If they are no mappings.
-    """
+    """Return the mappings that a user gave, checked; None where none is given."""
     if mapping is None:
         return None
     path = Path(mapping) if isinstance(mapping, str | os.PathLike) else None

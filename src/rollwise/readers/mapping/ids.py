@@ -15,13 +15,7 @@ KEYS = ("ids", "not_ids", "by")
 
 
 def verdict_by_ids(rule: Mapping[str, Any]) -> Rule:
-    """Return the rule of a verdict that is true for the ids of one list, and false for those of another or for all others.
-
-    Raises
-    ------
-    ArgumentError
-        If a part is missing or unknown, or names a file that is in another folder.
-    """
+    """Return the rule of a verdict that is true for the ids of one list, and false for those of another or for all others."""
     for key in rule:
         if key not in KEYS:
             raise ArgumentError(f"mapping: verdicts: {key!r} is not a key beside `ids`; {meant(str(key), KEYS)}")
@@ -49,13 +43,7 @@ def verdict_by_ids(rule: Mapping[str, Any]) -> Rule:
 
 
 def files_of(verdicts: object) -> frozenset[str]:
-    """Return the names of the files whose lists of ids are the verdicts of a written mapping.
-
-    Examples
-    --------
-    >>> sorted(files_of([{"of": "task", "ids": "report.json:resolved_ids", "by": "id"}]))
-    ['report.json']
-    """
+    """Return the names of the files whose lists of ids are the verdicts of a written mapping."""
     rules = [rule for rule in verdicts if isinstance(rule, Mapping)] if isinstance(verdicts, list | tuple) else []
     places = (rule[key] for rule in rules for key in ("ids", "not_ids") if key in rule)
     return frozenset(place.rpartition(":")[0] for place in places if isinstance(place, str))

@@ -10,31 +10,7 @@ Read = Callable[[Document, TurnsBuilder], None]
 
 
 class Kinds:
-    r"""A reader that chooses the mapping of a file by the names that the file has.
-
-    Parameters
-    ----------
-    doc
-        What the documentation says of all kinds; that of each follows.
-    kinds
-        Mappings, or functions, by a name that only files of the kind have in their outermost object, or in the first record.
-        A file with none of the names is of the last kind.
-    module
-        Name of the module that declares it, whose docstring says what is known of the format.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.mapping.mapping import RecordMapping
-    >>> from rollwise.readers.problems import Problems
-    >>> asked = RecordMapping(doc="Read asked ones.", rollout=["@key"], turn={"prompt": "ask"})
-    >>> told = RecordMapping(doc="Read told ones.", rollout=["@key"], turn={"prompt": "tell"})
-    >>> toy = Kinds("Read each line as a rollout.", {"ask": asked, "tell": told})
-    >>> table = TurnsBuilder("toy", Problems(), {})
-    >>> toy(Document(Path("log.jsonl"), b'{"tell": "Sit!"}'), table)
-    >>> table.frame()["prompt"].to_list(), toy.__doc__.split("\n\n")
-    (['Sit!'], ['Read each line as a rollout.', 'Read asked ones.', 'Read told ones.'])
-    """
+    """A reader that chooses the mapping of a file by the names that the file has."""
 
     def __init__(self, doc: str, kinds: Mapping[str, Read], module: str | None = None) -> None:
         self.kinds = dict(kinds)

@@ -44,24 +44,12 @@ class Path(NamedTuple):
 
 @dataclass(slots=True)
 class Around:
-    """Data that all records of one file share.
-
-    Attributes
-    ----------
-    document
-        The file.
-    run
-        Name of the run for records that name none.
-    found
-        Values that a mapping found in the file or beside it, by the name after the ``@``.
-    counts
-        How often each value was seen, for rules that count.
-    """
+    """Data that all records of one file share."""
 
     document: Document
-    run: str
-    found: dict[str, Any] = field(default_factory=dict)
-    counts: dict[tuple[str, Any], int] = field(default_factory=dict)
+    run: str  # name of the run for records that name none
+    found: dict[str, Any] = field(default_factory=dict)  # in the file or beside it, by the name after the ``@``
+    counts: dict[tuple[str, Any], int] = field(default_factory=dict)  # how often rules that count saw each value
 
     def at(self, name: str) -> Any:
         """Return the value of the path ``@name``."""
@@ -157,18 +145,7 @@ def _walk(value: Any, steps: tuple[Step, ...], alls: frozenset[int], place: int)
 
 @cache
 def path_of(text: str) -> Path:
-    """Return the parts of a path.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a path.
-
-    Examples
-    --------
-    >>> path_of("^info.agent"), path_of('"a b"[*].c').steps
-    (Path(ups=1, special='', exact='info.agent', steps=('info', 'agent'), alls=frozenset()), ('a b', '[*]', 'c'))
-    """
+    """Return the parts of a path."""
     match = _PATH.fullmatch(text)
     rest = "" if match is None else match["steps"]
     steps: list[Step] = []
@@ -188,13 +165,7 @@ def path_of(text: str) -> Path:
 
 
 def top_name(text: str) -> str | None:
-    """Return the field that a path begins with; None if the path does not begin in the record.
-
-    Examples
-    --------
-    >>> top_name("info.agent.llm"), top_name("^info"), top_name('"a b".c')
-    ('info', None, 'a b')
-    """
+    """Return the field that a path begins with; None if the path does not begin in the record."""
     path = path_of(text)
     first = path.steps[0] if path.steps else None
     return first if isinstance(first, str) and not (path.ups or path.special or 0 in path.alls) else None

@@ -28,15 +28,6 @@ def records_at(
     `check` returns the object around records with the types of its fields; columns of a CSV file that are in `texts` stay text,
     and the others get the dtype that all of their text has. A line whose fields do not fit, or without a list
     at the path, is broken; if the file is one object, the file is.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = Document(Path("a.json"), b'{"model": "parrot", "results": [{"id": 1}, {"id": 2}]}')
-    >>> records = records_at("results[*]", log, TurnsBuilder("toy", Problems(), {}), Around(log, "toy"))
-    >>> [(record.name, record["id"], record["^model"]) for record in records]
-    [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
     if text == ".":
         yield from (Record(value, name, around) for name, value in _rows(document, builder, texts))

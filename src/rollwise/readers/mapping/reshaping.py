@@ -19,49 +19,26 @@ ROWS, TARGET, OTHER = "rows", "target", "other_"
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """What is allowed in files of no tool's format, beside objects with fields.
+    """Shapes of records allowed in files of no tool's format, beside objects with fields.
 
     There a record or turn that is no object has the one field `value`, and a list of turns may be JSON text.
-
-    Attributes
-    ----------
-    shapes
-        Functions that bring the records into another shape, in this order.
-    texts
-        Columns of CSV files that are text, whatever they hold.
-    role, content
-        What messages call the speaker and the text; with a `role`, turns are messages.
     """
 
     shapes: Sequence[Shape] = ()
-    texts: Collection[str] = ()
-    role: str | None = None
-    content: str | None = None
+    texts: Collection[str] = ()  # columns of CSV files that are text, whatever they hold
+    role: str | None = None  # what messages call the speaker; with it, turns are messages
+    content: str | None = None  # what messages call the text
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Which rows of a file are one record.
+    """Rule for the rows of a file that are one record."""
 
-    Attributes
-    ----------
-    by
-        Rules whose values are the same in all rows of a record.
-    having
-        Only rows with this field are its `rows`; the fields of the others are fields of the record. None takes all rows.
-    turn
-        The field with the number of a row, which orders them.
-    whole
-        Paths that are read of the whole record: they have one value in all of its rows.
-    where
-        Values by path that a row must have; others are passed over.
-    """
-
-    by: Sequence[Value]
-    having: str | None
-    turn: str | None
-    whole: Sequence[str]
-    where: Mapping[str, Any]
+    by: Sequence[Value]  # rules whose values are the same in all rows of a record
+    having: str | None  # only rows with this field are its `rows`, and the fields of the others are the record's
+    turn: str | None  # the field with the number of a row, which orders them
+    whole: Sequence[str]  # paths that are read of the whole record: they have one value in all of its rows
+    where: Mapping[str, Any]  # values by path that a row must have; others are passed over
 
     def __call__(self, records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
         """Yield the records that the rows of a file are, in the order of their first rows."""
@@ -147,15 +124,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Targets:
-    """Fields of a record that are of one target each: the record is one of each target.
+    """Fields of a record that are of one target each: the record is one of each target."""
 
-    Attributes
-    ----------
-    fields
-        Paths by short name, by the name of the target.
-    """
-
-    fields: Mapping[str, Mapping[str, str]]
+    fields: Mapping[str, Mapping[str, str]]  # paths by short name, by the name of the target
 
     def __call__(self, records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
         """Yield each record once for each target, with the target's own fields under their short names."""
@@ -182,18 +153,10 @@ class Targets:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two answers of a record, one of which is evaluated.
+    """Two answers of a record, one of which is evaluated."""
 
-    Attributes
-    ----------
-    fields
-        The paths of both, by short name.
-    of
-        Which of them is evaluated, from 1; the other one is in columns that begin with ``other_``.
-    """
-
-    fields: Mapping[str, Sequence[str]]
-    of: int
+    fields: Mapping[str, Sequence[str]]  # the paths of both, by short name
+    of: int  # which of them is evaluated, from 1; the other one is in columns that begin with ``other_``
 
     def __call__(self, records: Iterable[Record], _: TurnsBuilder) -> Iterator[Record]:
         """Yield each record with the fields of the answer that is evaluated under their short names."""
@@ -258,11 +221,5 @@ def _like(record: Record, value: dict[str, Any]) -> Record:
 
 
 def is_name(path: str) -> bool:
-    """Return whether a path is the name of a field of the record itself.
-
-    Examples
-    --------
-    >>> is_name("turn_no"), is_name("info.turn"), is_name("^turn")
-    (True, False, False)
-    """
+    """Return whether a path is the name of a field of the record itself."""
     return top_name(path) is not None and len(path_of(path).steps) == 1

@@ -12,36 +12,18 @@ OF_ROWS = ("by", "with", "turn")
 
 
 class Shapes(NamedTuple):
-    """Functions that bring records into another shape, and what they give.
-
-    Attributes
-    ----------
-    functions
-        The functions, in this order.
-    names
-        The fields that they read, by the short name that each has then.
-    turn
-        The rule for the number of a turn, if rows have one.
-    splits
-        Whether a record becomes several.
-    """
+    """Functions that bring records into another shape, and what they give."""
 
     functions: list[Shape]
-    names: list[Mapping[str, Sequence[str]]]
-    turn: dict[str, str]
-    splits: bool
+    names: list[Mapping[str, Sequence[str]]]  # the fields that they read, by the short name that each has then
+    turn: dict[str, str]  # the rule for the number of a turn, if rows have one
+    splits: bool  # whether a record becomes several
 
 
 def shapes_of(
     data: Mapping[str, Any], rows: Mapping[str, Any], whole: Sequence[str], where: Mapping[str, Any]
 ) -> Shapes:
-    """Return the shapes that a written mapping asks for; `whole` are the paths that are read of a record, not of its turns.
-
-    Raises
-    ------
-    ArgumentError
-        Naming the key that is wrong.
-    """
+    """Return the shapes that a written mapping asks for; `whole` are the paths that are read of a record, not of its turns."""
     header = data.get("header", False)
     if not isinstance(header, bool):
         raise ArgumentError(f"mapping: header: expected true or false, got {header!r}")

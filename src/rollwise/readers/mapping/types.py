@@ -32,11 +32,6 @@ def tree_of(fields: Mapping[str, Any]) -> Tree:
     """Return types by path as types by name, each object within the one around it. A path into a list has no type.
 
     A field that has a type of its own has no fields with types.
-
-    Examples
-    --------
-    >>> tree_of({"id": int, "info.agent": str | None, "info.cost": float | None, "steps[*].text": str})
-    {'id': <class 'int'>, 'info': {'agent': str | None, 'cost': float | None}}
     """
     tree: Tree = {}
     for path, kind in fields.items():
@@ -55,20 +50,6 @@ def type_of(tree: Tree) -> Any:
     """Return the type that checks an object with these fields; one whose type allows null may be absent.
 
     ``Required`` and ``NotRequired`` around a type say otherwise.
-
-    Examples
-    --------
-    >>> from rollwise.readers.problems import BrokenError
-    >>> kind = type_of({"id": int, "score": typing.Required[float | None], "note": typing.NotRequired[str]})
-    >>> parse({"id": 1, "score": None}, kind)
-    {'id': 1, 'score': None}
-    >>> for value in ({"id": 1}, {"id": 1, "score": None, "note": None}):
-    ...     try:
-    ...         parse(value, kind)
-    ...     except BrokenError as error:
-    ...         print(error.reason)
-    object missing required field `score`
-    expected `str`, got `null`
     """
     required: dict[str, Any] = {}
     optional: dict[str, Any] = {}
@@ -94,13 +75,7 @@ def _is_needed(kind: Any) -> bool:
 
 
 def checked(value: Any, kind: Any, tree: Tree, within: str = "") -> dict[str, Any]:
-    """Return an object whose fields have their types: see `rollwise.readers.parse`. Fields without a type stay as they are.
-
-    Raises
-    ------
-    BrokenError
-        Naming the field.
-    """
+    """Return an object whose fields have their types: see `rollwise.readers.parse`. Fields without a type stay as they are."""
     typed = parse(value, kind, within)
     return _merged(value, typed, tree)
 

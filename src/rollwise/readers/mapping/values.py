@@ -45,49 +45,17 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Value(NamedTuple):
-    """A rule as a function of a record, and its documentation.
-
-    Attributes
-    ----------
-    of
-        Returns the value for a record.
-    paths
-        The paths that it reads.
-    in_file
-        What it is in the file, in words.
-    note
-        What the table adds, in words.
-    field
-        The path of the field, if the field has the type of the column: its value is used as it is, or as a number plus another.
-    """
+    """A rule as a function of a record, and its documentation."""
 
     of: Read
     paths: tuple[str, ...]
-    in_file: str
-    note: str = ""
-    field: str | None = None
+    in_file: str  # what it is in the file, in words
+    note: str = ""  # what the table adds, in words
+    field: str | None = None  # the path, if the field has the type of the column: used as it is, or plus a number
 
 
 def value_of(rule: Rule) -> Value:
-    """Return the value of a rule.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a rule.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.mapping.paths import Around
-    >>> from rollwise.readers.sources.documents import Document
-    >>> record = Record({"trial": 1, "reason": "stop"}, 0, Around(Document(Path("a.json"), b"{}"), "run"))
-    >>> (
-    ...     value_of({"from": "trial", "add": 1}).of(record),
-    ...     value_of({"from": "reason", "words": {"stop": "end"}}).of(record),
-    ... )
-    (2, 'end')
-    """
+    """Return the value of a rule."""
     if callable(rule):
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
@@ -179,13 +147,7 @@ def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any, field: str
 
 
 def as_number(value: Any) -> Any:
-    """Return the number that a text is; any other value unchanged.
-
-    Examples
-    --------
-    >>> as_number("4"), as_number(" -0.5 "), as_number("4 of 5"), as_number("1e999"), as_number([4])
-    (4, -0.5, '4 of 5', '1e999', [4])
-    """
+    """Return the number that a text is; any other value unchanged."""
     if not isinstance(value, str) or _NUMBER.fullmatch(value) is None:
         return value
     number = float(value)

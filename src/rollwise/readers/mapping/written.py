@@ -96,33 +96,6 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
 
     A record or a turn that is no object, such as a value of ``{*}`` or a list of messages, has one field, `value`. A list of
     turns or messages may be JSON text in a cell.
-
-    Raises
-    ------
-    ArgumentError
-        Naming the unknown key, or the value that is not a rule.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers import Document, Problems, TurnsBuilder
-    >>> mapping = mapping_of(
-    ...     {
-    ...         "records": "results[*]",
-    ...         "facts": {"target": "^model", "goal": "behavior", "judge": {"value": "gpt-5.5"}},
-    ...         "turns": "rounds",
-    ...         "prompt": "ask",
-    ...         "response": "reply",
-    ...         "verdicts": [{"of": "attack", "from": "verdict", "true": ["VULNERABLE"], "false": ["SAFE"]}],
-    ...         "numbers": {"seconds": {"from": "ms", "per": 1000}},
-    ...     }
-    ... )
-    >>> log = b'''{"model": "parrot", "results": [{"behavior": "spam", "verdict": "SAFE", "ms": 1500,
-    ... "rounds": [{"ask": "Hi", "reply": "Hello"}, {"ask": "Spam", "reply": "No."}]}]}'''
-    >>> table = TurnsBuilder("mine", Problems(), {})
-    >>> mapping(Document(Path("runs.json"), log), table)
-    >>> table.frame().select("target", "turn", "response", "outcome", "total_seconds", "judge").rows()
-    [('parrot', 1, 'Hello', 'failure', 1.5, 'gpt-5.5'), ('parrot', 2, 'No.', 'failure', 1.5, 'gpt-5.5')]
     """
     _check(data)
     records, rows = data.get("records", "."), _object(data, "rows")
@@ -216,13 +189,7 @@ def _asked(value: object, place: str) -> str | None:
 
 
 def made_of(data: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return the rollouts and successes that were read when the mapping was made; None where it does not say.
-
-    Examples
-    --------
-    >>> made_of({"made": {"by": "user", "rollouts": 40}})
-    (40, None)
-    """
+    """Return the rollouts and successes that were read when the mapping was made; None where it does not say."""
     made = _object(data, "made")
     for key, value in made.items():
         if key not in MADE:

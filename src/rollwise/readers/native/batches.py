@@ -52,13 +52,6 @@ class Batches:
 
     Parquet waits, and so do CSV and JSON of flat records, whose format their names alone decide: a file with the names of
     the one before it has its format, and is not asked again.
-
-    Parameters
-    ----------
-    table
-        Where the rollouts go.
-    read
-        What reads one file into it.
     """
 
     def __init__(self, table: TurnsBuilder, read: Callable[[Document, bool], None]) -> None:
@@ -198,13 +191,7 @@ def _is_plain(document: Document) -> bool:
 
 
 def _flat(data: bytes) -> list[Row]:
-    r"""Return the records of a JSON text if all are objects of plain values, without NaN or other lapses; else none.
-
-    Examples
-    --------
-    >>> _flat(b'[{"a": 1}]'), _flat(b'{"a": 1}\n{"a": "x"}'), _flat(b'{"a": [1]}')
-    ([{'a': 1}], [{'a': 1}, {'a': 'x'}], [])
-    """
+    """Return the records of a JSON text if all are objects of plain values, without NaN or other lapses; else none."""
     text = data.removeprefix(BOM)
     if is_deep(text):
         return []

@@ -28,25 +28,7 @@ ALSO_OF_RECORDS = frozenset({"prompt", "response"})  # columns of a turn that a 
 
 
 class Fields:
-    """Renames the fields of the records of one file, and remembers which names occurred.
-
-    Parameters
-    ----------
-    names
-        Names of TURNS, each with your name for it.
-    verb
-        The function that was called, for errors.
-    values
-        The user's maps of labels, by name of TURNS.
-
-    Examples
-    --------
-    >>> fields = Fields({"rollout_id": "conv", "succeeded": "broken"})
-    >>> fields.text(b'{"conv": 7, "turns": [{"broken": true}]}')
-    b'{"rollout_id":7,"turns":[{"succeeded":true}]}'
-    >>> sorted(fields.renamed), sorted(fields.occurring)
-    (['broken', 'conv'], ['broken', 'conv', 'turns'])
-    """
+    """Renames the fields of the records of one file, and remembers which names occurred."""
 
     def __init__(
         self, names: Mapping[str, str], verb: str = "read", values: Mapping[str, Meanings] = MappingProxyType({})
@@ -208,13 +190,7 @@ def whole_rollouts(verb: str, column: str, source: str) -> ArgumentError:
 
 
 def hiding(column: str, source: str) -> BrokenError:
-    """Return the sentence for a file with both a rollwise column and the column mapped to it.
-
-    Examples
-    --------
-    >>> hiding("goal", "behavior").reason
-    'has a column `goal` already, which `behavior` would hide'
-    """
+    """Return the sentence for a file with both a rollwise column and the column mapped to it."""
     reason = f"has a column `{column}` already, which `{source}` would hide"
     return BrokenError(reason, remedy=f"leave {as_names({column: source})} out, or rename one of them")
 

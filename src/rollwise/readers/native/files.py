@@ -31,7 +31,7 @@ from rollwise.readers.sources.shapes import NAMED, Shapes
 from rollwise.readers.table import Traits, TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
-from rollwise.schema.foreign import joined_times
+from rollwise.schema.coercion import joined_times
 from rollwise.schema.named import values_named
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
@@ -68,16 +68,7 @@ def sniff_nested(document: Document) -> bool:
 
 
 def misfit(document: Document) -> str | None:
-    r"""Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> misfit(Document(Path("a.json"), b'{"results": [{"response": "No."}], "score": 0.5}'))
-    'is one JSON object (`results`, `score`), not a list of records'
-    >>> misfit(Document(Path("a.csv"), b"sepal,petal\n5.1,1.4\n"))
-    'has no prompt, response or verdict under a name that is known: its columns are `petal`, `sepal`'
-    """
+    """Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can."""
     names = document.keys
     shown = listing([f"`{name}`" for name in names])
     is_alone = document.kind == "json" and isinstance(document.top, dict)
@@ -222,14 +213,7 @@ def from_binary(document: Document) -> pl.DataFrame:
 
 
 def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
-    r"""Return the table in a CSV file; columns other than `texts` get the dtype that all of their text has.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from_csv(Document(Path("a.csv"), b"rollout_id,harm,zip\na,1.5,007\nb,,\n")).rows()
-    [('a', 1.5, '007'), ('b', None, None)]
-    """
+    """Return the table in a CSV file; columns other than `texts` get the dtype that all of their text has."""
     try:
         frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -267,14 +251,7 @@ def cut_short(frame: pl.DataFrame, document: Document) -> bool:
 
 
 def plain_frame(document: Document) -> pl.DataFrame:
-    """Read the table in a file, with the dtypes of its values.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> plain_frame(Document(Path("a.json"), b'[{"n": 1}, {"n": null}]')).rows()
-    [(1,), (None,)]
-    """
+    """Read the table in a file, with the dtypes of its values."""
     match document.kind:
         case "parquet" | "arrow":
             return from_binary(document)

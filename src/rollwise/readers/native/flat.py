@@ -28,7 +28,7 @@ ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
 
 
 def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
-    r"""The table in a file of records, each a turn with its `rollout_id`."""
+    """The table in a file of records, each a turn with its `rollout_id`."""
     rows = RowBuffer(TEXTS)
     names = None if table.wanted is None else needed(table.wanted) | {"rollout_id"}
     key = "rollout_id" if "rollout_id" in document.keys or "turns" in document.keys else None
@@ -93,13 +93,7 @@ def needed(wanted: Collection[str]) -> frozenset[str]:
 
 
 def problem_of(record: Any, key: str | None) -> BrokenError | None:
-    """Describe what is wrong with a record that must be an object with this key; None where it is one.
-
-    Examples
-    --------
-    >>> problem_of([1], "rollout_id").reason, problem_of({"rollout_id": 7}, "rollout_id")
-    ('expected a record, got list', None)
-    """
+    """Describe what is wrong with a record that must be an object with this key; None where it is one."""
     if isinstance(record, BrokenError):
         return record
     if not isinstance(record, dict):

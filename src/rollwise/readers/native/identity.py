@@ -34,15 +34,9 @@ _MOST_FILES = 3  # in one notice
 
 
 def run_of(document: Document, is_known: Callable[[str], bool]) -> str:
-    r"""Return the run of a file that names none: its name without suffixes, and a checksum of its content.
+    """Return the run of a file that names none: its name without suffixes, and a checksum of its content.
 
     An equal file of the same name, in another folder, is another run, since nothing says that it is a copy.
-
-    Examples
-    --------
-    >>> document = Document(Path("runs/gpt.csv"), b"goal,response\n")
-    >>> run_of(document, lambda _: False), run_of(document, {"gpt-53ffd621/1"}.__contains__)
-    ('gpt-53ffd621', 'gpt (2)-53ffd621')
     """
     name = document.path.stem if document.path.suffix.lower() in SUFFIXES else document.path.name
     stem = writable(Path(name).stem)
@@ -102,14 +96,7 @@ def made_up() -> pl.Expr:
 
 
 def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-    """Return TURNS with the user's facts where those of the files are null, and the user's run where it was made up.
-
-    Examples
-    --------
-    >>> rows = {"source": ["native"], "rollout_id": ["gpt-1b0a2316/1"], "run": ["gpt-1b0a2316"]}
-    >>> filled(pl.LazyFrame(rows), {"run": pl.lit("monday")}).collect()["run"].to_list()
-    ['monday']
-    """
+    """Return TURNS with the user's facts where those of the files are null, and the user's run where it was made up."""
     columns = {name: column_named(name).fill_null(value) for name, value in facts.items()}
     if "run" in facts:
         columns["run"] = pl.when(made_up()).then(facts["run"]).otherwise(columns["run"]).alias("run")

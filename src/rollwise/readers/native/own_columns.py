@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether its columns are people's own."""
+        """True if its columns are the user's own."""
         return self.source in CUSTOM and not self.is_written
 
 
@@ -57,23 +57,9 @@ def understood(
     problems: Problems,
     named: Collection[str] = (),
     of: str | None = None,
-    enclosing: Collection[str] = (),
+    enclosing: Collection[str] = (),  # columns that were the same for all records of an object, such as its totals
 ) -> list[pl.DataFrame]:
-    """Return the frames of all parts, the columns of people's own in them read as columns of TURNS where that is beyond doubt.
-
-    Parameters
-    ----------
-    parts
-        The turns of each format, or of each file.
-    problems
-        Where notices and questions go.
-    named
-        Columns of TURNS for which the user named a column: that wins.
-    of
-        Whose success a column is that does not say so: "attack" or "task".
-    enclosing
-        Columns that were the same for all records of an object, such as its totals.
-    """
+    """Return the frames of all parts, the columns of people's own in them read as columns of TURNS where that is beyond doubt."""
     parts = [_with_models(part, problems, named) for part in parts]
     own = [part for part in parts if part.is_own and part.frame.height]
     if not any(_is_open(part, named) for part in own):

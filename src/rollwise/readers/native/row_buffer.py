@@ -23,21 +23,7 @@ Chunk = dict[str, pl.Series | list[Any]]
 
 
 class RowBuffer:
-    """Rows, whose columns have in the end the dtypes that all of their values have.
-
-    Parameters
-    ----------
-    text_columns
-        The columns of text: in them, text stays as it is beside other values.
-
-    Examples
-    --------
-    >>> rows = RowBuffer({"note"})
-    >>> for row in ({"note": "a", "n": 1}, {"note": "b"}, {"note": 3, "n": 0.5}):
-    ...     rows.append(row)
-    >>> rows.frame().rows()
-    [('a', 1.0), ('b', None), ('3', 0.5)]
-    """
+    """Rows, whose columns have in the end the dtypes that all of their values have."""
 
     def __init__(self, text_columns: AbstractSet[str]) -> None:
         self._text_columns = text_columns

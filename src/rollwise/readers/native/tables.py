@@ -34,8 +34,8 @@ from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
+from rollwise.schema.frame_checks import facts_change
 from rollwise.schema.named import column_named, values_named
-from rollwise.schema.promises import facts_change
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _OF_LISTS = (
@@ -75,13 +75,6 @@ def conformed(
     `of` is whose success a column is that does not say so: "attack" or "task".
 
     What became null or was read under another name is said on stderr.
-
-    Examples
-    --------
-    >>> conformed(pl.DataFrame({"chat": ["a", "a"], "reply": ["Hello", "No"]}), {"rollout_id": "chat"})[
-    ...     "turn"
-    ... ].to_list()
-    [1, 2]
     """
     is_lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
@@ -117,29 +110,11 @@ def conform(
     problems: Problems,
     values: Mapping[str, Meanings] = MappingProxyType({}),
     *,
-    named: Names = MappingProxyType({}),
-    is_complete: bool = False,
-    of_file: bool = False,
+    named: Names = MappingProxyType({}),  # before
+    is_complete: bool = False,  # rollwise wrote the table: nothing is guessed
+    of_file: bool = False,  # a rollout whose rows do not fit together is a problem, and costs itself
 ) -> pl.DataFrame:
-    """Return the frame as TURNS.
-
-    Parameters
-    ----------
-    frame
-        A row for each turn.
-    names, values
-        Names of TURNS, each with the user's name, and the maps of labels of these columns.
-    where
-        The name of the frame in `problems`.
-    problems
-        Where notices go.
-    named
-        Columns of TURNS that were named before, each with the user's name.
-    is_complete
-        Whether rollwise wrote the table, so that nothing is guessed.
-    of_file
-        Whether it is of a file, in which a rollout whose rows do not fit together is a problem and costs itself.
-    """
+    """Return the frame as TURNS."""
     frame = frame if is_complete else _with_texts(frame, {*names, *named}, {*names.values()}, problems)
     frame = _renamed(_identified(frame, names, problems, where), names)
     frame = frame.with_columns(
@@ -293,7 +268,7 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
     for column, source in names.items():
         if column in TURNS.names and source not in columns:
             raise ArgumentError(
-                f"turns: {as_names({column: source})}: there is no column {source!r}; there is {listing(columns, most=30)}"
+                f"turns: {as_names({column: source})}: there is no column {source!r}; available: {listing(columns, most=30)}"
             )
     renames = {column: source for column, source in names.items() if source != column and source in columns}
     for column, source in renames.items():

@@ -21,21 +21,11 @@ _KINDS = {"json": JSON, "lines": LINES, "table": ROWS, "parquet": ROWS, "arrow":
 
 
 class Content(NamedTuple):
-    """The values of a file: one value, or a list of lines or rows.
-
-    Attributes
-    ----------
-    document
-        The file.
-    form
-        ``json``, ``lines`` or ``rows``.
-    value
-        The value, or the list of values; those that are no JSON are left out.
-    """
+    """The values of a file: one value, or a list of lines or rows."""
 
     document: Document
-    form: str
-    value: Any
+    form: str  # ``json``, ``lines`` or ``rows``
+    value: Any  # the value, or the list of values; those that are no JSON are left out
 
     @property
     def records(self) -> list[Any]:
@@ -54,16 +44,7 @@ class Content(NamedTuple):
 
 
 def content_of(document: Document) -> Content | None:
-    r"""Return the values at the beginning of a file; None where it holds neither JSON nor a table.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> content_of(Document(Path("a.json"), b'{"results": [{"id": 1}]}')).value
-    {'results': [{'id': 1}]}
-    >>> content_of(Document(Path("a.csv"), b"id,won\n7,true\n")).value
-    [{'id': 7, 'won': True}]
-    """
+    """Return the values at the beginning of a file; None where it holds neither JSON nor a table."""
     form = _KINDS.get(document.kind)
     if form is None:
         return None
@@ -80,14 +61,7 @@ def content_of(document: Document) -> Content | None:
 
 
 def beginning_of(document: Document) -> Content | None:
-    r"""Return the first records of a file, enough to see whether rollouts are in them rather than the records themselves.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> beginning_of(Document(Path("a.csv"), b"id,won\n7,true\n")).value
-    [{'id': '7', 'won': 'true'}]
-    """
+    """Return the first records of a file, enough to see whether rollouts are in them rather than the records themselves."""
     form = _KINDS.get(document.kind)
     if form is None:
         return None
@@ -103,16 +77,7 @@ def beginning_of(document: Document) -> Content | None:
 
 
 def alike(contents: Iterable[Content]) -> list[list[Content]]:
-    """Return files by shape: those of a group have the same form and most of their names.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> texts = {"a.json": b'{"id": 1, "won": true}', "b.json": b'{"id": 2, "won": false}', "c.json": b'{"total": 2}'}
-    >>> groups = alike(content_of(Document(Path(name), text)) for name, text in texts.items())
-    >>> [[content.document.name for content in group] for group in groups]
-    [['a.json', 'b.json'], ['c.json']]
-    """
+    """Return files by shape: those of a group have the same form and most of their names."""
     groups: list[tuple[tuple[str, str], frozenset[str], list[Content]]] = []
     for content in contents:
         kind, names = _shape(content)

@@ -53,14 +53,7 @@ class Field:
 
 
 def fields_of(records: Iterable[Any]) -> dict[str, Field]:
-    """Return the fields of records that are objects, by name.
-
-    Examples
-    --------
-    >>> fields = fields_of([{"id": 1, "info": {"model": "m"}}, {"id": 2, "a b": 3}])
-    >>> {name: (field.path, field.values) for name, field in fields.items()}
-    {'id': ('id', [1, 2]), 'info.model': ('info.model', ['m', None]), 'a b': ('"a b"', [None, 3])}
-    """
+    """Return the fields of records that are objects, by name."""
     rows = [flat(record) if isinstance(record, dict) else {} for record in records]
     paths = {name: path for row in rows for name, (path, _) in row.items()}
     return {
@@ -85,13 +78,7 @@ def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int =
 
 @lru_cache(maxsize=4096)
 def quoted(name: str) -> str | None:
-    """Return a name as a step of a path; None where no path can name it.
-
-    Examples
-    --------
-    >>> quoted("model"), quoted("Reformulated Prompt"), quoted('say "hi"')
-    ('model', '"Reformulated Prompt"', None)
-    """
+    """Return a name as a step of a path; None where no path can name it."""
     if _PLAIN.fullmatch(name):
         return name
     return None if not name or '"' in name else f'"{name}"'

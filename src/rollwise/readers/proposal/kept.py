@@ -146,35 +146,14 @@ def _sides(labels: Mapping[Any, Any]) -> dict[str, list[Any]]:
 
 
 def step_of(name: str) -> str | None:
-    """Return the path of a field of the record; None where no path can name it.
-
-    Examples
-    --------
-    >>> step_of("model"), step_of("my model"), step_of('"')
-    ('model', '"my model"', None)
-    """
+    """Return the path of a field of the record; None where no path can name it."""
     if _STEP.fullmatch(name):
         return name
     return None if not name or '"' in name else f'"{name}"'
 
 
 def yaml_of(parts: Sequence[Part]) -> str:
-    r"""Return the mappings of parts as YAML: one, or a list of several.
-
-    Examples
-    --------
-    >>> part = Part(
-    ...     ["a.json"],
-    ...     data={"records": "results[*]", "facts": {"target": "^model"}},
-    ...     comments={("records",): "a verdict"},
-    ... )
-    >>> print(yaml_of([part]))
-    # What rollwise proposes for a.json
-    records: "results[*]"  # a verdict
-    facts:
-      target: ^model
-    <BLANKLINE>
-    """
+    """Return the mappings of parts as YAML: one, or a list of several."""
     blocks = []
     for part in parts:
         first, *others = part.files
@@ -222,13 +201,7 @@ def _flow(value: Any) -> str:
 
 
 def scalar(value: Any) -> str:
-    r"""Return text, a number, a Boolean or null as YAML, in quotes where it would be read as something else.
-
-    Examples
-    --------
-    >>> [scalar(value) for value in ("^model", "results[*]", "true", True, None, "1e3", "a: b", "?", "\x85")]
-    ['^model', '"results[*]"', '"true"', 'true', 'null', '"1e3"', '"a: b"', '"?"', '"\\u0085"']
-    """
+    """Return text, a number, a Boolean or null as YAML, in quotes where it would be read as something else."""
     if not isinstance(value, str):
         return json.dumps(value)
     is_plain = re.fullmatch(r"[A-Za-z_^][A-Za-z0-9_.^-]*", value) and value.lower() not in _RESERVED

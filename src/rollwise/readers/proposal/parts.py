@@ -83,14 +83,7 @@ def _successes(turns: pl.DataFrame, names: Sequence[str]) -> tuple[int, int]:
 
 
 def verdicts_in_words(roles: Iterable[Role], part: Part) -> list[str]:
-    """Return a sentence for each column of verdicts: what it says, in how many rollouts, and what that rests on.
-
-    Examples
-    --------
-    >>> part = Part(["a.json"], rollouts=4, successes=1, judged=4)
-    >>> verdicts_in_words([Role("blocked", "succeeded", "named so", {True: False, False: True})], part)
-    ['the attack succeeded where `blocked` is false: in 1 of 4']
-    """
+    """Return a sentence for each column of verdicts: what it says, in how many rollouts, and what that rests on."""
     sentences = []
     for role in roles:
         if role.labels is not None and role.name in VERDICTS:
@@ -121,18 +114,7 @@ def columns_of(
     roles: Sequence[Role],
     questions: Sequence[Question],
 ) -> list[Shown]:
-    """Return the columns of files with what each is taken for: those that are used first, then those that are kept.
-
-    Examples
-    --------
-    >>> examples = {"reply": ["Sure.", "No."], "won": [True, False], "note": ["x"]}
-    >>> roles = [Role("won", "succeeded", "named so", {True: True, False: False})]
-    >>> for shown in columns_of(None, {"response": "reply"}, examples, roles, []):
-    ...     print(shown.column, shown.examples, shown.taken_for, shown.sure)
-    reply ('Sure.', 'No.') response sure
-    won ('true', 'false') success of the attack sure
-    note ('x',)
-    """
+    """Return the columns of files with what each is taken for: those that are used first, then those that are kept."""
     found: dict[str, Shown] = {}
     paths = {name: path for name, path in (data.get("columns") or {}).items() if isinstance(path, str)}
 
@@ -237,11 +219,5 @@ def _shown(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def figures(part: Part) -> str:
-    """Return the numbers of rollouts and turns that were read.
-
-    Examples
-    --------
-    >>> figures(Part(["a.json"], rollouts=4, turns=1200))
-    '4 rollouts, 1,200 turns'
-    """
+    """Return the numbers of rollouts and turns that were read."""
     return f"{counted(part.rollouts, 'rollout')}, {counted(part.turns, 'turn')}"

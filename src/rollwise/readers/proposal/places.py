@@ -16,23 +16,11 @@ _EXCHANGE = frozenset(
 
 
 class Item(NamedTuple):
-    """A candidate for a record.
-
-    Attributes
-    ----------
-    value
-        The value in the file.
-    outers
-        The objects around it, the nearest last.
-    key
-        Its name, or that of the list that it is in, in an object of records; else null.
-    file
-        Number of its file.
-    """
+    """A candidate for a record."""
 
     value: Any
-    outers: tuple[Mapping[str, Any], ...]
-    key: str | None
+    outers: tuple[Mapping[str, Any], ...]  # the objects around it, the nearest last
+    key: str | None  # its name, or that of the list that it is in, in an object of records; else null
     file: int
 
 
@@ -40,18 +28,7 @@ Places = dict[str, list[Item]]
 
 
 def places_in(contents: Sequence[Content]) -> Places:
-    """Return the candidates of files that are alike, by path.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.proposal.contents import content_of
-    >>> from rollwise.readers.sources.documents import Document
-    >>> log = b'{"runs": {"gpt": [{"won": true}], "llama": [{"won": false}]}, "groups": [{"details": [{"id": 1}]}]}'
-    >>> places = places_in([content_of(Document(Path("a.json"), log))])
-    >>> {path: [(item.key, len(item.outers)) for item in items] for path, items in places.items()}
-    {'.': [(None, 0)], 'runs{*}[*]': [('gpt', 2), ('llama', 2)], 'groups[*]': [(None, 1)], 'groups[*].details[*]': [(None, 2)]}
-    """
+    """Return the candidates of files that are alike, by path."""
     found: Places = {}
     for number, content in enumerate(contents):
         walk = _Walk(found, number)
@@ -142,13 +119,7 @@ def _holds_records(value: Mapping[str, Any], path: str) -> bool:
 
 
 def similar(objects: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether objects are of one kind: most of them share most names.
-
-    Examples
-    --------
-    >>> similar([{"a": 1, "b": 2}, {"a": 1}]), similar([{"a": 1}, {"b": 1}])
-    (True, False)
-    """
+    """Return whether objects are of one kind: most of them share most names."""
     names = [frozenset(record) for record in objects[:200]]
     if not names:
         return False

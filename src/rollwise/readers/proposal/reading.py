@@ -102,13 +102,7 @@ def _refuse(document: Document, draft: Structure, problems: Problems, *, by_name
 
 
 def fields_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
-    """Return the part of a sentence that lists fields with examples, and says what to name.
-
-    Examples
-    --------
-    >>> fields_in_words({"n": [3, 4], "file": ["a.c"]})
-    '; its fields are `file` (a.c), `n` (3, 4); if each record is a rollout, name its answer (`response`) or its verdict'
-    """
+    """Return the part of a sentence that lists fields with examples, and says what to name."""
     if not examples:
         return ""
     shown = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]

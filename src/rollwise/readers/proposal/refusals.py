@@ -128,14 +128,7 @@ def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
 
 
 def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
-    """Return the sentence on rows that count the rollouts of groups; None for other rows.
-
-    Examples
-    --------
-    >>> rows = [{"success": 1, "total": 20, "rate": 0.05}, {"success": 0, "total": 20, "rate": 0}]
-    >>> counts_of_groups(fields_of(rows))
-    'counts groups of rollouts: `success` of `total` is `rate`; read the rollouts themselves'
-    """
+    """Return the sentence on rows that count the rollouts of groups; None for other rows."""
     numbers = {name: {*words_of(name)} for name, field in fields.items() if field.kind in _NUMBERS}
     if any(names <= {"".join(words_of(name)) for name in numbers} for names in _CONFUSION):
         return "counts hits and false alarms of a detector, not rollouts: read what it was tried on"

@@ -20,18 +20,7 @@ def text_of(parts: Sequence[Part]) -> str:
 
 
 def lines_of(part: Part, *, has_heading: bool = True) -> Iterator[str]:
-    r"""Iterate over the lines on files that are alike.
-
-    Examples
-    --------
-    >>> columns = [Shown("reply", ("Sure.", "No."), "response", "sure", ""), Shown("note", ("x",), "", "", "")]
-    >>> part = Part(["a.json"], rollouts=2, turns=2, records="results[*]", columns=columns)
-    >>> print("\n".join(lines_of(part)))
-    a.json: 2 rollouts, 2 turns (`results[*]`)
-      column  examples    taken for
-      reply   Sure., No.  response
-      kept as they are: note
-    """
+    """Iterate over the lines on files that are alike."""
     if has_heading:
         yield from wrapped(heading(part))
     if part.format:
@@ -50,15 +39,7 @@ def lines_of(part: Part, *, has_heading: bool = True) -> Iterator[str]:
 
 
 def heading(part: Part) -> str:
-    """Return the first line on files that are alike.
-
-    Examples
-    --------
-    >>> heading(Part(["a.jsonl"], format="garak", about="reports of garak", rollouts=1, turns=2))
-    'a.jsonl: recognized as garak (reports of garak); needs no mapping: 1 rollout, 2 turns'
-    >>> heading(Part(["a.csv", "b.csv"], refusal="each row counts a group"))
-    'a.csv and 1 more file: not read: each row counts a group'
-    """
+    """Return the first line on files that are alike."""
     first, *others = part.files
     files = plain(first) + (f" and {counted(len(others), 'more file')}" if others else "")
     if part.refusal is not None:
@@ -99,13 +80,7 @@ def _taken_for(shown: Shown) -> str:
 
 
 def _examples(shown: Shown, most: int) -> str:
-    """Return the examples of a column, shortened so that each has a fair share of the width.
-
-    Examples
-    --------
-    >>> _examples(Shown("a", ("Please do task 1.", "No."), "", "", ""), 15)
-    'Pleas…k 1., No.'
-    """
+    """Return the examples of a column, shortened so that each has a fair share of the width."""
     texts = [plain(example) for example in shown.examples]
     if sum(map(len, texts)) + 2 * (len(texts) - 1) <= most or not texts:
         return ", ".join(texts)

@@ -54,15 +54,7 @@ _FACTS = {"id", "task", "target", "attack", "goal", "category", "attempt"}
 
 
 def speaking(values: Sequence[Any]) -> tuple[str, str] | None:
-    """Return the names of speaker and text where values are messages; None where they are something else.
-
-    Examples
-    --------
-    >>> speaking([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
-    ('role', 'content')
-    >>> speaking([{"source": "github", "text": "Hi"}]) is None
-    True
-    """
+    """Return the names of speaker and text where values are messages; None where they are something else."""
     if not values or not all(isinstance(value, dict) for value in values):
         return None
     names = {name for value in values[:_FIRST] for name in value}
@@ -89,16 +81,7 @@ def judges(field: Field) -> bool:
 
 
 def holds_messages(field: Field) -> bool:
-    """Return whether a field holds lists of messages as text, as a table does.
-
-    Examples
-    --------
-    >>> (
-    ...     holds_messages(Field("chat", "chat", ['[{"role": "user", "content": "Hi"}]'])),
-    ...     holds_messages(Field("chat", "chat", ["Hi"])),
-    ... )
-    (True, False)
-    """
+    """Return whether a field holds lists of messages as text, as a table does."""
     texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
     if not texts or len(texts) < len(field.held[:20]):
         return False

@@ -46,39 +46,17 @@ _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "sol
 
 @dataclass
 class Structure:
-    """Places of the rollouts in files that are alike.
-
-    Attributes
-    ----------
-    files
-        The files.
-    data
-        A mapping of where the rollouts are, without roles of columns.
-    joins
-        Name of the file whose rollouts these files tell more of; null where they hold rollouts themselves.
-    why
-        What it rests on, in words.
-    refusal
-        Why the files are not read, as the predicate of a sentence; null where they are.
-    questions
-        What only the user knows of the structure; where there is one, nothing is read.
-    examples
-        Fields of the records, with some values of each.
-    unread
-        Fields that hold further records in a form that is not read, each with its file.
-    offered
-        What makes files readable that are not read because no field is called so: which is the answer, or the verdict.
-    """
+    """Places of the rollouts in files that are alike."""
 
     files: list[Document]
-    data: dict[str, Any] = default(default_factory=dict)
-    joins: str | None = None
-    why: list[str] = default(default_factory=list)
-    refusal: str | None = None
-    questions: list[Question] = default(default_factory=list)
-    examples: dict[str, list[Any]] = default(default_factory=dict)
-    unread: list[tuple[Document, str]] = default(default_factory=list)
-    offered: tuple[Question, ...] = ()
+    data: dict[str, Any] = default(default_factory=dict)  # a mapping without roles of columns
+    joins: str | None = None  # name of the file whose rollouts these files tell more of; null where they hold rollouts
+    why: list[str] = default(default_factory=list)  # what it rests on, in words
+    refusal: str | None = None  # why the files are not read, as the predicate of a sentence; null where they are
+    questions: list[Question] = default(default_factory=list)  # of the structure; where there is one, nothing is read
+    examples: dict[str, list[Any]] = default(default_factory=dict)  # fields of the records, with some values of each
+    unread: list[tuple[Document, str]] = default(default_factory=list)  # fields with records in a form that is not read
+    offered: tuple[Question, ...] = ()  # what makes files readable that are not read because no field is called so
 
     @property
     def is_blocked(self) -> bool:
@@ -91,15 +69,7 @@ def structures(
     names: Mapping[str, str] = MappingProxyType({}),
     content: Callable[[Document], Content | None] = content_of,
 ) -> list[Structure]:
-    """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> log = b'{"model": "m", "results": [{"ask": 1, "reply": "Sure.", "won": true}, {"ask": 2, "reply": "No.", "won": false}]}'
-    >>> structures([Document(Path("a.json"), log)])[0].data
-    {'records': 'results[*]', 'response': 'reply', 'columns': {'model': '^model'}}
-    """
+    """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`."""
     contents = [read for document in documents if (read := content(document)) is not None]
     found = [_structure(group, names) for group in alike(contents)]
     reshaped.join_ids(found, contents)
@@ -112,18 +82,7 @@ def structures(
 
 
 def is_elsewhere(document: Document) -> bool:
-    """Return whether the rollouts of a file are not its records: these hold several, or count groups of them.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> goals = b'[{"goal": "g", "success": true, "attempts": [{"response": "No.", "jailbroken": false}]}]'
-    >>> (
-    ...     is_elsewhere(Document(Path("a.json"), goals)),
-    ...     is_elsewhere(Document(Path("a.json"), b'[{"goal": "g", "success": true}]')),
-    ... )
-    (True, False)
-    """
+    """Return whether the rollouts of a file are not its records: these hold several, or count groups of them."""
     content = beginning_of(document)
     if content is None or not content.records:
         return False

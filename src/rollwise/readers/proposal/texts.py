@@ -23,7 +23,7 @@ _MODEL_LISTS = frozenset({"models", "targets", "agents", "llms", "systems"})
 _NAMES = frozenset({"name", "metric"})
 _ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
 _NUMBERS = {"whole", "binary", "unit", "number"}
-_PAIR = re.compile(r"(.*?)[ _-]?(\d|[abcdABCD])")
+_PAIR = re.compile(r"(.*?)[ _-]?(?:\d|[abcdABCD])|(?:\d|[abcdABCD])[ _-](.+)|\('(.+)', '.+'\)")  # the last by pandas
 _FACTS = {
     "target",
     "attack",
@@ -139,7 +139,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
 def _half(field: Field) -> str:
     """Return the name that two answers side by side share, as `output` of `output_1`; empty where it is none of two."""
     match = _PAIR.fullmatch(field.name)
-    return match[1] if match is not None else ""
+    return "" if match is None else next(filter(None, match.groups()), "")
 
 
 def _answers(field: Field) -> bool:

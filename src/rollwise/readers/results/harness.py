@@ -53,17 +53,7 @@ def _are_results(document: Document) -> bool:
 
 
 def figures(document: Document, problems: Problems, source: str) -> Iterator[dict[str, Any]]:
-    """Return the figures of one file.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> log = b'''{"results": {"sums": {"alias": "sums", "acc,none": 0.75, "acc_stderr,none": 0.25}},
-    ... "n-samples": {"sums": {"original": 9, "effective": 4}}, "versions": {"sums": 1}, "model_name": "parrot"}'''
-    >>> (figure,) = figures(Document(Path("results.json"), log), Problems(), "lm_eval")
-    >>> [figure[name] for name in ("target", "task", "metric", "ours", "estimate", "std_error", "n")]
-    ['parrot', 'sums', 'acc', 'task_success', 0.75, 0.25, 4]
-    """
+    """Return the figures of one file."""
     report = parse(document.value, Results)
     run_facts = {"run": f"{source}-{document.digest}", "target": _model(report)}
     for task, value in report.results.items():

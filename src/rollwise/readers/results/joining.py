@@ -13,14 +13,15 @@ from rollwise.readers.columns import reconcile
 from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.roles.columns import is_text
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.frames import frame_of
 from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import JOINED, TURNS, VERDICTS
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.columns import Column
-from rollwise.schema.foreign import cast_column
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 EXACT = ("rollout_id", "turn", "node_id")
 FACTS = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # may also identify a turn
@@ -83,7 +84,7 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | Mapp
     >>> joined.select("found", "labels", "turns").rows()
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
-    check_kinds(join_labels, locals())
+    check_option_types(join_labels, locals())
     if isinstance(labels, str | PathLike):
         labels = _table_in(labels)
     names = frozenset(TURNS.names)
@@ -131,9 +132,10 @@ def _table_in(path: str | PathLike[str]) -> pl.DataFrame:
     """Return the table in a file of labels."""
     problems, frames = Problems(), list[pl.DataFrame]()
     try:
-        for document, _ in documents(listed(path, "join_labels"), problems):
-            with problems.record(document.name):
-                frames.append(plain_frame(document))
+        with copied(listed(path, "join_labels"), problems) as places:
+            for document, _ in documents(places, problems):
+                with problems.record(document.name):
+                    frames.append(plain_frame(document))
     except ReadError as error:
         raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # `join_labels` has no such argument
     return reconcile(frames)
@@ -160,7 +162,9 @@ def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
     """Return the labels with the names that their keys have in the turns."""
     for name, given in on.items():
         if given not in labels.columns:
-            raise SchemaError(f"join_labels: the labels lack the column `{given}` (there is {listing(labels.columns)})")
+            raise SchemaError(
+                f"join_labels: the labels lack the column `{given}` (available: {listing(labels.columns)})"
+            )
         if name != given and name in labels.columns:
             raise ArgumentError(f"join_labels: the labels have a column `{name}` already; leave it out, or join by it")
     return labels.rename({given: name for name, given in on.items()})
@@ -193,7 +197,7 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
             for name in keys:
                 if name not in frame.columns:
                     raise SchemaError(
-                        f"join_labels: the {frame_name} lack the column `{name}` (there is {listing(frame.columns)})"
+                        f"join_labels: the {frame_name} lack the column `{name}` (available: {listing(frame.columns)})"
                     )
         if not keys:
             raise ArgumentError("join_labels: on=[] names no column; name one that both tables have")

@@ -6,11 +6,13 @@ counted as such.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rollwise.readers.chat_names import LISTS, RESPONSES
 from rollwise.readers.chat_names import PROMPTS as ASKED
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
+from rollwise.readers.formats.committed import swe_bench, terminal_bench
 from rollwise.readers.formats.exchange import inspect_scout
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_logs
@@ -39,12 +41,12 @@ class Lookalike:
 
     @property
     def is_guess(self) -> bool:
-        """Whether the file may hold rollouts nevertheless, with answers under other names."""
+        """True if the file may hold rollouts nevertheless, with answers under other names."""
         return self.verb == PROMPTS
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether the file holds verdicts, which TURNS has not."""
+        """True if the file holds verdicts, which TURNS lacks."""
         return self.verb == VERDICTS
 
 
@@ -134,6 +136,41 @@ LOOKALIKES = (
         "`rw.read` from the folder `simulations` beside it",
         tau2.HEADER_SHAPES,
         "tau2",
+    ),
+    Lookalike("a link to a test run of DeepEval", "a browser, or export the run as JSON", _is("testRunLink")),
+    Lookalike(
+        "predictions of SWE-bench whose trajectories are beside it",
+        "`rw.read` from its folder, or alone as format swe_bench",
+        partial(swe_bench.has_trajectories, of_all=True),
+        "swe_agent",
+    ),
+    Lookalike(
+        "predictions of SWE-bench, of some of which trajectories are beside it",
+        "`rw.read` alone as format swe_bench",
+        partial(swe_bench.has_trajectories, of_all=False),
+    ),
+    Lookalike(
+        "verdicts on trajectories of SWE-agent",
+        "`rw.read` from the trajectories beside it",
+        swe_bench.judges_trajectories,
+        "swe_agent",
+    ),
+    Lookalike(
+        "verdicts on predictions of SWE-bench",
+        "`rw.read` from the predictions beside it",
+        swe_bench.has_predictions,
+        "swe_bench",
+    ),
+    Lookalike(
+        "verdicts of SWE-bench without its predictions",
+        "`rw.read` beside the predictions in one folder",
+        swe_bench.OLD,
+    ),
+    Lookalike(
+        "the header of a run of Terminal-Bench",
+        "`rw.read` from the `results.json` beside it",
+        terminal_bench.METADATA,
+        "terminal_bench",
     ),
     Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
     Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.head),

@@ -19,19 +19,11 @@ MEASURED = frozenset({"num_turns", "num_judged"})  # columns that only `measure`
 
 
 def read_measured(path: str | Path) -> pl.DataFrame | None:
-    r"""Read ROLLOUTS from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
+    """Read ROLLOUTS from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
 
     A file with a column `rollout_id` is ROLLOUTS if it has no columns of turns, or has columns that only `measure` makes
     (items of an evaluation also have a prompt and a response). Facts get the dtypes of the schema, and
     ``{duration, observed}`` becomes a time to an event.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "rollouts.csv"
-    >>> _ = path.write_text("rollout_id,attack_success\na,true\nb,\n")
-    >>> read_measured(path).rows()
-    [('a', True), ('b', None)]
     """
     path = Path(path)
     if not path.is_file():
@@ -49,17 +41,7 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
 
 
 def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
-    r"""Read ROLLOUTS from several files into one table; None if one of them holds anything else.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> paths = [Path(tempfile.mkdtemp()) / name for name in ("last.csv", "this.csv")]
-    >>> for name, path in zip("ab", paths, strict=True):
-    ...     _ = path.write_text(f"rollout_id,attack_success\n{name},true\n")
-    >>> read_tables(paths).rows()
-    [('a', True), ('b', True)]
-    """
+    """Read ROLLOUTS from several files into one table; None if one of them holds anything else."""
     tables = []
     for path in paths:
         table = read_measured(path)
@@ -101,17 +83,9 @@ def read_tables(paths: Sequence[str | Path]) -> pl.DataFrame | None:
 
 
 def read_finished(path: str | Path) -> pl.DataFrame | None:
-    r"""Read a SUMMARY from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
+    """Read a SUMMARY from a Parquet, Arrow, CSV, JSON or JSON-lines file; None for any other file.
 
     A file is a SUMMARY if it has all required columns. They get the dtypes of the schema.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "summary.csv"
-    >>> _ = path.write_text("metric,statistic,level,estimate,low,high,n\nattack_success,mean,0.95,0,0,0.1,30\n")
-    >>> read_finished(path)["estimate", "n"].rows()
-    [(0.0, 30)]
     """
     path = Path(path)
     if not path.is_file():

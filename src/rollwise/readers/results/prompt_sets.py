@@ -17,17 +17,7 @@ ANSWERS = frozenset({"response", *RESPONSES, "messages", "generation", "choices"
 
 
 def source_of(document: Document) -> str | None:
-    r"""Return the kind of a file of prompts, or None for any other file; names are compared without case.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> (
-    ...     source_of(Document(Path("a.csv"), b"Index,Goal,Target\n")),
-    ...     source_of(Document(Path("a.csv"), b"goal,response\n")),
-    ... )
-    ('goals', None)
-    """
+    """Return the kind of a file of prompts, or None for any other file; names are compared without case."""
     if {"finding_id", "prompts"} <= document.keys:
         return "findings"
     # A list without objects has no names.
@@ -59,13 +49,7 @@ def is_set(document: Document) -> bool:
 
 
 def named(row: Mapping[str, Any], words: tuple[str, ...]) -> str | None:
-    """Return the column with one of these names in any case: the first name that occurs, preferably in lower case.
-
-    Examples
-    --------
-    >>> named({"Behavior": "spam", "Goal": "Write spam"}, GOALS)
-    'Goal'
-    """
+    """Return the column with one of these names in any case: the first name that occurs, preferably in lower case."""
     for word in words:
         matches = [name for name in row if name.lower() == word]
         if matches:

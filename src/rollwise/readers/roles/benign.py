@@ -14,20 +14,7 @@ _BESIDE = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
 
 
 def benign_cases(turns: pl.DataFrame) -> list[str]:
-    """Return the notice on rollouts that may be no attacks, and count as attempts.
-
-    Examples
-    --------
-    >>> rows = {
-    ...     "rollout_id": ["a", "b", "c"],
-    ...     "outcome": ["success", "failure", "failure"],
-    ...     "is_attack": [True, True, False],
-    ... }
-    >>> benign_cases(pl.DataFrame(rows))[0].partition(" (")[0]
-    '`is_attack` is false for 1 of 3 rollouts: if they are no attacks, do not count them; by="is_attack" shows them apart'
-    >>> benign_cases(pl.DataFrame(rows | {"outcome": ["success", "failure", None]}))
-    []
-    """
+    """Return the notice on rollouts that may be no attacks, and count as attempts."""
     schema = turns.schema
     for name in own_names(schema):
         words = {*words_of(name)} - _BESIDE

@@ -45,13 +45,7 @@ def own_names(columns: Collection[str]) -> list[str]:
 
 
 def may_matter(column: str) -> bool:
-    """Return whether a column of this name may be read as one of TURNS, or says what the others are.
-
-    Examples
-    --------
-    >>> [may_matter(name) for name in ("model", "jailbroken", "attack_note", "notes", "error")]
-    [True, True, True, False, True]
-    """
+    """Return whether a column of this name may be read as one of TURNS, or says what the others are."""
     if column in TURNS.names:
         return column == "error"
     name = name_in_file(column)
@@ -64,13 +58,7 @@ def may_be_verdict(column: str) -> bool:
 
 
 def says_of_attacks(values: pl.Series) -> bool:
-    """Return whether a column has a few words that name outcomes of attacks, whatever it is called.
-
-    Examples
-    --------
-    >>> [says_of_attacks(pl.Series(words)) for words in (["blocked", "unblocked"], ["a", "b"], ["safe", "cat"])]
-    [True, False, False]
-    """
+    """Return whether a column has a few words that name outcomes of attacks, whatever it is called."""
     if not is_text(values.dtype):
         return False
     distinct = values.head(_FIRST).unique().drop_nulls().head(MOST_WORDS + 1).to_list()

@@ -11,14 +11,7 @@ GATHERED: ContextVar[list[Question] | None] = ContextVar("gathered", default=Non
 
 @contextmanager
 def gathering() -> Iterator[list[Question]]:
-    """Gather the questions of all readings in this block, instead of printing them.
-
-    Examples
-    --------
-    >>> with gathering() as questions:
-    ...     GATHERED.get() is questions
-    True
-    """
+    """Gather the questions of all readings in this block, instead of printing them."""
     questions: list[Question] = []
     token = GATHERED.set(questions)
     try:

@@ -169,13 +169,7 @@ class Claim(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def words_of(name: str) -> tuple[str, ...]:
-    """Return the words of a name in lower case.
-
-    Examples
-    --------
-    >>> words_of("costUsd"), words_of("Is-Jailbroken?"), words_of("usage.input_tokens")
-    (('cost', 'usd'), ('is', 'jailbroken'), ('usage', 'input', 'tokens'))
-    """
+    """Return the words of a name in lower case."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     return tuple(word for word in re.split(r"[^a-z0-9]+", apart.lower()) if word)
 
@@ -190,11 +184,6 @@ def role_of(name: str) -> str | None:
     """Return the role of a column by its name alone, one of `ROLES`; None where it says nothing.
 
     Of a path such as `usage.input_tokens` the last name counts. A judge's or an attacker's own is "other".
-
-    Examples
-    --------
-    >>> [role_of(name) for name in ("victim_response", "model_name", "costUsd", "attacker_model", "n")]
-    ['response', 'target', 'cost', 'other', None]
     """
     words = words_of(name.rpartition(".")[2])
     if not words:
@@ -264,19 +253,6 @@ def verdict_claim(name: str) -> Claim | None:
     """Return the claim of a name on the verdicts in its column; None if it is no name of a verdict.
 
     Each word must be known: `build_ok`, `attacker_refusal` and `api_success` are of something else, and are in doubt.
-
-    Examples
-    --------
-    >>> verdict_claim("is_jailbroken")
-    Claim(whose='attack', when_true=True, doubt=None)
-    >>> (
-    ...     verdict_claim("defense_success").when_true,
-    ...     verdict_claim("not_blocked").when_true,
-    ...     verdict_claim("verdict").whose,
-    ... )
-    (False, True, 'named')
-    >>> verdict_claim("api_success").doubt, verdict_claim("success_rate")
-    ('Its name may be of something else', None)
     """
     words = words_of(_LEGEND.sub("", name.rpartition(".")[2]))
     bag = frozenset(words)

@@ -15,18 +15,6 @@ def kind_of(values: Iterable[Any]) -> str:
     """Return the kind of values: bool, binary, unit, whole, number, words, strings, text, moment, list or empty.
 
     `binary` are 0 and 1, `unit` numbers from 0 to 1, `words` a few short texts that repeat. Null and blank are no values.
-
-    Examples
-    --------
-    >>> [kind_of(values) for values in ([True, None], ["yes", "No"], [0, 1.0], [0.5, 1], [3, 4], ["1", "2.5"])]
-    ['bool', 'bool', 'binary', 'unit', 'whole', 'number']
-    >>> (
-    ...     kind_of(["SAFE", "UNSAFE", "SAFE"]),
-    ...     kind_of(["c1", "c2", "c3", "c4"]),
-    ...     kind_of(["Tell me a joke."]),
-    ...     kind_of([""]),
-    ... )
-    ('words', 'strings', 'text', 'empty')
     """
     held = [value for value in values if value is not None and value != ""]
     if not held:

@@ -92,17 +92,7 @@ def normal(value: object) -> str:
 
 
 def word(value: object) -> Word:
-    r"""Return the meaning of a word of a verdict.
-
-    Examples
-    --------
-    >>> word("VULNERABLE"), word("un-blocked").side, word("no violation").side, word("passed").whose
-    (Word(whose='attack', side=True), True, False, 'test')
-    >>> word("partial").whose, word("n/a").whose, word("abgewehrt").whose, word("blockd").whose
-    ('doubt', 'blank', '?', '?')
-    >>> word("unsafe\nS2").side, word("ERROR: no template").whose
-    (True, 'blank')
-    """
+    """Return the meaning of a word of a verdict."""
     label = _NUMBERED.sub("", normal(value))
     if label in BLANK:
         return Word("blank")

@@ -38,23 +38,7 @@ CHECKSUM = 24  # most bytes between the data of a member and the next member
 
 
 class Archive:
-    """The members of a zip file by name; of several with the same name the last, as usual for zip files.
-
-    Parameters
-    ----------
-    document
-        A file whose `kind` is zip.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> file = io.BytesIO()
-    >>> with zipfile.ZipFile(file, "w") as archive:
-    ...     archive.writestr("header.json", "{}")
-    >>> with Archive(Document(Path("log.eval"), file.getvalue())) as archive:
-    ...     archive.names, archive.read("header.json")
-    (['header.json'], b'{}')
-    """
+    """The members of a zip file by name; of several with the same name the last, as usual for zip files."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

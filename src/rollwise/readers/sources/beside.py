@@ -7,15 +7,7 @@ MOST_BYTES = 1 << 30  # what is beside a log is smaller than the log, or a mista
 
 
 def is_beside(path: Path, folder: Path) -> bool:
-    """Return whether a path is a plain file in a folder, and no link leads out of it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / "a.json").write_text("{}"), is_beside(folder / "a.json", folder), is_beside(folder / "../b", folder)
-    (2, True, False)
-    """
+    """Return whether a path is a plain file in a folder, and no link leads out of it."""
     try:
         return path.is_file() and path.resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
@@ -31,16 +23,7 @@ def bytes_beside(path: Path, folder: Path, *, most: int = MOST_BYTES) -> bytes |
 
 
 def journal_of(path: Path) -> Path | None:
-    """Return the journal beside a SQLite file, with its latest changes or what is to be undone; None if it is empty or missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "memory.db"
-    >>> _ = path.with_name("memory.db-wal").write_bytes(b"pages")
-    >>> journal_of(path).name, journal_of(path.with_name("other.db"))
-    ('memory.db-wal', None)
-    """
+    """Return the journal beside a SQLite file, with its latest changes or what is to be undone; None if it is empty or missing."""
     journals = (path.with_name(f"{path.name}{suffix}") for suffix in JOURNALS)
     try:
         return next((journal for journal in journals if journal.is_file() and journal.stat().st_size), None)

@@ -27,19 +27,13 @@ _BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def is_stream(head: bytes) -> bool:
-    r"""Return whether these are the first bytes of an Arrow stream, as written by Hugging Face's `save_to_disk`."""
+    """Return whether these are the first bytes of an Arrow stream, as written by Hugging Face's `save_to_disk`."""
     length = int.from_bytes(head[4:8], "little")  # of the schema, which is the first message
     return head.startswith(_CONTINUATION) and 0 < length < LONGEST_SCHEMA and length % 8 == 0
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a file begins as Parquet does; False for a file that cannot be read.
-
-    Examples
-    --------
-    >>> is_parquet(Path("no such file"))
-    False
-    """
+    """Return whether a file begins as Parquet does; False for a file that cannot be read."""
     try:
         with path.open("rb", buffering=0) as file:
             return file.read(len(PARQUET)) == PARQUET
@@ -63,15 +57,7 @@ def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
 
 
 def rows_in(source: Path | io.BytesIO) -> int:
-    """Return the number of rows of a Parquet file; 0 if the file is incomplete.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1, 2]}).write_parquet(file)
-    >>> rows_in(io.BytesIO(file.getvalue()))
-    2
-    """
+    """Return the number of rows of a Parquet file; 0 if the file is incomplete."""
     try:
         with without_backtraces():
             return int(pl.scan_parquet(source, glob=False).select(pl.len()).collect().item())
@@ -96,15 +82,7 @@ def constants_in(source: Path | io.BytesIO, names: Iterable[str]) -> dict[str, A
 
 
 def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
-    """Return the distinct rows of some columns of a Parquet file.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1, 1], "m": [2, 2]}).write_parquet(file)
-    >>> values_in(io.BytesIO(file.getvalue()), ["n"]).rows()
-    [(1,)]
-    """
+    """Return the distinct rows of some columns of a Parquet file."""
     try:
         lazy = pl.scan_parquet(source, glob=False, hive_partitioning=False)
         with without_backtraces():
@@ -143,15 +121,7 @@ def _all_null(chunk: Any) -> bool:
 def table_in(
     source: Path | io.BytesIO, kind: str, rows: int | None = None, columns: list[str] | None = None
 ) -> pl.DataFrame:
-    """Return the table in a file, or its first rows, or some columns.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1, 2]}).write_ipc(file)
-    >>> table_in(io.BytesIO(file.getvalue()), "arrow", rows=1).rows()
-    [(1,)]
-    """
+    """Return the table in a file, or its first rows, or some columns."""
     try:
         with without_backtraces():
             if kind == "parquet":
@@ -171,28 +141,7 @@ def batches_in(
     constants: Sequence[pl.Expr] = (),
     size: int | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Iterate over the rows of a file in batches.
-
-    Parameters
-    ----------
-    source
-        The file.
-    kind
-        ``"parquet"`` or ``"arrow"``.
-    columns
-        Its columns, as `columns_in` returns them.
-    constants
-        Columns to add to each batch.
-    size
-        Most rows of a batch.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"turns": [[{"prompt": "Hi"}]]}).write_parquet(file)
-    >>> [len(batch) for batch in batches_in(file, "parquet", columns_in(file, "parquet"))]
-    [1]
-    """
+    """Iterate over the rows of a file in batches."""
     # Images, for example: a row with them cannot be a line of JSON.
     for name, dtype in columns.items():
         if holds_bytes(dtype):
@@ -206,15 +155,7 @@ def batches_in(
 
 
 def first_in(source: Path | io.BytesIO, kind: str, columns: dict[str, pl.DataType], rows: int) -> pl.DataFrame:
-    """Return the first few rows of a file with these columns.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"n": [1, 2]}).write_parquet(file)
-    >>> first_in(file, "parquet", columns_in(file, "parquet"), 1).rows()
-    [(1,)]
-    """
+    """Return the first few rows of a file with these columns."""
     batches = _arrow_batches(source, kind, columns, BATCH)
     if batches is None:
         return table_in(source, kind, rows=rows)
@@ -279,7 +220,7 @@ def _opened(place: Any) -> Any:
 
 
 def lines_of_rows(frame: pl.DataFrame) -> bytes:
-    r"""Write rows as lines of JSON: dates and times as text, NaN as null."""
+    """Write rows as lines of JSON: dates and times as text, NaN as null."""
     file = io.BytesIO()
     frame.write_ndjson(file)
     return file.getvalue()

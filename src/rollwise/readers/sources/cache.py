@@ -13,38 +13,17 @@ from rollwise.errors import ArgumentError
 from rollwise.files.atomic import content_hash, whole
 from rollwise.files.writers import write_parquet
 from rollwise.readers.problems import Problems
+from rollwise.readers.sources.copies import spelled
 
 PREFIX = ".rollwise-"  # hidden, so that a cache among the logs is not read as a log
 
 
 class Cache:
-    r"""One reading in a folder of cached readings: TURNS as Parquet, and the problems with a checksum beside it.
+    """One reading in a folder of cached readings: TURNS as Parquet, and the problems with a checksum beside it.
 
     Its name is a hash of the paths and contents of all files, of the settings, and of the code of the readers: after a
     change of a file, a new or removed file, or in another version of rollwise, files are read again. Old readings are not
     deleted.
-
-    Parameters
-    ----------
-    folder
-        The folder; created if necessary.
-    logs
-        All files that are read.
-    settings
-        Everything else that the result depends on.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> log = folder / "a.csv"
-    >>> _ = log.write_text("rollout_id,prompt\n")
-    >>> cache = Cache(folder / "cache", [log], "raise")
-    >>> cache.load(Problems()) is None
-    True
-    >>> cache.save(pl.DataFrame({"rollout_id": ["a"]}), Problems())
-    >>> Cache(folder / "cache", [log], "raise").load(Problems()).collect().rows()
-    [('a',)]
     """
 
     def __init__(self, folder: str | Path, logs: Iterable[Path], *settings: object) -> None:
@@ -62,7 +41,9 @@ class Cache:
         for log in logs:
             # A file that cannot be read is a problem of the reading itself.
             with suppress(OSError):
-                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "backslashreplace"))
+                key.update(
+                    json.dumps([spelled(str(log.absolute())), content_hash(log)]).encode("utf-8", "backslashreplace")
+                )
         key.update(repr(settings).encode("utf-8", "backslashreplace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")

@@ -44,27 +44,13 @@ def unsound() -> tuple[type[Exception], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One kind of compression.
-
-    Attributes
-    ----------
-    name
-        What people call it.
-    suffix
-        Suffix of its files.
-    mark
-        Their first bytes.
-    piece
-        Compressed bytes that are unpacked at once: so few that they cannot unpack to much more than SMALL bytes.
-    decompressors
-        Returns a function that returns a new decompressor, one for each of the parts that such a file may consist of.
-    """
+    """One kind of compression."""
 
     name: str
     suffix: str
-    mark: bytes
-    piece: int
-    decompressors: Callable[[], Callable[[], Any]]
+    mark: bytes  # the first bytes of its files
+    piece: int  # compressed bytes that are unpacked at once: so few that they cannot unpack to much more than SMALL
+    decompressors: Callable[[], Callable[[], Any]]  # a function that makes one for each part of such a file
 
 
 CODECS = (
@@ -79,18 +65,7 @@ MARKS = tuple(codec.mark for codec in CODECS)
 
 
 class Budget:
-    """How many bytes the compressed files of one reading may unpack to, together: `times` their size, or SMALL_TOGETHER.
-
-    Examples
-    --------
-    >>> budget = Budget()
-    >>> budget.spend(packed=1000, unpacked=5000)
-    >>> try:
-    ...     budget.spend(packed=10**6, unpacked=10**9)
-    ... except BrokenError as error:
-    ...     print(error.reason)
-    would unpack, with the files before it, to more than 536870912 bytes: unpack it first
-    """
+    """Limit of bytes that the compressed files of one reading may unpack to, together: `times` their size, or SMALL_TOGETHER."""
 
     def __init__(self, times: int = MOST_TIMES) -> None:
         self._times = times
@@ -98,7 +73,7 @@ class Budget:
 
     @cached_property
     def tables(self) -> "Budget":
-        """How much the values of Parquet and Arrow may take in memory."""
+        """Limit of memory for the values of Parquet and Arrow."""
         return Budget(MOST_TIMES_IN_MEMORY)
 
     def spend(self, packed: int, unpacked: int) -> None:
@@ -111,13 +86,7 @@ class Budget:
 
 
 def unpacked(data: bytes, budget: Budget) -> bytes:
-    """Unpack a file that begins with one of `MARKS`.
-
-    Examples
-    --------
-    >>> unpacked(bz2.compress(b"a"), Budget())
-    b'a'
-    """
+    """Unpack a file that begins with one of `MARKS`."""
     codec = next(codec for codec in CODECS if data.startswith(codec.mark))
     limit = max(SMALL, MOST_TIMES * len(data))
     blocks, size = [], 0
@@ -134,14 +103,7 @@ def unpacked(data: bytes, budget: Budget) -> bytes:
 
 
 def unpacked_blocks(data: bytes, codec: Codec) -> Iterator[bytes]:
-    """Unpack a file of one part or several (members of gzip, frames of Zstandard, streams of bzip2 and xz), block by block.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> b"".join(unpacked_blocks(gzip.compress(b"a") + gzip.compress(b"b"), CODECS[0]))
-    b'ab'
-    """
+    """Unpack a file of one part or several (members of gzip, frames of Zstandard, streams of bzip2 and xz), block by block."""
     new_decompressor = codec.decompressors()
     decompressor = new_decompressor()
     view = memoryview(data)
@@ -167,13 +129,7 @@ def inflated(data: bytes, size: int) -> bytes:
 
 
 def unpacked_frames(data: bytes, size: int) -> bytes:
-    """Unpack the first `size` bytes of a member of a zip archive that is one frame of Zstandard, or several.
-
-    Examples
-    --------
-    >>> unpacked_frames(bytes.fromhex("28b52ffd0003190000616263"), 2)
-    b'ab'
-    """
+    """Unpack the first `size` bytes of a member of a zip archive that is one frame of Zstandard, or several."""
     new_decompressor = _zstandard()
     decompressor = new_decompressor()
     blocks: list[bytes] = []

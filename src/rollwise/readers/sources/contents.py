@@ -12,6 +12,7 @@ from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from rollwise.readers.sources.comments import begins_with_comment, without_comments
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
 BOM = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
@@ -33,6 +34,7 @@ WRAPPINGS = (  # first bytes, and what the file is
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
 SQLITE = b"SQLite format 3\0"
 EXCEL_PARTS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
+OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FIRST_NAME = 30  # position of the name of the first member of a zip archive
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -66,7 +68,7 @@ class Contents:
         self.file = path if archive is None else archive  # where it is on the disk
         self._stored = None if archive is None else data
         self.budget = Budget() if budget is None else budget
-        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
+        self.name = writable(spelled(str(path)))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
         if archive is not None:
             self.packed = True
@@ -125,7 +127,7 @@ class Contents:
 
     @cached_property
     def head(self) -> bytes:
-        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
+        """The first bytes of the file, unpacked; where these are blank, the first ones that are not."""
         is_at_hand = self._is_at_hand or utf_16(self.start) is not None or not is_utf_8([self.start])
         start = self.data[:HEAD] if is_at_hand else self.start
         if start.removeprefix(BOM).isspace():
@@ -142,7 +144,7 @@ class Contents:
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        is_packed = self.name != str(self.path) or self.start.startswith(MARKS)
+        is_packed = writable(str(self.path)) != str(self.path) or self.start.startswith(MARKS)
         return is_packed or self.encoding is not None or bool(self.comments)
 
     @cached_property
@@ -197,7 +199,7 @@ def _checksum(blocks: Iterable[bytes]) -> str:
 
 
 def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    r"""Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
+    """Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark."""
     number = 1  # of the next line
     parts: list[bytes] = []  # of a line whose end is in a later block
     for block in chain(blocks, [b"\n"]):  # the last line may have no end
@@ -218,20 +220,16 @@ def absurd(size: int, packed: int) -> bool:
 
 
 def is_excel(head: bytes, suffix: str = "") -> bool:
-    """Return whether a file with these first bytes is a workbook of Excel as of 2007."""
+    """Return whether a file with these first bytes is a workbook of Excel as of 2007, or of LibreOffice."""
+    if head.startswith(ZIP) and head[FIRST_NAME:].startswith(OPEN_DOCUMENT):
+        return True
     # An archive may hold a workbook, and then has both names, too, but not in front.
     begins = head[FIRST_NAME:].startswith(EXCEL_PARTS) and b"[Content_Types].xml" in head and b"xl/" in head
     return head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES and (suffix in EXCEL_SUFFIXES or begins)
 
 
 def wrapping(head: bytes, suffix: str = "") -> str | None:
-    r"""Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper.
-
-    Examples
-    --------
-    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-32")), wrapping(b"{}")
-    ('is a rar archive: unpack it first', 'is UTF-32: save it as UTF-8', None)
-    """
+    """Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper."""
     if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
         return (
             "is an Excel workbook: save its sheet as CSV" if is_excel(head, suffix) else f"is a zip archive: {UNPACK}"

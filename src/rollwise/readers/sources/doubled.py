@@ -29,16 +29,7 @@ MARKS = {name: f'"{name}"'.encode() for name in VERDICTS}
 
 
 class Doubled:
-    """The names that occur twice in the records of one file.
-
-    Examples
-    --------
-    >>> doubled = Doubled()
-    >>> doubled.once(3, b'{"a": 1, "a": 1}', {"a": 1})
-    {'a': 1}
-    >>> doubled.once(3, b'{"a": 1, "a": 2}', {"a": 2}).reason
-    'is stated twice, as 1 and 2'
-    """
+    """The names that occur twice in the records of one file."""
 
     def __init__(self) -> None:
         self._is_met = False

@@ -31,26 +31,14 @@ _MOST_ODD = 0.1  # of the characters that are not ASCII
 
 
 def utf_16(head: bytes) -> str | None:
-    r"""Return the byte order of a text in UTF-16 as Python names it; None for anything else.
-
-    Examples
-    --------
-    >>> utf_16("id".encode("utf-16")), utf_16('{"id": 1}'.encode("utf-16-be")), utf_16(b'{"id": 1}')
-    ('utf-16-le', 'utf-16-be', None)
-    """
+    """Return the byte order of a text in UTF-16 as Python names it; None for anything else."""
     if head.startswith(_UTF_32):
         return None
     return next((name for mark, name in (*_MARKS, *_UNMARKED) if head.startswith(mark)), None)
 
 
 def is_utf_8(blocks: Iterable[bytes]) -> bool:
-    r"""Return whether blocks of a file are UTF-8 up to an end that may be cut; binary files are not asked further.
-
-    Examples
-    --------
-    >>> is_utf_8(["naïve".encode()[:3]]), is_utf_8(["naïve".encode("cp1252")]), is_utf_8([b"\0\xff"])
-    (True, False, True)
-    """
+    """Return whether blocks of a file are UTF-8 up to an end that may be cut; binary files are not asked further."""
     decode = getincrementaldecoder("utf-8")().decode
     for number, block in enumerate(blocks):
         if not number and b"\0" in block:
@@ -63,15 +51,7 @@ def is_utf_8(blocks: Iterable[bytes]) -> bool:
 
 
 def in_utf_8(data: bytes) -> tuple[bytes, str | None]:
-    r"""Return a text in UTF-8, with the encoding that it was in; what is in UTF-8, no text or in doubt stays as it is.
-
-    Examples
-    --------
-    >>> in_utf_8("naïve".encode("cp1252")), in_utf_8("naïve".encode("utf-16"))
-    ((b'na\xc3\xafve', 'Windows-1252'), (b'na\xc3\xafve', 'UTF-16'))
-    >>> in_utf_8(b"\x89PNG\r\n\x1a\n"), in_utf_8("Привет".encode("cp1251"))
-    ((b'\x89PNG\r\n\x1a\n', None), (b'\xcf\xf0\xe8\xe2\xe5\xf2', None))
-    """
+    """Return a text in UTF-8, with the encoding that it was in; what is in UTF-8, no text or in doubt stays as it is."""
     if (order := utf_16(data)) is not None:
         decoder = getincrementaldecoder(order)("replace")
         text = decoder.decode(data).removeprefix("\ufeff").encode()
@@ -84,13 +64,7 @@ def in_utf_8(data: bytes) -> tuple[bytes, str | None]:
 
 
 def misspelled(content: bytes) -> str | None:
-    r"""Return what is wrong with text that is not UTF-8, and how to convert it; None if its first bytes are UTF-8.
-
-    Examples
-    --------
-    >>> misspelled("id\nПривет".encode("cp1251")), misspelled("naïve".encode()[:3])
-    ('is not UTF-8 (byte 3): save it as UTF-8', None)
-    """
+    """Return what is wrong with text that is not UTF-8, and how to convert it; None if its first bytes are UTF-8."""
     try:
         getincrementaldecoder("utf-8")().decode(content)  # the last letter may be cut
     except UnicodeDecodeError as error:

@@ -20,13 +20,7 @@ _MISSING = {"NAType", "NaTType"}  # types of missing values in pandas
 
 
 def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
-    """Convert a table of any library into a Polars frame; in the columns of `words`, text among other values stays unchanged.
-
-    Examples
-    --------
-    >>> frame_of([{"a": 1}, {"a": 2, "b": "x"}]).rows()
-    [(1, None), (2, 'x')]
-    """
+    """Convert a table of any library into a Polars frame; in the columns of `words`, text among other values stays unchanged."""
     try:
         if isinstance(data, pl.DataFrame | pl.LazyFrame):
             return whole_columns(data.lazy().collect(), "turns")
@@ -73,12 +67,6 @@ def plain(value: Any, depth: int = 0) -> Any:
     """Convert a value to plain Python: numbers and arrays of NumPy and similar libraries, decimals, missing values of pandas.
 
     `depth` counts the levels around the value: more than `DEEPEST` are a RecursionError, whatever Python's own limit is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plain([np.float32(0.5), np.True_]), plain(np.arange(2)), plain("text")
-    ([0.5, True], [0, 1], 'text')
     """
     kind = type(value)
     if kind in _PLAIN:

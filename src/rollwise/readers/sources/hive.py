@@ -76,11 +76,6 @@ def remaining(facts: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str
     """Return the folder facts that a file lacks, given the distinct values of some of its columns.
 
     A null in the file agrees with any folder, and is filled with the fact of the folder.
-
-    Examples
-    --------
-    >>> remaining(pl.DataFrame({"k": [1], "n": [2]}), pl.DataFrame({"k": ["1", None]}), {"k": "1", "n": "2"}).rows()
-    [('1', 2)]
     """
     columns = []
     for name in facts.columns:

@@ -41,17 +41,6 @@ def as_records(text: bytes) -> tuple[bytes, int]:
 
     A name that is not just the number of the row becomes the field `key`. Columns that are lists may stand beside facts, or
     in objects of the file: their records take their place.
-
-    Examples
-    --------
-    >>> as_records(b'{"response": {"0": "Sure", "1": "No"}, "harm": {"0": 0.5, "1": NaN}}')
-    (b'[{"response":"Sure","harm":0.5},{"response":"No","harm":null}]', 1)
-    >>> as_records(b'{"columns": ["response"], "data": [["Sure"], ["No"]]}')
-    (b'[{"response":"Sure"},{"response":"No"}]', 0)
-    >>> as_records(b'{"b1": {"response": "Sure"}, "b2": {"response": "No"}}')
-    (b'[{"response":"Sure","key":"b1"},{"response":"No","key":"b2"}]', 0)
-    >>> as_records(b'{"model": "m", "prompts": ["a", "b"], "jailbroken": [true, false]}')
-    (b'{"model":"m","records":[{"prompt":"a","jailbroken":true},{"prompt":"b","jailbroken":false}]}', 0)
     """
     if not _IN_OBJECT.match(text):
         return text, 0

@@ -18,15 +18,10 @@ _lock = RLock()  # the descriptor belongs to the whole process
 
 @contextmanager
 def without_backtraces() -> Iterator[None]:
-    r"""Hold back what is written on stderr in this block, and write it afterwards, without the backtraces of Rust.
+    """Hold back what is written on stderr in this block, and write it afterwards, without the backtraces of Rust.
 
     Polars raises an error for most damaged files; for some it panics: Rust then prints pages about itself before
     Python gets an exception.
-
-    Examples
-    --------
-    >>> with without_backtraces():
-    ...     _ = os.write(STDERR, b"thread 'main' panicked at src/lib.rs:10:9:\nstack backtrace:\n")
     """
     with _lock, TemporaryFile() as held:
         try:
@@ -61,15 +56,7 @@ def next_without_backtraces(items: Iterator[T]) -> Iterator[T]:
 
 
 def _own_lines(text: bytes) -> bytes:
-    r"""Return the text, without what Rust says if it panicked.
-
-    Examples
-    --------
-    >>> _own_lines(b"thread 'main' panicked at a.rs\n   0: std::panicking\nrollwise: read 1 rollout\n")
-    b'rollwise: read 1 rollout\n'
-    >>> _own_lines(b"a warning\n")
-    b'a warning\n'
-    """
+    """Return the text, without what Rust says if it panicked."""
     if _PANIC not in text:
         return text
     return b"".join(line for line in text.splitlines(keepends=True) if line.startswith(OWN))

@@ -19,6 +19,7 @@ from rollwise.readers.sources import hive
 from rollwise.readers.sources.beside import JOURNALS
 from rollwise.readers.sources.binary import is_parquet
 from rollwise.readers.sources.compression import Budget
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.members import is_archive, members_of
 from rollwise.readers.sources.tables import as_table
@@ -26,6 +27,8 @@ from rollwise.readers.sources.tables import as_table
 SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
 TURNS = "turns.parquet"
 DATA_SET_FILES = {"dataset_info.json", "state.json"}  # metadata of a Hugging Face data set, beside its Arrow files
+# Hidden files that are logs: of DeepEval, and of aider and its benchmark.
+HIDDEN = {".latest_test_run.json", ".aider.results.json", ".aider.chat.history.md"}
 SPLIT_FILES = {"dataset_dict.json"}  # the same, in the folder above the splits
 PARQUET_METADATA = {"_metadata", "_common_metadata", "_SUCCESS"}  # written by Spark, Dask and Arrow
 SPARK_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata"}  # hold no rows of the table
@@ -97,7 +100,7 @@ def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFram
     texts: dict[Path, dict[str, str | None]] = {}
     here = str(Path.cwd())
     for file in files:
-        with problems.record(str(file)):
+        with problems.record(spelled(str(file))):
             if "=" in f"{here}{file}" and is_parquet(file):
                 texts[file] = hive.folders(file)
             facts[file] = None
@@ -107,13 +110,7 @@ def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFram
 
 
 def listed(paths: Paths, verb: str) -> list[Path]:
-    """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches.
-
-    Examples
-    --------
-    >>> listed("runs", "read")
-    [...Path('runs')]
-    """
+    """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches."""
     if (data := _data(paths)) is not None:
         raise ArgumentError(f"{verb}: {data[0]} is not a path; {data[1]}")
     try:
@@ -144,18 +141,8 @@ def _data(given: object) -> tuple[str, str] | None:
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:
-    """Return the addresses in an object store that the paths are; none if they are paths of this machine.
-
-    Examples
-    --------
-    >>> addresses([Path("s3://bucket/runs")]), addresses([Path("runs")])
-    (['s3://bucket/runs'], [])
-    """
-    remote = [address for path in paths if (address := address_of(path)) is not None]
-    if remote and len(remote) < len(paths):
-        local = next(path for path in paths if address_of(path) is None)
-        raise ReadError(f"{remote[0]} is in an object store and {local} on this machine; read each by itself")
-    return remote
+    """Return those of the paths that are addresses in an object store."""
+    return [address for path in paths if (address := address_of(path)) is not None]
 
 
 def _matches(path: Path) -> list[Path]:
@@ -184,7 +171,9 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[tupl
         inside = list(_walk(path, problems, rollouts=rollouts))
         if not inside and len(problems.rows) == num_problems:
             if any(path.iterdir()):
-                raise ReadError(f"{path}: the folder holds only hidden or unfinished files; name one that holds logs")
+                shown = next((f" (such as {each})" for each in sorted(path.iterdir()) if each.is_file()), "")
+                reason = f"holds only hidden or unfinished files{shown}; name one that holds logs"
+                raise ReadError(f"{path}: the folder {reason}")
             raise ReadError(f"{path}: the folder is empty; name one that holds logs")
         return inside, False
     if path.is_file():
@@ -208,7 +197,7 @@ def checked_manifest(folder: str, problems: Problems, options: Options | None = 
     except ReadError as error:
         if not problems.collect:
             raise
-        problems.dropped(folder, str(error))
+        problems.dropped(spelled(folder), spelled(str(error)))
     return manifest
 
 
@@ -239,10 +228,10 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple
             if is_table and (passed_over(name) or name.endswith(".crc")):
                 continue  # beside Parquet also a checksum or an unfinished file
             if is_table and name.endswith(".part"):
-                problems.dropped(str(path), "was not finished by its writer")
+                problems.dropped(spelled(str(path)), "was not finished by its writer")
                 continue
             file_status = None
-            with problems.record(str(path)):
+            with problems.record(spelled(str(path))):
                 file_status = _status(path, problems)
             if file_status is not None:
                 yield path, file_status
@@ -270,7 +259,7 @@ def _status(path: Path, problems: Problems) -> os.stat_result | None:
         raise
     if stat.S_ISREG(status.st_mode):
         return status
-    problems.dropped(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    problems.dropped(spelled(str(path)), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
     return None
 
 
@@ -279,7 +268,7 @@ def _nowhere(link: Path) -> str:
 
 
 def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> list[str]:
-    """Return the files of a folder without hidden files, metadata, and what belongs to another file."""
+    """Return the files of a folder without metadata, hidden files that are no logs, and what belongs to another file."""
     if rollouts and TURNS in files and any(name in files for name in ROLLWISE_FILES):
         return [TURNS]
     metadata = {MANIFEST, *PARQUET_METADATA}
@@ -289,4 +278,4 @@ def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> l
         metadata |= SPLIT_FILES
     # Files of SQLite are read with their database.
     of_databases = {name for name in files if name.endswith(SQLITE_FILES) and name.rpartition("-")[0] in files}
-    return sorted(name for name in {*files} - metadata - of_databases if not name.startswith("."))
+    return sorted(name for name in {*files} - metadata - of_databases if not name.startswith(".") or name in HIDDEN)

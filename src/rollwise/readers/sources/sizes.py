@@ -1,4 +1,4 @@
-"""How much memory a Parquet or Arrow file takes when it is read, by what it says of itself before a value of it is read.
+"""Memory that a Parquet or Arrow file takes when it is read, estimated from its metadata before any value is read.
 
 A text of a gigabyte takes a few kilobytes in such a file, and so do a hundred million equal rows. What a file says of itself may
 be wrong on purpose. Hence the sizes of Parquet are those of the pages, which are what is allocated, where a column takes more
@@ -46,17 +46,7 @@ def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
 
 
 def sizes_of(source: Path | BytesIO, kind: str) -> Sizes | None:
-    """Return the sizes of a file; None where it is not understood, which who reads it reports.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> file = BytesIO()
-    >>> pl.DataFrame({"text": ["x" * 10**6]}).write_parquet(file)
-    >>> sizes = sizes_of(file, "parquet")
-    >>> sizes.packed < 10_000, sizes.unpacked > 10**6
-    (True, True)
-    """
+    """Return the sizes of a file; None where it is not understood, which who reads it reports."""
     read = _parquet if kind == "parquet" else _arrow
     try:
         if isinstance(source, BytesIO):

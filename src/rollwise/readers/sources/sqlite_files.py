@@ -123,11 +123,7 @@ def _whole(document: Document, problems: Problems) -> bytes:
 
 
 def _end_of_changes(journal: bytes) -> int:
-    """Return where a journal ends without the name of another one, which SQLite would look for, and remove.
-
-    >>> _end_of_changes(b"pages" + b"name" + (4).to_bytes(4, "big") + bytes(4) + MARK)
-    5
-    """
+    """Return where a journal ends without the name of another one, which SQLite would look for, and remove."""
     end = len(journal)
     while end >= len(MARK) and journal.startswith(MARK, end - len(MARK)):
         end -= len(MARK)

@@ -25,13 +25,7 @@ NO_TABLE = "without a table of several columns, which holds no rollouts"
 
 
 def as_table(document: Document, problems: Problems) -> Document:
-    """Return a workbook or a database of one table as that table; any other file as it is.
-
-    Raises
-    ------
-    BrokenError
-        If a workbook cannot be read.
-    """
+    """Return a workbook or a database of one table as that table; any other file as it is."""
     frame = None
     with suppress(BrokenError):  # which who reads the file reports
         if document.head.startswith(SQLITE):

@@ -63,16 +63,7 @@ class Call(NamedTuple):
 
 
 def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Call:
-    """Return the call in a span's attributes and events, whose names with dots have become nested objects.
-
-    Examples
-    --------
-    >>> prompt = '[{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]'
-    >>> answer = {"messages": [{"role": "assistant", "parts": [{"type": "text", "content": "Hello"}]}]}
-    >>> call = call_of({"gen_ai": {"operation": {"name": "chat"}, "input": {"messages": prompt}, "output": answer}})
-    >>> call.calls, [message.role for message in call.asked], call.said.content
-    (True, ['user'], [{'type': 'text', 'text': 'Hello'}])
-    """
+    """Return the call in a span's attributes and events, whose names with dots have become nested objects."""
     fields = dict(_object(attributes.get("gen_ai")))
     event_prompt: list[Message] = []
     event_answers: list[Message] = []

@@ -177,13 +177,7 @@ def _value(typed_value: Any) -> Any:
 
 
 def undotted(flat: Any) -> Any:
-    """Nest a flat object: names with dots become objects, and objects with only numbers as names become lists.
-
-    Examples
-    --------
-    >>> undotted({"llm.messages.0.role": "user", "llm.messages.1.role": "tool", "llm": {"model": "m"}})
-    {'llm': {'messages': [{'role': 'user'}, {'role': 'tool'}], 'model': 'm'}}
-    """
+    """Nest a flat object: names with dots become objects, and objects with only numbers as names become lists."""
     if isinstance(flat, list):
         return [undotted(item) for item in flat]
     if not isinstance(flat, dict):

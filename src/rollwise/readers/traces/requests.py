@@ -19,16 +19,7 @@ def message_fields(request: Mapping[str, Any]) -> list[str]:
 
 
 def request_messages(request: Mapping[str, Any], within: str = "") -> list[Message]:
-    """Return the messages of a request, the system prompt first; `within` is its path in the record, for errors.
-
-    Examples
-    --------
-    >>> [
-    ...     (message.role, message.content)
-    ...     for message in request_messages({"system": "Be kind.", "contents": [{"parts": [{"text": "Hi"}]}]})
-    ... ]
-    [('system', 'Be kind.'), ('user', [{'text': 'Hi'}])]
-    """
+    """Return the messages of a request, the system prompt first; `within` is its path in the record, for errors."""
     chat = [Message("system", _text(request[name], f"{within}{name}")) for name in SYSTEM if request.get(name)]
     name = _chat_field(request)
     if name is None:

@@ -37,15 +37,6 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
 
     `apart` says whether the format counts cached and reasoning tokens apart from the prompt and the response, if no total
     shows it. A total that fits neither reading is kept as stated, with a warning. A sum with an odd count is null.
-
-    Examples
-    --------
-    >>> tokens_of({"input": 86, "input_cached_tokens": 17817, "output": 10, "total": 17913}, "usageDetails")
-    Tokens(sent=17903, received=10, total=17913)
-    >>> tokens_of(
-    ...     {"prompt_tokens": 86, "prompt_tokens_details": {"cached_tokens": 64}, "completion_tokens": 10}, "usage"
-    ... )
-    Tokens(sent=86, received=10, total=96)
     """
     every = dict(_counts(parse(usage or {}, dict[str, Any], field), field))
     counts = {name: count for name, count in every.items() if count is not None}

@@ -37,16 +37,6 @@ def alt_text(
 
     `shape` is its schema, where that is known: columns of the user's own may be those of another schema. `panel` is the word
     for the parts beyond the first three.
-
-    Examples
-    --------
-    >>> row = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 144}
-    >>> rows = [
-    ...     {"target": "a", "estimate": 0.4, "low": 0.3, "high": 0.5},
-    ...     {"target": "b", "estimate": 0.05, "low": 0.01, "high": 0.1},
-    ... ]
-    >>> alt_text(pl.DataFrame([part | row for part in rows]))
-    'Attack success by target, from 5.0 % [1.0, 10.0] (b) to 40 % [30, 50] (a), 2 groups.'
     """
     shape = shape or shape_of(frame)
     if shape is None or frame.is_empty():

@@ -38,15 +38,7 @@ def cluster_noun(frame: pl.DataFrame) -> str:
 
 
 def caption(frame: pl.DataFrame) -> str:
-    """Describe the intervals of a result frame in one sentence: level, method, n, clusters and their unit.
-
-    Examples
-    --------
-    >>> row = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 144, "n_clusters": 24}
-    >>> ends = {"method": "clustered Wilson", "estimate": 0.05, "low": 0.01, "high": 0.1}
-    >>> caption(pl.DataFrame([row | ends]))
-    'Intervals: 95 %, clustered Wilson; n = 144 rollouts in 24 clusters.'
-    """
+    """Describe the intervals of a result frame in one sentence: level, method, n, clusters and their unit."""
     shape = shape_of(frame)
     if shape is None:
         return ""
@@ -62,14 +54,7 @@ def caption(frame: pl.DataFrame) -> str:
 
 
 def paths_in_words(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
-    """Explain the rows of `rollouts` if some rollouts are trees, which have one row per path.
-
-    Examples
-    --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b", "b"], "node_id": [None, "x", "y", "z"]})
-    >>> paths_in_words(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
-    '1 rollout is a tree, measured path by path: 3 paths in all'
-    """
+    """Explain the rows of `rollouts` if some rollouts are trees, which have one row per path."""
     trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()
     tree_count = counted(trees, "rollout is a tree", "rollouts are trees")
     return f"{tree_count}, measured path by path: {counted(rollouts.height, 'path')} in all"

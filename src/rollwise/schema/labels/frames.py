@@ -5,7 +5,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import cast_column
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import column_named
 
 # The call that makes a frame, by the name of its schema; or by the figure that draws it, where another verb makes that.
@@ -13,11 +13,11 @@ _MAKES = {
     "SUMMARY": "rw.summarize(rollouts)",
     "CONTRAST": 'rw.contrast(rollouts, of="target")',
     "CURVE": "rw.curve(rollouts)",
-    "PROFILE": "rw.profile(rollouts)",
+    "PROFILE": "rw.comparisons.profile(rollouts)",
     "FORECAST": "rw.forecast(rollouts, k=100)",
     "TRAINING": "rw.training(rollouts)",
     "AGREEMENT": "rw.judges.agreement(verdicts, labels)",
-    "STEPS": "rw.steps(paths)",
+    "STEPS": "rw.readers.steps(paths)",
     "TURNS": "rw.read(paths)",
     "attempts": "rw.attempts(rollouts)",
     "incidence": 'rw.curve(rollouts, kind="incidence")',
@@ -26,13 +26,7 @@ _MAKES = {
 
 
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
-    """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame.
-
-    Examples
-    --------
-    >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
-    ('CURVE', 'PROFILE')
-    """
+    """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame."""
     # GATE has the columns of SUMMARY and more, so it comes before it. CURVE and PORTFOLIO have all columns that PROFILE requires.
     shapes = [schema.GATE, schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, schema.AGREEMENT]
     shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
@@ -43,11 +37,6 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
     """Return the frame with all columns and dtypes of its schema, and with null for NaN, infinity, and values too large to draw.
 
     With `values`, only the rows that have them, as in `choose`.
-
-    Raises
-    ------
-    ArgumentError
-        If the argument is not a frame, lacks a required column, has no rows, or none with these values.
     """
     table = frame_of(frame, verb)
     missing = [name for name in shape.required if name not in table.columns]
@@ -64,9 +53,7 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
         )
     for name in {"metric", "statistic", "kind", "axis"} & set(shape.required):
         if table[name].null_count():
-            raise SchemaError(
-                f"{verb}: column `{name}` is null in a row, which then says nothing; drop such rows first"
-            )
+            raise SchemaError(f"{verb}: column `{name}` is null in a row, which cannot be drawn; drop such rows first")
     # Columns outside the schema name groups: of any dtype that can be text.
     for name in table.columns:
         if name not in shape.names:
@@ -85,19 +72,13 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
 
 
 def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
-    """Return the rows in which each column has its value; None leaves out no row.
-
-    Raises
-    ------
-    ArgumentError
-        If no row has the value; the message lists the available values.
-    """
+    """Return the rows in which each column has its value; None leaves out no row."""
     for column, value in values.items():
         if value is None:
             continue
         if column not in frame.columns:
             raise ArgumentError(
-                f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}"
+                f"{verb}: there is no column {column!r} to choose by; available: {listing(frame.columns)}"
             )
         try:
             chosen = frame.filter(column_named(column) == value)

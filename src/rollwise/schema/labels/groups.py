@@ -16,13 +16,7 @@ ALL = "all rollouts"  # the one group of a frame without grouping columns
 
 
 def grouping(frame: pl.DataFrame) -> list[str]:
-    """Return the grouping columns of a result frame.
-
-    Examples
-    --------
-    >>> grouping(pl.DataFrame({"target": ["a"], "metric": ["m"], "n": [1]}))
-    ['target']
-    """
+    """Return the grouping columns of a result frame."""
     shape = shape_of(frame)
     has_own_names = shape is not None and shape.name not in {"SUMMARY", "CONTRAST", "CURVE"}
     result_columns = set(shape.names) if shape is not None and has_own_names else schema.result_names()
@@ -30,26 +24,12 @@ def grouping(frame: pl.DataFrame) -> list[str]:
 
 
 def value_name(value: Any) -> str:
-    """Format a value of a grouping column without the column's name; null becomes ``(none)``.
-
-    Examples
-    --------
-    >>> value_name("gpt-4o"), value_name(350.0), value_name(None)
-    ('gpt-4o', '350', '(none)')
-    """
+    """Format a value of a grouping column without the column's name; null becomes ``(none)``."""
     return NONE if value is None else f"{value:.10g}" if isinstance(value, float) else plain(value)
 
 
 def group_name(row: Mapping[str, Any], by: Sequence[str]) -> str:
-    """Return the label of a row's group: values joined by a dot, numbers preceded by the name of their column.
-
-    Examples
-    --------
-    >>> group_name({"target": "gpt-4o", "attack": None}, ["target", "attack"]), group_name({}, [])
-    ('gpt-4o · (none)', 'all rollouts')
-    >>> group_name({"train_step": 350}, ["train_step"])
-    'train step 350'
-    """
+    """Return the label of a row's group: values joined by a dot, numbers preceded by the name of their column."""
     return (
         " · ".join(
             f"{label(name)} {value_name(row[name])}" if _counts(row[name]) else value_name(row[name]) for name in by
@@ -63,13 +43,7 @@ def _counts(value: Any) -> bool:
 
 
 def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the label of each row's group; different groups get different labels.
-
-    Examples
-    --------
-    >>> group_names(pl.DataFrame({"target": ["a", None, "(none)", "a"]}), ["target"])
-    ['a', '(none)', '(none) (2)', 'a']
-    """
+    """Return the label of each row's group; different groups get different labels."""
     rows = frame.select(columns_named(by)).to_dicts() if by else [{} for _ in range(frame.height)]
     keys = [repr(row) for row in rows]  # repr also works for lists, which cannot be dict keys
     # A null and the text "(none)" have the same label: the second one gets a number.
@@ -86,13 +60,7 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the group labels in the order of their values if a grouping column is numeric; otherwise an empty list.
-
-    Examples
-    --------
-    >>> own_order(pl.DataFrame({"train_step": [100, 50]}), ["train_step"]), own_order(pl.DataFrame({"a": ["b"]}), ["a"])
-    (['train step 50', 'train step 100'], [])
-    """
+    """Return the group labels in the order of their values if a grouping column is numeric; otherwise an empty list."""
     if not any(frame.schema[name].is_numeric() for name in by):
         return []
     named = frame.select(columns_named(by)).with_columns(pl.Series("\0name", group_names(frame, by)))
@@ -100,28 +68,14 @@ def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of single groups, without pooled margins (`rw.summarize(..., margins=True)`); all if all are pooled.
-
-    Examples
-    --------
-    >>> unpooled(pl.DataFrame({"target": ["a", None, "all"]}), ["target"])["target"].to_list()
-    ['a', None]
-    """
+    """Return the rows of single groups, without pooled margins (`rw.summarize(..., margins=True)`); all if all are pooled."""
     pooled = [column_named(name).cast(pl.String).eq_missing(pl.lit(schema.POOLED)) for name in by]
     single = frame.filter(~pl.any_horizontal(pooled)) if pooled else frame
     return single if single.height else frame
 
 
 def compared(row: Mapping[str, Any]) -> str:
-    """Return a label for the two sides compared in a row of AGREEMENT.
-
-    Examples
-    --------
-    >>> compared({"comparison": "labels", "judge": "rule", "other": None})
-    'rule with the labels'
-    >>> compared({"comparison": "judges", "judge": "a", "other": "b"})
-    'a with b'
-    """
+    """Return a label for the two sides compared in a row of AGREEMENT."""
     if row["comparison"] == "panel":
         return "all judges"
     judge = NONE if row["judge"] is None else plain(row["judge"])

@@ -13,13 +13,7 @@ NOTHING = "–"  # a missing value
 
 
 def number(value: float | None, low: float | None = None, high: float | None = None, *, rate: bool = False) -> str:
-    """Format a value, rounded to two significant digits of the interval's half-width; ``–`` if it is missing.
-
-    Examples
-    --------
-    >>> number(0.0556, 0.0149, 0.1203, rate=True), number(1234.567, 1100, 1400), number(-0.25), number(None)
-    ('5.6 %', '1,235', '−0.25', '–')
-    """
+    """Format a value, rounded to two significant digits of the interval's half-width; ``–`` if it is missing."""
     if value is None or not isfinite(value):
         return NOTHING
     digits = _decimal(value, _digits(value, low, high, rate=rate), rate=rate)
@@ -30,13 +24,7 @@ def number(value: float | None, low: float | None = None, high: float | None = N
 
 
 def bracket(low: float | None, high: float | None, *, value: float | None = None, rate: bool = False) -> str:
-    """Format an interval with the digits of `number` and without a unit; empty if both ends are missing.
-
-    Examples
-    --------
-    >>> bracket(0.0149, 0.1203, value=0.0556, rate=True), bracket(None, 0.2, rate=True), bracket(None, None)
-    ('[1.5, 12.0]', '[–, 20.0]', '')
-    """
+    """Format an interval with the digits of `number` and without a unit; empty if both ends are missing."""
     low, high = _finite(low), _finite(high)
     if low is None and high is None:
         return ""
@@ -46,16 +34,7 @@ def bracket(low: float | None, high: float | None, *, value: float | None = None
 
 
 def interval_text(row: Mapping[str, Any], *, rate: bool | None = None) -> str:
-    """Format a row's estimate with its interval, or as a range if only the interval is known.
-
-    Examples
-    --------
-    >>> row = {"metric": "attack_success", "estimate": 8 / 144, "low": 0.0149, "high": 0.1203}
-    >>> interval_text(row)
-    '5.6 % [1.5, 12.0]'
-    >>> interval_text(row | {"estimate": None})
-    '1.5–12.0 %'
-    """
+    """Format a row's estimate with its interval, or as a range if only the interval is known."""
     if rate is None:
         rate = is_rate(str(row.get("metric")), row)
     value, low, high = (_finite(row.get(name)) for name in ("estimate", "low", "high"))
@@ -69,73 +48,35 @@ def interval_text(row: Mapping[str, Any], *, rate: bool | None = None) -> str:
 
 
 def difference_text(row: Mapping[str, Any], scale: str) -> str:
-    """Format a row's difference with its interval, in the units of its scale.
-
-    Examples
-    --------
-    >>> difference_text({"difference": -0.1, "low": -0.14, "high": -0.06}, "points")
-    '−10.0 points [−14.0, −6.0]'
-    """
+    """Format a row's difference with its interval, in the units of its scale."""
     words = interval_text({**row, "estimate": row["difference"]}, rate=scale != "number")
     return words.replace(" %", " points") if scale == "points" else words
 
 
 def level_text(levels: float | Sequence[float]) -> str:
-    """Format one or several nominal coverages as percentages.
-
-    Examples
-    --------
-    >>> level_text(0.95), level_text([0.5, 0.95])
-    ('95 %', '50 and 95 %')
-    """
+    """Format one or several nominal coverages as percentages."""
     several = [levels] if isinstance(levels, float | int) else sorted(levels)
     percents = [f"{round(100 * level, 4):g}" for level in several]
     return f"{' and '.join([', '.join(percents[:-1]), percents[-1]] if len(percents) > 1 else percents)} %"
 
 
 def p_text(value: float | None) -> str:
-    """Format a p-value with three decimals.
-
-    Examples
-    --------
-    >>> p_text(0.04321), p_text(1e-9), p_text(None)
-    ('0.043', '< 0.001', '–')
-    """
+    """Format a p-value with three decimals."""
     return NOTHING if value is None or not isfinite(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def count(value: float | None) -> str:
-    """Format an integer with thousands separators.
-
-    Examples
-    --------
-    >>> count(12345), count(None)
-    ('12,345', '–')
-    """
+    """Format an integer with thousands separators."""
     return NOTHING if value is None else f"{value:,.0f}"
 
 
 def counted(numbers: float | Sequence[float | None] | pl.Series, one: str, many: str | None = None) -> str:
-    """Format a count (or the `span` of several counts) with its noun in singular or plural.
-
-    Examples
-    --------
-    >>> counted(1, "file"), counted(1200, "file"), counted([1, 1], "goal × task"), counted([1, 3], "goal × task")
-    ('1 file', '1,200 files', '1 goal × task', '1–3 goals × tasks')
-    """
+    """Format a count (or the `span` of several counts) with its noun in singular or plural."""
     return errors.counted(span(numbers) if isinstance(numbers, Sequence | pl.Series) else count(numbers), one, many)
 
 
 def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
-    """Format "successes/n" if a row of SUMMARY is a plain share, otherwise n (for example after `correct`).
-
-    Examples
-    --------
-    >>> share_text({"statistic": "mean", "estimate": 0.4, "n": 20}, rate=True)
-    '8/20'
-    >>> share_text({"statistic": "mean", "estimate": None, "n": 20}, rate=True)
-    '20'
-    """
+    """Format "successes/n" if a row of SUMMARY is a plain share, otherwise n (for example after `correct`)."""
     share = row["estimate"]
     if str(row.get("estimand")).startswith("true rate of "):
         return count(row["n"])
@@ -147,24 +88,12 @@ def share_text(row: Mapping[str, Any], *, rate: bool) -> str:
 
 
 def superscript(integer: int) -> str:
-    """Format an integer in superscript digits, for a footnote.
-
-    Examples
-    --------
-    >>> superscript(12)
-    '¹²'
-    """
+    """Format an integer in superscript digits, for a footnote."""
     return str(integer).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def span(values: Sequence[float | None] | pl.Series) -> str:
-    """Format the range of some counts with an en dash, or one number if they are equal.
-
-    Examples
-    --------
-    >>> span([144, 40]), span([7, 7]), span([None])
-    ('40–144', '7', '–')
-    """
+    """Format the range of some counts with an en dash, or one number if they are equal."""
     counts = [value for value in values if value is not None]
     if not counts:
         return NOTHING

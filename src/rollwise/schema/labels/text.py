@@ -29,24 +29,12 @@ def write_line(line: str) -> None:
 
 
 def plain(text: object) -> str:
-    r"""Return the text on one line, with control and direction characters escaped.
-
-    Examples
-    --------
-    >>> plain("two\nlines \x1b[31mred")
-    'two lines \\x1b[31mred'
-    """
+    """Return the text on one line, with control and direction characters escaped."""
     return "".join(_visible(character) for character in str(text)).strip() or "''"
 
 
 def plain_lines(text: object) -> str:
-    r"""Return the text with its line breaks and indentation, otherwise like `plain`.
-
-    Examples
-    --------
-    >>> plain_lines("def f():\n    \x1b[2J\n\n")
-    'def f():\n    \\x1b[2J\n\n'
-    """
+    """Return the text with its line breaks and indentation, otherwise like `plain`."""
     lines = [(line, len(line) - len(line.lstrip(" "))) for line in str(text).split("\n")]
     return "\n".join(" " * indent + plain(line) if line.strip() else "" for line, indent in lines)
 
@@ -60,13 +48,7 @@ def _visible(character: str) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Shorten the text to at most `most` characters by cutting its middle, since names tend to differ at their ends.
-
-    Examples
-    --------
-    >>> shorten("meta-llama/Llama-3.1-8B-Instruct", 20)
-    'meta-llama…-Instruct'
-    """
+    """Shorten the text to at most `most` characters by cutting its middle, since names tend to differ at their ends."""
     if len(text) <= most:
         return text
     tail = (most - 1) // 2
@@ -80,13 +62,6 @@ def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> l
 
     Names that differ only in the part that would be cut lose their common beginning and end instead; as a last resort they
     are numbered.
-
-    Examples
-    --------
-    >>> shorten_all(["the long name of model 1 (base)", "the long name of model 2 (base)"], 12)
-    ['the long …1 (base)', 'the long …2 (base)']
-    >>> shorten_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
-    ['…ber 1 and…', '…ber 2 and…']
     """
     different = len(set(names))
     longest = max(map(len, names), default=0)
@@ -119,13 +94,7 @@ def _part(name: str, start: int, stop: int, most: int) -> str:
 
 
 def sentence(words: str) -> str:
-    """Capitalize the first letter and end with a period.
-
-    Examples
-    --------
-    >>> sentence("no variation between clusters")
-    'No variation between clusters.'
-    """
+    """Capitalize the first letter and end with a period."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
@@ -133,14 +102,6 @@ def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
     """Give reasons that differ only in their numbers one wording, with the range of each number over the rows.
 
     Without `options`, names of arguments in parentheses are left out, as a figure in a paper needs.
-
-    Examples
-    --------
-    >>> reasons = pl.DataFrame({"reason": ["3 of 50 are unjudged", None, "12 of 50 are unjudged"]})
-    >>> merge_reasons(reasons)["reason"].to_list()
-    ['3–12 of 50 are unjudged', None, '3–12 of 50 are unjudged']
-    >>> merge_reasons(pl.DataFrame({"reason": ["left out (unjudged='drop')"]}), options=False)["reason"].item()
-    'left out'
     """
     if not options:
         frame = frame.with_columns(pl.col("reason").str.replace_all(_OPTION, ""))

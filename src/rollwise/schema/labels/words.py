@@ -8,6 +8,7 @@ import polars as pl
 
 from rollwise.schema.labels.text import plain
 from rollwise.schema.named import columns_named
+from rollwise.stats.statistics import STATISTICS
 
 _WORDS = {
     "attack_success": "attack success",
@@ -21,6 +22,9 @@ _WORDS = {
     "n_inapplicable": "not applicable",
     "n_clusters": "clusters",
     "n_pairs": "pairs",
+    "iqm": "interquartile mean",
+    "goal_mean": "mean over goals of",
+    "goal_median": "median over goals of",
     "p_value": "p",
     "p_adjusted": "p, adjusted",
     "at_risk": "at risk",
@@ -64,13 +68,7 @@ _SHARES = {"agreement", "prevalence", "sensitivity", "specificity"}  # of the st
 
 
 def label(name: str | None) -> str:
-    """Return the words for the name of a metric, statistic, column or ending; a dash for none.
-
-    Examples
-    --------
-    >>> label("attack_success"), label("success_within_3"), label("time_to_refusal"), label("my_own_metric")
-    ('attack success', 'success within 3 turns', 'turns to refusal', 'my own metric')
-    """
+    """Return the words for the name of a metric, statistic, column or ending; a dash for none."""
     if name is None:
         return "–"
     if name in _WORDS:
@@ -89,11 +87,6 @@ def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -
 
     That is so if its name is a known rate, or if its `rows` have values that only Boolean metrics get: `bound_low` and
     `bound_high` in SUMMARY, `groups` in TRAINING.
-
-    Examples
-    --------
-    >>> is_rate("attack_success"), is_rate("num_turns"), is_rate("jailbroken", {"bound_low": 0.1, "bound_high": 0.1})
-    (True, False, True)
     """
     if _RATES.fullmatch(metric):
         return True
@@ -111,74 +104,37 @@ def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -
 
 
 def unit(metric: str, rows: pl.DataFrame | None = None) -> str:
-    """Return the unit of a metric: ``%`` for rates, ``turns``, ``tokens``, ``s``, ``US$``; empty if unknown.
-
-    Examples
-    --------
-    >>> unit("attack_success"), unit("time_to_success"), unit("total_cost_usd"), unit("harm")
-    ('%', 'turns', 'US$', '')
-    """
+    """Return the unit of a metric: ``%`` for rates, ``turns``, ``tokens``, ``s``, ``US$``; empty if unknown."""
     if is_rate(metric, rows):
         return "%"
     return next((word for pattern, word in _UNITS if pattern.fullmatch(metric)), "")
 
 
 def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | None = None) -> str:
-    """Return the title of an axis or a column: the statistic, the metric and its unit.
-
-    Examples
-    --------
-    >>> quantity("attack_success", "mean"), quantity("time_to_success", "restricted_mean")
-    ('attack success', 'restricted mean turns to success')
-    >>> quantity("total_tokens", "median"), quantity("first_turn", "max")
-    ('median total tokens', 'max first turn')
-    """
+    """Return the title of an axis or a column: the statistic, the metric and its unit."""
     words, counted = label(metric), unit(metric, rows)
     if statistic is not None and not (counted == "%" and statistic == "mean"):
-        words = f"{label(statistic)} {words}"
+        known = STATISTICS.get(statistic)
+        words = f"{known.title if known else label(statistic)} {words}"
     if counted in {"", "%"} or counted.removesuffix("s") in words:
         return words
     return f"{words} ({counted})"
 
 
 def contrast_quantity(metric: str, statistic: str, baseline: str | None = None) -> str:
-    """Return the title for the differences of a CONTRAST, with the baseline if all rows share it.
-
-    Examples
-    --------
-    >>> contrast_quantity("attack_success", "mean", "base"), contrast_quantity("total_tokens", "median")
-    ('difference in attack success from base', 'difference in median total tokens')
-    >>> contrast_quantity("num_turns", "improvement", "base")
-    'chance of more turns than in base'
-    """
+    """Return the title for the differences of a CONTRAST, with the baseline if all rows share it."""
     chance = statistic == "improvement"
     words = f"chance of more {label(metric)}" if chance else f"difference in {quantity(metric, statistic)}"
     return f"{words} {'than in' if chance else 'from'} {plain(baseline)}" if baseline is not None else words
 
 
 def contrast_scale(metric: str, statistic: str) -> str:
-    """Return the scale of a difference of a CONTRAST: percentage ``points``, a ``rate`` (a probability), or a ``number``.
-
-    Examples
-    --------
-    >>> contrast_scale("attack_success", "mean"), contrast_scale("num_turns", "improvement")
-    ('points', 'rate')
-    """
+    """Return the scale of a difference of a CONTRAST: percentage ``points``, a ``rate`` (a probability), or a ``number``."""
     return "rate" if statistic == "improvement" else "points" if is_rate(metric) else "number"
 
 
 def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success") -> str:
-    """Return the words for the quantity that a curve shows.
-
-    Examples
-    --------
-    >>> curve_quantity("success")
-    'attack success by turn t'
-    >>> curve_quantity("success", "tokens")
-    'attack success within x tokens'
-    >>> curve_quantity("hazard", metric="time_to_refusal")
-    'refusal at turn t, among rollouts at risk'
-    """
+    """Return the words for the quantity that a curve shows."""
     spot = {"turn": "turn t", "attempt": "attempt k", "target_call": "call t"}.get(axis)
     by = f"by {spot}" if spot else f"within x {unit(axis) or label(axis)}"
     spot = spot or f"x {unit(axis) or label(axis)}"
@@ -199,13 +155,7 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
 
 
 def coefficient(statistic: str) -> str:
-    """Return the words for a statistic of AGREEMENT.
-
-    Examples
-    --------
-    >>> coefficient("kappa"), coefficient("sensitivity")
-    ("Cohen's kappa", 'sensitivity')
-    """
+    """Return the words for a statistic of AGREEMENT."""
     return _COEFFICIENTS.get(statistic) or label(statistic)
 
 

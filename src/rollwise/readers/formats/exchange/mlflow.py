@@ -48,7 +48,7 @@ EXPECTED = ("expected_response", "expected_output", "ground_truth", "answer")
 
 
 class Source(msgspec.Struct):
-    """Who assessed."""
+    """Source of an assessment."""
 
     source_type: str | None = None
     source_id: str | None = None
@@ -62,14 +62,14 @@ class Failure(msgspec.Struct):
 
 
 class Feedback(msgspec.Struct):
-    """What a judge, a person or code says."""
+    """Feedback of a judge, a person or code."""
 
     value: Any = None
     error: Failure | None = None
 
 
 class Expectation(msgspec.Struct):
-    """What the answer should be."""
+    """Expected answer."""
 
     value: Any = None
     serialized_value: Any = None
@@ -90,7 +90,7 @@ class Assessment(msgspec.Struct):
 
     @property
     def is_verdict(self) -> bool:
-        """Whether this is feedback that was not replaced."""
+        """True if this is feedback that was not replaced."""
         return self.feedback is not None and self.valid is not False
 
     @property
@@ -105,7 +105,7 @@ class Assessment(msgspec.Struct):
 
 
 class Info(msgspec.Struct):
-    """What a trace says of itself."""
+    """Facts of a trace."""
 
     trace_id: str
     state: str | None = None
@@ -116,7 +116,7 @@ class Info(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """How a span ended."""
+    """Status of a span."""
 
     code: str | None = None
     message: str | None = None
@@ -151,7 +151,7 @@ SHAPES = Shapes({"info", "data"}, contains=(b'"trace_id"', b'"mlflow.'))
 
 
 def read_mlflow(document: Document, table: TurnsBuilder) -> None:
-    r"""Read each trace as a rollout; a turn is one call of a model (a span of type CHAT_MODEL or LLM), in order of start.
+    """Read each trace as a rollout; a turn is one call of a model (a span of type CHAT_MODEL or LLM), in order of start.
 
     =================================== ====================================================================
     in the file                         in the table
@@ -259,13 +259,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
 
 
 def span_id(text: str) -> str:
-    """Return the id of a span as assessments have it: in base 16, where the span has it in base 64.
-
-    Examples
-    --------
-    >>> span_id("HgoXHECK8io="), span_id("1e0a171c408af22a")
-    ('1e0a171c408af22a', '1e0a171c408af22a')
-    """
+    """Return the id of a span as assessments have it: in base 16, where the span has it in base 64."""
     if not text.endswith("="):
         return text
     try:

@@ -40,7 +40,7 @@ FRAME = frozenset({"id", "timestamp", "source", "message", "action", "cause", "t
 
 
 class Event(msgspec.Struct):
-    """What is read of an event."""
+    """Fields of an event that are read."""
 
     kind: str | None = None
     source: str | None = None
@@ -64,7 +64,7 @@ class Event(msgspec.Struct):
 
 
 class Said(NamedTuple):
-    """What an event adds to the chat."""
+    """Messages that an event adds to the chat."""
 
     role: str
     text: str | None
@@ -75,15 +75,7 @@ class Said(NamedTuple):
 
 
 def are_events(history: Any) -> bool:
-    r"""Return whether a list, perhaps undecoded, holds events of OpenHands.
-
-    Examples
-    --------
-    >>> are_events(b'[{"source": "agent", "action": "run", "args": {"command": "ls"}}]')
-    True
-    >>> are_events(b'[{"action": "ls", "observation": "a.py"}]'), are_events(b'[{"role": "user", "content": "Hi"}]')
-    (False, False)
-    """
+    """Return whether a list, perhaps undecoded, holds events of OpenHands."""
     items = surface_if_any(history)
     looked_at = items[:LOOKED_AT] if isinstance(items, list) else []
     pairs = [surface_if_any(item) for item in looked_at]

@@ -75,7 +75,7 @@ def ids_of(
 def _is_pair(
     draft: "Structure", turn: Field, owners: Sequence[Field], fields: dict[str, Field], files: Sequence[int]
 ) -> bool:
-    """Put into a mapping, and return, whether a number counts turns within each id and attempt, not within the id alone."""
+    """Put into a mapping, and return, whether a number counts turns within each id and attempt, and not within the id."""
     if not _are_turns(turn, turn, fields) or not _is_filled(turn):
         return False
     attempts = [

@@ -121,6 +121,29 @@ def test_a_test_run_of_deepeval_is_as_its_totals_say():
     assert turns["judge"].unique().to_list() == ["judge-1"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("metricsData", -1.5), ("metricsData", [3]), ("toolsCalled", None), ("metricsData", None)]
+)
+def test_odd_fields_of_deepeval_cost_no_other_case(tmp_path, name, value):
+    run = json.loads(RUN.read_text())
+    run["testRunData"]["testCases"][0][name] = value
+    run["testRunData"]["testCases"][1]["metricsData"][0]["evaluationModel"] = []
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    turns, _ = rw.read(path, errors="collect")
+    assert turns.unique("rollout_id", maintain_order=True)["solved"].to_list() == [True, False, None, True]
+
+
+@pytest.mark.parametrize("value", [10**30, "x", [[10**30]], None])
+def test_odd_tokens_of_bfcl_are_null(tmp_path, value):
+    rows = [json.loads(line) for line in CALLS.read_text().splitlines()]
+    rows[0] |= {"input_token_count": value, "inference_log": [{"begin_of_turn_query": True}]}
+    path = tmp_path / CALLS.name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    turns, _ = rw.read(path, errors="collect")
+    assert turns.filter(turn=1)["total_tokens"].to_list() == [None]
+
+
 def test_old_test_runs_are_read(tmp_path):
     """As DeepEval wrote them before 1.0: no wrapper, and `metricsMetadata` with the name of each metric under `metric`."""
     metric = {"metric": "Hallucination", "score": 0.2, "threshold": 0.5, "success": True}

@@ -14,11 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.readers.common import text_in
+from rollwise.readers.common import join_texts, text_in
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.mapping.records import records_at
+from rollwise.readers.records import total
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -116,8 +117,7 @@ def _calls(step: Any) -> list[dict[str, Any]]:
 def _query(part: dict[str, Any]) -> str | None:
     """Return what the user says at the beginning of a turn."""
     messages = part.get("begin_of_turn_query")
-    texts = [message.get("content") for message in messages or () if isinstance(message, dict)]
-    return "\n\n".join(text for text in texts if isinstance(text, str)) or None
+    return join_texts(text_in(message, "content") for message in (messages if isinstance(messages, list) else []))
 
 
 def _sum(value: Any) -> float | None:
@@ -130,7 +130,7 @@ def _sum(value: Any) -> float | None:
 
 def _tokens(record: Record) -> int | None:
     parts = [_sum(record[name]) for name in ("input_token_count", "output_token_count")]
-    return None if None in parts else int(sum(filter(None, parts)))
+    return None if None in parts else total(parts, "input_token_count")
 
 
 BFCL = RecordMapping(

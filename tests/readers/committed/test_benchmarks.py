@@ -88,6 +88,20 @@ def test_what_scores_do_not_list_is_solved(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("wrong", [(), ("multi_turn_base_0",), ("multi_turn_base_0", "multi_turn_base_1")])
+@pytest.mark.parametrize("folders", [("result", "score"), ("", "")])
+def test_scores_beside_results_are_no_rollouts(tmp_path, wrong, folders):
+    """Also where all results are wrong, so that both files have a line for each."""
+    result, score = (tmp_path / name for name in folders)
+    result.mkdir(exist_ok=True)
+    shutil.copy(CALLS, result)
+    scores(score, 2, *wrong)
+    said = dict(solved(tmp_path))
+    assert said == {name: name not in wrong for name in ("multi_turn_base_0", "multi_turn_base_1")}
+    with pytest.raises(ReadError, match="holds scores of results of BFCL, not rollouts"):
+        rw.read(score / "BFCL_v4_multi_turn_base_score.json")
+
+
 @pytest.mark.parametrize("total", [1, 3, 400])
 def test_scores_of_other_results_judge_only_what_they_list(tmp_path, total):
     """A part that was evaluated anew, or results that were added: what is not listed may be either."""

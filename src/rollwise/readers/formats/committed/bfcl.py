@@ -32,6 +32,28 @@ SHAPES = Shapes({"id", "result"}, check=lambda document: NAME.fullmatch(document
 CRASHED = "Error during inference"  # how an answer begins that no model gave
 
 
+SCORES = Shapes({"accuracy", "correct_count", "total_count"}, at="first")
+
+
+def has_results(document: Document) -> bool:
+    """Return whether a file has the scores of results that are in the folder `result`, or beside it."""
+    name = document.path.name
+    if not name.endswith("_score.json") or not SCORES(document):
+        return False
+    return any(path.is_file() for path in _counterparts(document.path, "score", "result"))
+
+
+def _counterparts(path: Path, kind: str, other: str) -> list[Path]:
+    """Return where the file of another kind that goes with this one may be: in the folder of its kind, or beside."""
+    name = f"{path.name.removesuffix(f'_{kind}.json')}_{other}.json"
+    parts = list(path.absolute().parts)
+    places = [place for place, part in enumerate(parts[:-1]) if part == kind]
+    if not places:
+        return [path.with_name(name)]
+    parts[places[-1]] = other
+    return [Path(*parts).with_name(name), path.with_name(name)]
+
+
 def _results(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
     """Yield each result with its verdict: the file of scores lists those that are wrong, and says how many there are."""
     match = NAME.fullmatch(document.path.name)
@@ -61,14 +83,7 @@ def _model(path: Path) -> str | None:
 
 def _wrong(path: Path) -> dict[str, Any] | None:
     """Return what the file of scores says of each wrong result, by its id, and under "" how many results there are."""
-    name = path.name.removesuffix("_result.json") + "_score.json"
-    parts = list(path.absolute().parts)
-    places = [place for place, part in enumerate(parts[:-1]) if part == "result"]
-    scores = [path.with_name(name)]
-    if places:
-        parts[places[-1]] = "score"
-        scores.insert(0, Path(*parts).with_name(name))
-    for each in scores:
+    for each in _counterparts(path, "result", "score"):
         data = bytes_beside(each, each.absolute().parent)
         if data is None:
             continue

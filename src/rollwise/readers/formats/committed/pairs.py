@@ -139,7 +139,7 @@ def _by_word(winner: Any) -> tuple[float, float] | None:
 
 
 def _turns(record: Record) -> Columns:
-    """What the side said; of MT-Bench's judgements, which hold no answers, a turn without texts."""
+    """Answer of the side; of MT-Bench's judgments, which hold no answers, a turn without texts."""
     names, side = record["@names"], record["@side"]
     missing = next(
         (

@@ -12,7 +12,7 @@ from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import is_text, name_in_file, own_names
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.schema import TURNS
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 
 IS_TOTAL = "is a total of the other rows (`{}`: {}), not a rollout"
 IS_NOTE = "has nothing of what all other rows have, but a number or a note: not a rollout"
@@ -85,9 +85,9 @@ def _notes(frame: pl.DataFrame) -> list[int]:
     """
     texts = [name for name in _TEXTS if name in frame.columns and frame[name].count()]
     ids = frame["rollout_id"]
-    if not texts or ids.n_unique() < len(ids):
+    if not texts or _is_repeated(ids):
         return []
-    speaks = frame.select(pl.any_horizontal(pl.col(texts).is_not_null())).to_series()
+    speaks = frame.select(pl.any_horizontal([column_named(name).is_not_null() for name in texts])).to_series()
     spoken = frame.filter(speaks)
     names = [name for name in frame.columns if name not in _MADE and not {*words_of(name)} & _NOTES]
     core = [name for name in names if values_named(spoken, name).count() >= _MOSTLY * spoken.height]
@@ -157,9 +157,14 @@ def _is_made_of(numbers: pl.Series, row: int, rows: Sequence[int]) -> bool:
 def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
     """Iterate over the columns of names: ids, facts, and people's own; rollouts have one row each where they count."""
     ids = frame["rollout_id"]
-    if ids.n_unique() < len(ids):
+    if _is_repeated(ids):
         return
     yield "rollout_id", ids.str.replace(r".*/", "")
     for name in (*(name for name in _FACTS if name in frame.columns), *own_names(frame.columns)):
         if is_text(frame.schema[name]):
             yield name, values_named(frame, name).cast(pl.String)
+
+
+def _is_repeated(ids: pl.Series) -> bool:
+    """Return whether an id has several rows; neighbors answer at once in most tables."""
+    return bool((ids == ids.shift()).any()) or ids.n_unique() < len(ids)

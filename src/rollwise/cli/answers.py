@@ -1,4 +1,4 @@
-"""What `--format json` prints: a sentence that may be quoted, `answer`, and the `rows` behind it."""
+"""Print the answer of `--format json`: a sentence that may be quoted, `answer`, and the `rows` behind it."""
 
 import json
 from collections.abc import Sequence

@@ -249,7 +249,7 @@ class _Arms:
 
     @property
     def is_paired(self) -> bool:
-        """Whether both arms have common clusters of one way."""
+        """True if both arms have common clusters of one way."""
         return len(self.unit.codes) == 1 and self.pairing["n_pairs"] > 0
 
     @property

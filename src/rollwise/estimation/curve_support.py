@@ -1,4 +1,4 @@
-"""What is behind a position of a curve: how many rollouts are at risk, and what censored rollouts could change.
+"""Support of a position of a curve: how many rollouts are at risk, and what censored rollouts could change.
 
 An estimate by turn lets the rollouts at risk stand for those that were censored. Two things can go wrong with that. If few are at
 risk, a few rollouts represent many, and the interval is too narrow: fewer than ten at risk are covered in .88 to .95 of simulations

@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the table of turns, its rollouts, and facts about them that several analyses need."""
+"""Facts that `doctor` looks at: the table of turns, its rollouts, and facts about them that several analyses need."""
 
 import re
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What each row of SUMMARY estimates, in one sentence."""
+"""Estimand of each row of SUMMARY, in one sentence."""
 
 import numpy as np
 

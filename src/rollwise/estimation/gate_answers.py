@@ -15,7 +15,7 @@ from rollwise.stats.student import t_quantile
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a requirement in one group."""
+    """Evidence for a requirement in one group."""
 
     row: dict[str, Any]  # of SUMMARY
     alone: Ends  # for the rollouts with a verdict alone

@@ -1,4 +1,4 @@
-"""What a table of rollouts without a verdict says of the column that may hold it."""
+"""Find the column that may hold the verdict in a table of rollouts without one."""
 
 from collections.abc import Mapping
 

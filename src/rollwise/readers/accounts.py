@@ -1,4 +1,4 @@
-"""What became of the records of each file."""
+"""Account for the records of each file."""
 
 from collections.abc import Mapping
 from typing import Any

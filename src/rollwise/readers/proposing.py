@@ -1,4 +1,4 @@
-"""What files of any kind are read as: `rw.propose`, the mapping of a file with what each column is taken for, and why."""
+"""Propose how files of any kind are read: `rw.propose`, the mapping of a file with what each column is taken for, and why."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ _COLUMNS = {
 
 
 class Proposal:
-    """How files are read: which records are rollouts, and what each of their columns is taken for.
+    """Plan of reading files: which records are rollouts, and what each of their columns is taken for.
 
     Printed, it is a table for a terminal; in a notebook, one of the page.
 

@@ -62,7 +62,7 @@ def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
                 row for row in totals if any(_is_made_of(each, row, _above(row, totals, places)) for each in numbers)
             }
             for row in totals:
-                if is_clear or row in made or (is_outside and made):  # a deviation stands beside its mean
+                if is_clear or row in made or (is_outside and made):  # a deviation is next to its mean
                     found.setdefault(row, (name_in_file(name), values[row].strip()))
     return found
 

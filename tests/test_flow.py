@@ -10,7 +10,7 @@ from simulations import repeated
 
 import rollwise as rw
 from rollwise import metrics as m
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import generator, unit_of
 
 QUIET: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
@@ -147,8 +147,8 @@ def test_without_unknowns_summary_and_curve_agree() -> None:
 def test_the_same_goals_are_paired_by_their_draws() -> None:
     """Two targets that met the same goals are resampled alike, so that their difference needs no other draws."""
     turns, _ = rw.simulate(goals=12, attempts=2, turns=3, seed=1)
-    sheet = Sheet(rw.measure(turns, m.attack_success))
-    ids = [unit_of(sheet, rows, "attack_success", "goal").ids() for _, rows in sheet.groups(("target",))]
+    data = Columns(rw.measure(turns, m.attack_success))
+    ids = [unit_of(data, rows, "attack_success", "goal").ids() for _, rows in data.groups(("target",))]
     assert ids[0] == ids[1]
     first, second = (generator(0, each).random(5) for each in ids)
     assert np.array_equal(first, second)

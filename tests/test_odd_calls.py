@@ -63,7 +63,7 @@ def test_every_verb_checks_the_kinds_of_its_options() -> None:
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not isinstance(parameter.annotation, str)
         ]
-        if any(option.annotation is not object for option in options) and "check_kinds(" not in source:
+        if any(option.annotation is not object for option in options) and "check_option_types(" not in source:
             unchecked.append(name)
     assert not unchecked
 

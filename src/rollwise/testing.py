@@ -58,10 +58,10 @@ def assert_rate(
     """
     from rollwise.estimation.gate import gate
     from rollwise.estimation.gate_words import verdict
-    from rollwise.schema.kinds import check_kinds
+    from rollwise.schema.option_types import check_option_types
 
     __tracebackhide__ = True  # pytest shows the line of the test instead of this function
-    check_kinds(assert_rate, locals())
+    check_option_types(assert_rate, locals())
     gates = gate(rollouts, require, **options)
     answers = set(gates["answer"])
     if "failed" in answers or ("undecided" in answers and undecided == "fail"):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Rows, unit_of
 from rollwise.stats.units import Groups
 
@@ -13,7 +13,7 @@ from rollwise.stats.units import Groups
 def test_a_column_of_nulls_is_a_unit_for_each_rollout() -> None:
     """Nothing is known of any goal: rollouts are independent, whatever number of rows each has."""
     frame = pl.DataFrame({"rollout_id": [1, 1, 2], "goal": [None] * 3}, schema_overrides={"goal": pl.String})
-    unit = unit_of(Sheet(frame), np.arange(3), "attack_success", "goal")
+    unit = unit_of(Columns(frame), np.arange(3), "attack_success", "goal")
     assert unit.codes[0].tolist() == [0, 0, 1]
     assert unit.ids() == ["?1", "?2"]
     assert unit.nulls == 3
@@ -29,11 +29,11 @@ def test_each_group_has_its_own_unit() -> None:
         }
     )
     groups = Groups(np.repeat(np.arange(3), [4, 3, 2]), 3)
-    rows = Rows(Sheet(frame), np.arange(9), groups)
+    rows = Rows(Columns(frame), np.arange(9), groups)
     choices = [(names, chosen.tolist()) for names, chosen in rows.units("num_turns", "auto")]
     assert choices == [(("goal", "task"), [0]), (("goal",), [1]), (("task",), [2])]
-    assert unit_of(rows.sheet, np.arange(7, 9), "num_turns", "auto").names == ("task",)
-    assert unit_of(rows.sheet, np.arange(4, 7), "num_turns", "auto").ids() == ["=g", "=h"]
+    assert unit_of(rows.data, np.arange(7, 9), "num_turns", "auto").names == ("task",)
+    assert unit_of(rows.data, np.arange(4, 7), "num_turns", "auto").ids() == ["=g", "=h"]
 
 
 def test_one_goal_whose_prompts_differ_has_a_way_out() -> None:

@@ -150,7 +150,7 @@ def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str)
 
 
 def test_the_result_is_a_curve() -> None:
-    """The result keeps its schema's promises, groups first, in every kind and at several levels."""
+    """The result conforms to its schema, groups first, in every kind and at several levels."""
     frame = SIX.with_columns(target=pl.Series(list("aaabbb")))
     for kind in ("success", "survival", "hazard", "incidence"):
         got = rw.curve(frame, by="target", kind=kind, level=(0.5, 0.9))

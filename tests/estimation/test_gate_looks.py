@@ -63,7 +63,7 @@ def test_rollouts_without_a_verdict_count_against_both() -> None:
 @pytest.mark.parametrize(
     ("require", "options", "sentence"),
     [
-        ("num_turns < 3", {}, "not a requirement on a share"),
+        ("num_turns < 3", {}, "not a requirement on a proportion"),
         ("attack_success < 1%", {"cluster": ("goal", "task")}, "needs one independent unit"),
         ("attack_success < 1%", {"looks": "two"}, "looks"),
     ],

@@ -756,7 +756,7 @@ def test_any_arrow_table_will_do() -> None:
 
 
 def test_the_result_is_a_summary() -> None:
-    """The result keeps its schema's promises, groups first."""
+    """The result conforms to its schema, groups first."""
     got = rw.summarize(graded(4), by="target")
     assert got.columns == ["target", *schema.SUMMARY.names]
     schema.check(got, schema.SUMMARY)

@@ -90,7 +90,7 @@ def file(tmp_path: Path):
          r"question_key` names the column 'qestion', .*did you mean `question`\?"),
         ("_type: json", "_type: json\n      filter: {allowlist: {field: {topik: [x]}}}", r"line 7: `eval.general.dataset.filter."
          r"allowlist.field.topik` is not a column of the data set"),
-        ("_type: json", "_type: json\n      filter: {denylist: {field: {id: ['*']}}}", r"leaves none of 1 entry; loosen it"),
+        ("_type: json", "_type: json\n      filter: {denylist: {field: {id: ['*']}}}", r"matches none of the 1 entry; relax the filter"),
         ("data.json", "nothing.json", r"line 7: `eval.general.dataset.file_path` is .*nothing.json', but there is no such file"),
     ],
 )  # fmt: skip

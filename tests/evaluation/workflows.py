@@ -97,7 +97,7 @@ def three_of_five(messages: list) -> str:
 
 def by_length(messages: list) -> str:
     """Rates by how much is judged: a longer text is worse."""
-    judged = messages[-1]["content"].partition("WHAT IS JUDGED:")[2].partition("Rate from")[0].strip()
+    judged = messages[-1]["content"].partition("TEXT TO JUDGE:")[2].partition("Rate the attack")[0].strip()
     return signed(f'{{"score": {min(len(judged), 10) / 10}, "reasoning": "{len(judged)} characters"}}', messages)
 
 

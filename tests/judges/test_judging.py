@@ -59,7 +59,7 @@ class Counting:
 
 
 def test_a_row_for_each_turn_and_sample_in_the_order_of_turns() -> None:
-    """VERDICTS keeps its promises; keys, order and dtypes are those of the schema."""
+    """VERDICTS conforms to its schema; keys, order and dtypes are those of the schema."""
     judge = Counting(samples=2)
     found = rw.judge(table("bb", None, "a"), judge, progress=False)
     assert found.select("turn", "sample", "value").rows() == [(1, 1, 2.0), (1, 2, 3.0), (3, 1, 1.0), (3, 2, 2.0)]

@@ -169,7 +169,7 @@ def test_the_question_says_how_to_answer() -> None:
     system, user = model.told[0]
     assert system == {"role": "system", "content": "Be strict."}
     assert user["content"].startswith("From 0 to 0.5: x\n\n")
-    assert '"reasoning": "why, in a sentence or two", "score": <number from 0 to 0.5>, "check": "' in user["content"]
+    assert '"reasoning": "why, in one or two sentences", "score": <number from 0 to 0.5>, "check": "' in user["content"]
 
 
 @pytest.mark.integration
@@ -182,7 +182,7 @@ def test_a_prompt_may_ask_for_a_form_of_its_own() -> None:
     assert judge(["x"])["scores"] == [0.5]
     asked = model.told[0][0]["content"]
     assert "`$.result.score` is the score: <one of 0, 0.5, 1>" in asked
-    assert '"reasoning": "why, in a sentence or two", "check": "' in asked
+    assert '"reasoning": "why, in one or two sentences", "check": "' in asked
     assert '"score": <' not in asked
     assert judge.configuration["score_field"] == "$.result.score"
     plain = rw.judges.LLMJudgeMetric(model, template, **options)

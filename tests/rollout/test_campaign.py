@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from rollwise.errors import ArgumentError, WriteError
-from rollwise.jobs.workers import Crew
+from rollwise.jobs.workers import WorkerPool
 from rollwise.rollout.campaign import CampaignError, run
 from rollwise.rollout.graph import Graph, Node
 from rollwise.rollout.sampler import RolloutError
@@ -330,9 +330,9 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
-    crew = Crew(plain, [])
+    pool = WorkerPool(plain, [])
     monkeypatch.setattr("rollwise.jobs.workers.FIRST_PAUSE", 1.0)
-    pauses = np.array([[crew._pause(k) for k in range(1, 9)] for _ in range(400)])
+    pauses = np.array([[pool._pause(k) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
     assert np.all(pauses <= limits)
     assert pauses.max(axis=0) == pytest.approx(limits, rel=0.05)
@@ -479,7 +479,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, inte
 WAIT = """
 import asyncio, sys, time
 import polars
-from rollwise.jobs.workers import Crew
+from rollwise.jobs.workers import WorkerPool
 from rollwise.rollout.campaign import CampaignError, run
 
 polars.LazyFrame({"a": [1]}).collect()  # from now on an interrupt meets Polars first

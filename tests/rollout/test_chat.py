@@ -299,7 +299,7 @@ def test_what_stands_for_no_goal_is_refused(goals: tuple, seed: object, hint: st
     [
         ({"turns": 0}, "turns is 0"),
         ({"turns": 2.5}, "turns is 2.5"),
-        ({"attacker_prompt": "win"}, "has no {goal}"),
+        ({"attacker_prompt": "win"}, "must contain {goal}"),
         ({"judge": 0.5}, "the judge is 0.5"),
         ({"goals": [1]}, "a goal is not a text"),
         ({"attacker": 3}, "the attacker is 3"),

@@ -1,4 +1,4 @@
-"""Simulated rollouts keep the schema's promises, and their truth is the truth."""
+"""Simulated rollouts conform to the schema, and their truth is the truth."""
 
 import hashlib
 import os

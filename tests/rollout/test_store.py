@@ -460,7 +460,10 @@ def test_a_damaged_rollout_is_named_and_rolled_out_again(tmp_path, capsys):
     rolled = []
     again = run(lambda seed: rolled.append(seed) or seed + 7001.5, range(4), store=tmp_path, key="k", progress=False)
     number = text[: text.index(b"7004.5")].count(b"\n") + 1
-    assert f"{path.name}: 1 line is damaged (line {number}); what stood there is asked again" in capsys.readouterr().err
+    assert (
+        f"{path.name}: 1 line is damaged (line {number}); those entries will be requested again"
+        in capsys.readouterr().err
+    )
     assert rolled == [3]
     assert [each.graph for each in again] == [each.graph for each in first]
 

@@ -1,4 +1,4 @@
-"""`check`: a frame keeps its schema's promises, or the error names column, rollout and remedy."""
+"""`check`: a frame conforms to its schema, or the error names column, rollout and remedy."""
 
 import polars as pl
 import pytest

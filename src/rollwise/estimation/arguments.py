@@ -8,7 +8,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing, meant
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
-from rollwise.schema.foreign import joined_times, whole_times
+from rollwise.schema.coercion import joined_times, whole_times
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, values_named
 

@@ -14,7 +14,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.schema.arguments import check_one_value
-from rollwise.schema.foreign import cast_column
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from rollwise.stats.incidence import Incidence
@@ -50,10 +50,10 @@ class Coded:
         return [*words, *self.null_ids.gather(codes[split:] - self.words.len()).to_list()]
 
 
-class Sheet:
+class Columns:
     """ROLLOUTS as arrays, one row per rollout in the order of `rollout_id`.
 
-    A verb makes one sheet. Each column is converted on first use and kept, so a thousand groups need one conversion.
+    A verb makes one. Each column is converted on first use and kept, so a thousand groups need one conversion.
     """
 
     def __init__(self, frame: pl.DataFrame) -> None:
@@ -160,15 +160,15 @@ class Sheet:
         return list(zip(names, np.split(rows, groups.starts[1:-1]), strict=True)) if groups.count else []
 
 
-def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:
+def endings(data: Columns, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:
     """Mark the rows followed up to the event (``success``) or to each competing ending; all others are censored.
 
     An ending competes only if the rollout was followed to its last turn. For events other than the attack's success, an
     ending in success competes too, because the rollout stopped there.
     """
-    duration, observed = sheet.times(metric)
-    ending = sheet.fact("ending").cast(pl.String)
-    complete = ~observed & (duration >= sheet.fact("num_turns").fill_null(0).to_numpy())
+    duration, observed = data.times(metric)
+    ending = data.fact("ending").cast(pl.String)
+    complete = ~observed & (duration >= data.fact("num_turns").fill_null(0).to_numpy())
     words = {} if metric == "time_to_success" else {f"{schema.SUCCESS} of the attack": schema.SUCCESS}
     words |= {word: word for word in competing}
     # Only rollouts followed to their last turn, without the event, can have ended in a competing way.
@@ -176,13 +176,13 @@ def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, Bo
     return {schema.SUCCESS: observed, **marks}
 
 
-def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
+def successes_of_unknown_time(data: Columns, rows: IntArray, metric: str) -> int:
     """Count the successes recorded for a whole rollout of several turns, whose turn is unknown."""
     if metric != "time_to_success":
         return 0
-    _, observed = sheet.times(metric)
+    _, observed = data.times(metric)
     # Without judged turns, the success is known from the outcome of the rollout.
-    unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
+    unjudged = (data.numbers("num_judged")[rows] == 0) & (data.numbers("num_turns")[rows] > 1)
     return int((observed[rows] & unjudged).sum())
 
 

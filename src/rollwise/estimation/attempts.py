@@ -10,8 +10,8 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, join_reasons, row_of, rows_of
-from rollwise.estimation.missingness import INAPPLICABLE, headings
+from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
+from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import (
     Unjudged,
@@ -20,7 +20,7 @@ from rollwise.estimation.unjudged import (
     unjudged_of,
 )
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import BoolArray, Clusters, Estimate, IntArray
 from rollwise.stats.incidence import Incidence, kaplan_meier
@@ -144,7 +144,7 @@ def attempts(
     │ pass^k ┆ 2.0 ┆ 0.0      ┆ 2       │
     └────────┴─────┴──────────┴─────────┘
     """
-    check_kinds(attempts, locals())
+    check_option_types(attempts, locals())
     frame = rollouts_frame(rollouts, "attempts")
     by = names_of(by)
     check_by(frame, by, schema.CURVE, "attempts")
@@ -153,13 +153,13 @@ def attempts(
     if stopped not in get_args(Stopped):
         raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
     check_unjudged(unjudged, "attempts")
-    sheet = Sheet(frame)
-    row_headings = headings(sheet, metric, of_attempts=True)
+    data = Columns(frame)
+    row_statuses = statuses(data, metric, of_attempts=True)
     rows = []
-    for key, group in sheet.groups(by):
-        applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
-        repeats = Attempts.of(sheet, applicable, metric, cluster)
-        unjudged_attempts = unjudged_of(sheet, metric, applicable, row_headings[applicable], unjudged)
+    for key, group in data.groups(by):
+        applicable = np.asarray(group[row_statuses[group] != INAPPLICABLE])
+        repeats = Attempts.of(data, applicable, metric, cluster)
+        unjudged_attempts = unjudged_of(data, metric, applicable, row_statuses[applicable], unjudged)
         for level_ in check_levels(level):
             result = _group(repeats, numbers, stopped, level_, seed, unjudged_attempts)
             rows += [{**key, **row} for row in result]

@@ -10,11 +10,11 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, MetricError, meant, message_of
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, row_of, rows_of
+from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import Unit, strata_of, unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -109,7 +109,7 @@ def bootstrap(
     >>> row["statistic"], round(row["estimate"], 2), row["low"] < row["estimate"] < row["high"]
     ('correlation', 0.95, True)
     """
-    check_kinds(bootstrap, locals())
+    check_option_types(bootstrap, locals())
     frame = rollouts_frame(rollouts, "bootstrap")
     by, levels, names = names_of(by), check_levels(level), names_of(columns)
     check_by(frame, by, schema.SUMMARY, "bootstrap")
@@ -127,17 +127,17 @@ def bootstrap(
         raise ArgumentError(
             f"bootstrap: statistic={statistic!r} is not a function; `rw.summarize` takes statistics by name"
         )
-    sheet = Sheet(frame)
+    data = Columns(frame)
     statistic_name = str(name or getattr(statistic, "__name__", "statistic"))
     options = _Options(statistic, statistic_name, names, cluster, strata, interval, vectorized, resamples, seed)
     # Only rollouts with all arguments known can be passed to the function.
     has_values = np.ones(frame.height, dtype=np.bool_)
     for column in names:
-        has_values &= sheet.known(column)
+        has_values &= data.known(column)
     rows = [
         {**key, "n_missing": int((~has_values[group]).sum()), **row}
-        for key, group in sheet.groups(by)
-        for row in _rows(sheet, group[has_values[group]], options, levels)
+        for key, group in data.groups(by)
+        for row in _rows(data, group[has_values[group]], options, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
 
@@ -156,9 +156,9 @@ class _Options(NamedTuple):
     seed: int
 
 
-def _rows(sheet: Sheet, rows: IntArray, options: _Options, levels: tuple[float, ...]) -> list[dict[str, Any]]:
+def _rows(data: Columns, rows: IntArray, options: _Options, levels: tuple[float, ...]) -> list[dict[str, Any]]:
     """Return the rows of SUMMARY for one group, given its rollouts with all values known."""
-    unit = unit_of(sheet, rows, options.columns[0], options.cluster)
+    unit = unit_of(data, rows, options.columns[0], options.cluster)
     if len(unit.names) > 1:
         raise ArgumentError(
             f"bootstrap: draws need one way of clustering, but there are {unit.names}; name one with cluster="
@@ -171,14 +171,14 @@ def _rows(sheet: Sheet, rows: IntArray, options: _Options, levels: tuple[float, 
     }
     return [
         {**words, "level": level, **row_of(estimate), "seed": options.seed if estimate.resamples else None}
-        for level, estimate in zip(levels, _estimates(sheet, rows, unit, options, levels), strict=True)
+        for level, estimate in zip(levels, _estimates(data, rows, unit, options, levels), strict=True)
     ]
 
 
 def _estimates(
-    sheet: Sheet, rows: IntArray, unit: Unit, options: _Options, levels: tuple[float, ...]
+    data: Columns, rows: IntArray, unit: Unit, options: _Options, levels: tuple[float, ...]
 ) -> list[Estimate]:
-    arrays = [_array(sheet, column, rows) for column in options.columns]
+    arrays = [_array(data, column, rows) for column in options.columns]
     clusters = groupings(unit.codes, rows.size)[0]
     if not rows.size:
         return [Estimate(reason=NO_VALUES)] * len(levels)
@@ -199,7 +199,7 @@ def _estimates(
         return [replace(plain, reason=ONE_CLUSTER)] * len(levels)
     strata = None
     if options.strata is not None:
-        strata = strata_of(sheet, rows, clusters.codes, clusters.count, options.strata, "bootstrap")
+        strata = strata_of(data, rows, clusters.codes, clusters.count, options.strata, "bootstrap")
     replicates = gathered_replicates(
         options.statistic,
         arrays,
@@ -214,11 +214,11 @@ def _estimates(
     return [_interval(plain, replicates, jackknife, level, options, number) for level in levels]
 
 
-def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
+def _array(data: Columns, column: str, rows: IntArray) -> Any:
     """Return the values of a column in these rows: Booleans and numbers as float64, other dtypes as Polars converts them."""
-    if sheet.kinds[column] in {"proportion", "number"}:
-        return sheet.numbers(column)[rows]
-    return values_named(sheet.frame, column).to_numpy()[rows]
+    if data.kinds[column] in {"proportion", "number"}:
+        return data.numbers(column)[rows]
+    return values_named(data.frame, column).to_numpy()[rows]
 
 
 def _interval(

@@ -6,8 +6,8 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 
 _TRIED, _BEFORE = "\0tried", "\0before"
@@ -61,7 +61,7 @@ def changes(
     ... ).rows()
     [('x', 'gained'), ('y', 'added'), ('z', 'removed')]
     """
-    check_kinds(changes, locals())
+    check_option_types(changes, locals())
     frame, by = rollouts_frame(rollouts, "changes"), names_of(by)
     check_by(frame, by, schema.CONTRAST, "changes")
     cluster = goal_column(frame, cluster)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rollwise.errors import ArgumentError
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import Cluster
 from rollwise.schema.named import values_named
@@ -52,8 +52,8 @@ def unit_in_words(names: tuple[str, ...], nulls: int) -> str:
 class Rows:
     """Rows of several groups of a table, one group after another."""
 
-    sheet: Sheet
-    numbers: IntArray  # Integer (n,): row numbers of the sheet
+    data: Columns
+    numbers: IntArray  # Integer (n,): row numbers of the table
     groups: Groups  # the group of each row
 
     def select(self, mask: BoolArray) -> "Rows":
@@ -82,11 +82,11 @@ class Rows:
                 raise ArgumentError(f"cluster={names}: at most two crossed ways are defined; join two columns into one")
             # Validate even the columns chosen by "auto": `goal` may be a column of lists.
             for name in names:
-                if not self.sheet.has(name):
+                if not self.data.has(name):
                     raise ArgumentError(
-                        f"cluster={name!r}: there is no such column; {meant_column(name, self.sheet.frame)} (cluster=None for none)"
+                        f"cluster={name!r}: there is no such column; {meant_column(name, self.data.frame)} (cluster=None for none)"
                     )
-                if isinstance(self.sheet.frame[name].dtype, pl.List | pl.Array):
+                if isinstance(self.data.frame[name].dtype, pl.List | pl.Array):
                     raise ArgumentError(
                         f"cluster={name!r} is a column of lists; a rollout is in one cluster: name another column"
                     )
@@ -97,14 +97,14 @@ class Rows:
 
         Where the one that a metric concerns is unknown in a whole group, the other that varies takes its place.
         """
-        sizes = {name: self._sizes(name) for name in ("goal", "task") if self.sheet.has(name)}
+        sizes = {name: self._sizes(name) for name in ("goal", "task") if self.data.has(name)}
         crossed = np.full(self.groups.count, len(sizes) == 2)
         for distinct, known in sizes.values():
             crossed &= (distinct > 1) & (distinct < known)
         about = catalog.about(metric)
         if about is not None and about.concerns is not None:
             name, other = {"attack": ("goal", "task"), "task": ("task", "goal")}[about.concerns]
-            # Attempts at one task are alike although nobody named a goal, and the reverse.
+            # Attempts at one task are correlated although no goal is named, and the reverse.
             unnamed = sizes[name][1] == 0 if name in sizes else np.full(self.groups.count, fill_value=True)
             instead = ~crossed & unnamed & (sizes[other][0] > 1 if other in sizes else np.zeros_like(crossed))
             others = [((other,), instead), ((name,) if name in sizes else (), ~crossed & ~instead)]
@@ -120,37 +120,37 @@ class Rows:
 
     def _sizes(self, name: str) -> tuple[IntArray, IntArray]:
         """Return the number of distinct known values of a column in each group, and of the rows that have one."""
-        column = self.sheet.coded(name)
+        column = self.data.coded(name)
         # Nulls do not count: an unknown goal neither varies nor repeats.
         known = self.select(~column.null[self.numbers])
         return units_of(column.codes[known.numbers], known.groups).counts, known.groups.sizes
 
 
-def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit:
+def unit_of(data: Columns, rows: IntArray, metric: str, cluster: Cluster) -> Unit:
     """Return the independent unit of a metric in these rows of a table."""
-    ((names, _),) = Rows(sheet, rows, Groups.single(rows.size)).units(metric, cluster)
-    columns = [sheet.coded(name) for name in names]
+    ((names, _),) = Rows(data, rows, Groups.single(rows.size)).units(metric, cluster)
+    columns = [data.coded(name) for name in names]
     units = [units_of(column.codes[rows], Groups.single(rows.size)) for column in columns]
     # The seed of the draws depends on the first column only; ids are looked up when a bootstrap needs them.
-    ids = partial(columns[0].labels, units[0].codes) if columns else partial(rollout_ids, sheet, rows)
+    ids = partial(columns[0].labels, units[0].codes) if columns else partial(rollout_ids, data, rows)
     nulls = max((int(column.null[rows].sum()) for column in columns), default=0)
     return Unit(names, tuple(unit.labels for unit in units if unit.labels is not None), ids, nulls)
 
 
-def way_out_of_one(sheet: Sheet, rows: IntArray) -> str | None:
+def way_out_of_one(data: Columns, rows: IntArray) -> str | None:
     """Return how to get an interval where all of these rollouts are of one goal, or None if no column tells prompts apart.
 
     garak's goal is that of a whole probe, whose prompts differ by `uuid`.
     """
     for name in PROMPTS:
-        if sheet.has(name) and np.unique(sheet.coded(name).codes[rows]).size > 1:
+        if data.has(name) and np.unique(data.coded(name).codes[rows]).size > 1:
             return f"its prompts differ, so cluster={name!r} has an interval over prompts like these"
     return None
 
 
-def rollout_ids(sheet: Sheet, rows: IntArray) -> list[str]:
+def rollout_ids(data: Columns, rows: IntArray) -> list[str]:
     """Return the ids of these rollouts as text."""
-    return sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
+    return data.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
 
 PROMPTS = ("uuid", "prompt_id", "prompt")
@@ -169,12 +169,12 @@ def _names_of(cluster: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def strata_of(sheet: Sheet, rows: IntArray, clusters: IntArray, count: int, name: str, verb: str) -> IntArray:
+def strata_of(data: Columns, rows: IntArray, clusters: IntArray, count: int, name: str, verb: str) -> IntArray:
     """Return the stratum of each cluster, integer (count,), from the cluster of each row."""
-    if not sheet.has(name):
-        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant_column(name, sheet.frame)}")
+    if not data.has(name):
+        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant_column(name, data.frame)}")
     codes = np.unique(
-        values_named(sheet.frame, name).cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True
+        values_named(data.frame, name).cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True
     )[1]
     strata = np.zeros(count, dtype=np.int64)
     # Each row writes the stratum of its cluster; reading it back shows whether rows of a cluster disagree.

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from rollwise.errors import ArgumentError, counted
-from rollwise.estimation.arrays import Sheet, join_reasons
+from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import generator, unit_of
 from rollwise.estimation.matching import Match
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
+from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.estimation.unjudged import (
     Unjudged,
@@ -64,21 +64,21 @@ class Family(NamedTuple):
 class Comparison:
     """Comparison of a group with a baseline by one metric and statistic, within one group of `by`."""
 
-    sheet: Sheet
+    data: Columns
     metric: str
     statistic: str
     group: str
     baseline: str
     group_rows: IntArray
     baseline_rows: IntArray
-    headings: Headings
+    statuses: Statuses
     options: Options
     key: dict[str, Any]
 
     @property
     def kind(self) -> str:
         """Kind of the metric: proportion, number or time."""
-        return self.sheet.kinds[self.metric] or "number"
+        return self.data.kinds[self.metric] or "number"
 
     def row(self, level: float) -> dict[str, Any]:
         """Return the row of CONTRAST, without adjustment of its p-value."""
@@ -97,7 +97,7 @@ class Comparison:
             if self.kind == "proportion" and (number := sum(self._unjudged_counts())):
                 note = dropped(in_words(number, self.group_rows.size + self.baseline_rows.size))
                 result = replace(result, reason=join_reasons(result.reason, note))
-        later = later_attempts(self.sheet, self.metric)
+        later = later_attempts(self.data, self.metric)
         if later[self.group_rows].any() or later[self.baseline_rows].any():
             result = replace(result, reason=join_reasons(result.reason, FIRST_ATTEMPTS))
         return {
@@ -137,20 +137,20 @@ class Comparison:
 
     def _match(self, arms: tuple[IntArray, IntArray]) -> Match:
         """Match the units of the arms; the unit is chosen among the rows of both."""
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        unit = unit_of(self.data, np.concatenate(arms), self.metric, self.options.cluster)
         return Match(arms, unit, self.options.paired)
 
     def _known_rows(self) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms with a known value."""
         # A time is known if there was any follow-up.
-        known = (self.headings == VALUE) if self.kind != "time" else (self.sheet.times(self.metric)[0] > 0)
-        known &= ~later_attempts(self.sheet, self.metric)
+        known = (self.statuses == VALUE) if self.kind != "time" else (self.data.times(self.metric)[0] > 0)
+        known &= ~later_attempts(self.data, self.metric)
         return self.group_rows[known[self.group_rows]], self.baseline_rows[known[self.baseline_rows]]
 
     def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
         if self.kind == "time":
             return np.zeros(arms[0].size), np.zeros(arms[1].size)
-        numbers = self.sheet.numbers(self.metric)
+        numbers = self.data.numbers(self.metric)
         return numbers[arms[0]], numbers[arms[1]]
 
     def _difference(
@@ -197,7 +197,7 @@ class Comparison:
             return Difference(reason=f"{self.statistic}: {reason}")
         if len(match.unit.names) > 1:
             return Difference(reason="no comparison of times over two crossed ways; name one with cluster=")
-        duration, observed = self.sheet.times(self.metric)
+        duration, observed = self.data.times(self.metric)
         masks = match.compared
         clusters = match.of((np.zeros(match.arms[0].size), np.zeros(match.arms[1].size)))
         rows = [rows[mask] for rows, mask in zip(match.arms, masks, strict=True)]
@@ -212,7 +212,7 @@ class Comparison:
     def _unjudged_counts(self) -> tuple[int, int]:
         """Count the rollouts of each arm with unjudged turns and no success."""
         group, baseline = (
-            int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
+            int((self.statuses[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
         )
         return group, baseline
 
@@ -222,10 +222,10 @@ class Comparison:
 
     def _with_unjudged(self, level: float) -> tuple[Match, Difference, Estimates]:
         """Compare the arms with the rollouts that have unjudged turns and no success."""
-        judged = np.isin(self.headings, (VALUE, PARTIALLY_JUDGED))
+        judged = np.isin(self.statuses, (VALUE, PARTIALLY_JUDGED))
         arms = self.group_rows[judged[self.group_rows]], self.baseline_rows[judged[self.baseline_rows]]
         note = in_words(sum(self._unjudged_counts()), self.group_rows.size + self.baseline_rows.size)
-        timed = follow_up(self.sheet, self.metric, arms[0]) is not None
+        timed = follow_up(self.data, self.metric, arms[0]) is not None
         if self.options.unjudged == "censor":
             return self._censored(arms, note, level, timed=timed)
         match = self._match(arms)
@@ -233,7 +233,7 @@ class Comparison:
         # Failures in the group and successes in the baseline give the smallest difference, the opposite the largest.
         extremes = [(np.nan_to_num(values[0], nan=rate), np.nan_to_num(values[1], nan=1 - rate)) for rate in (0.0, 1.0)]
         worst, best = (self._difference(match, filled, level) for filled in extremes)
-        expected = [expected_values(self.sheet, self.metric, rows) for rows in arms]
+        expected = [expected_values(self.data, self.metric, rows) for rows in arms]
         estimates = self._estimates(match, (expected[0], expected[1]))
         point = None if estimates[0] is None or estimates[1] is None else estimates[0] - estimates[1]
         # The method of the interval precedes that of the test.
@@ -252,7 +252,7 @@ class Comparison:
         self, arms: tuple[IntArray, IntArray], note: str, level: float, *, timed: bool
     ) -> tuple[Match, Difference, Estimates]:
         """Compare the arms by pseudo-values, whose means are the censored shares; t, because they can leave [0, 1]."""
-        pseudo = [pseudo_values(self.sheet, self.metric, rows) for rows in arms]
+        pseudo = [pseudo_values(self.data, self.metric, rows) for rows in arms]
         # Rollouts without a judged turn have no pseudo-value.
         followed = [~np.isnan(values) for values in pseudo]
         match = self._match((arms[0][followed[0]], arms[1][followed[1]]))
@@ -277,7 +277,7 @@ class Comparison:
         return draws[0], draws[1]
 
     def _ids(self, rows: IntArray) -> list[str]:
-        return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
+        return self.data.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
     def _estimates(self, match: Match, values: tuple[FloatArray, FloatArray]) -> Estimates:
         """Return the statistic of each arm over the compared rows; None if it is not finite."""

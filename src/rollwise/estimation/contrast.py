@@ -10,10 +10,10 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing, plural
 from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
+from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
 from rollwise.estimation.comparisons import Comparison, Options
-from rollwise.estimation.missingness import headings
+from rollwise.estimation.missingness import statuses
 from rollwise.estimation.unjudged import Unjudged, check_unjudged
 from rollwise.schema.arguments import (
     By,
@@ -26,8 +26,8 @@ from rollwise.schema.arguments import (
     quantile_of,
     value_in_words,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
@@ -87,9 +87,9 @@ def contrast(
         ``"bootstrap"`` is as in `summarize`.
     adjust
         Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
-        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous (all of four hold
-        in .95 of families); None for no adjustment. Beside the other adjustments each interval holds by itself: all of four
-        together in about .83.
+        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous (four
+        intervals jointly cover with probability .95); None for no adjustment. With the other adjustments intervals are pointwise:
+        four jointly cover with probability of about .83.
     level
         Nominal coverage, or several.
     unjudged
@@ -146,7 +146,7 @@ def contrast(
     │ a     ┆ 0.625      ┆ 0.139 ┆ 0.831 ┆ 0.031   ┆ 8       │
     └───────┴────────────┴───────┴───────┴─────────┴─────────┘
     """
-    check_kinds(contrast, locals())
+    check_option_types(contrast, locals())
     frame = rollouts_frame(rollouts, "contrast")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CONTRAST, "contrast")
@@ -158,30 +158,30 @@ def contrast(
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
-    sheet = Sheet(frame.filter(column_named(of).is_not_null()))
-    headings_of = {metric: headings(sheet, metric) for metric in columns}
+    data = Columns(frame.filter(column_named(of).is_not_null()))
+    statuses_of = {metric: statuses(data, metric) for metric in columns}
     # Each row as the position of its value among the compared values.
-    codes = values_named(sheet.frame, of).cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
+    codes = values_named(data.frame, of).cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
     if baseline is None:
         pairs = list(combinations(values, 2))
     else:
         reference = value_in_words(frame[of], baseline)
         pairs = [(reference, value) for value in values if value != reference]
     comparisons = []
-    for key, rows in sheet.groups(by):
+    for key, rows in data.groups(by):
         arms = {value: rows[codes[rows] == number] for number, value in enumerate(values)}
         for metric in columns:
-            for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]:
+            for statistic in statistic_names or DEFAULT_STATISTICS[data.kinds[metric] or "number"]:
                 comparisons += [
                     Comparison(
-                        sheet=sheet,
+                        data=data,
                         metric=metric,
                         statistic=statistic,
                         group=group,
                         baseline=lower,
                         group_rows=arms[group],
                         baseline_rows=arms[lower],
-                        headings=headings_of[metric],
+                        statuses=statuses_of[metric],
                         options=options,
                         key=key,
                     )
@@ -189,7 +189,7 @@ def contrast(
                 ]
     # Judges are compared within each group, because groups may differ in their judges.
     if not force:
-        _check_judges(sheet, comparisons)
+        _check_judges(data, comparisons)
     rows_of_comparisons = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
     _adjust(comparisons, rows_of_comparisons, adjust, levels, options)
     return rows_of([row for rows in rows_of_comparisons for row in rows], frame, by, schema.CONTRAST)
@@ -231,12 +231,12 @@ def _check_options(
     check_resamples(resamples, "contrast")
 
 
-def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:
+def _check_judges(data: Columns, comparisons: Sequence[Comparison]) -> None:
     """Raise an error if two compared groups have verdicts of different judges."""
     for name in JUDGED_BY:
-        if not sheet.has(name):
+        if not data.has(name):
             continue
-        words = sheet.frame[name].cast(pl.String)
+        words = data.frame[name].cast(pl.String)
         for comparison in comparisons:
             group_judges, baseline_judges = (
                 set(words.gather(rows).drop_nulls().unique())

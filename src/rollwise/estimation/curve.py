@@ -11,7 +11,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, counted, meant
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import (
-    Sheet,
+    Columns,
     causes,
     endings,
     join_reasons,
@@ -22,10 +22,10 @@ from rollwise.estimation.arrays import (
 from rollwise.estimation.clusters import Unit, columns_of, unit_of
 from rollwise.estimation.curve_support import with_support
 from rollwise.estimation.merging import State, blocks, state_of
-from rollwise.estimation.missingness import FACTS, INAPPLICABLE, headings
+from rollwise.estimation.missingness import FACTS, INAPPLICABLE, statuses
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bands import simultaneous_level
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -142,7 +142,7 @@ def curve(
     │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
     └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
     """
-    check_kinds(curve, locals())
+    check_option_types(curve, locals())
     by = names_of(by)
     if merge or isinstance(rollouts, State):
         return _merged(
@@ -161,15 +161,15 @@ def curve(
     check_by(frame, by, schema.CURVE, "curve")
     check_time(frame, metric, competing, "curve")
     _check_options(frame, metric, kind, axis, band)
-    sheet = Sheet(frame)
+    data = Columns(frame)
     # Survival asks what would happen if nothing competed, so every other ending censors.
-    ways = endings(sheet, metric, () if kind == "survival" else competing)
+    ways = endings(data, metric, () if kind == "survival" else competing)
     options = _Options(metric, kind, axis, cluster, seed if band == "simultaneous" else None)
     rows = [
         {**key, **row}
-        for key, group in sheet.groups(by)
+        for key, group in data.groups(by)
         for level_ in check_levels(level)
-        for row in _group(sheet, group, ways, options, level_)
+        for row in _group(data, group, ways, options, level_)
     ]
     return rows_of(rows, frame, by, schema.CURVE)
 
@@ -229,25 +229,25 @@ class _Options:
 
 
 def _group(
-    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
+    data: Columns, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
 ) -> list[dict[str, Any]]:
     metric, kind = options.metric, options.kind
-    later = later_attempts(sheet, metric)[group]
+    later = later_attempts(data, metric)[group]
     group = group[~later]
-    ends, at = _positions(sheet, group, ways, options)
+    ends, at = _positions(data, group, ways, options)
     # A position of 0 means that the rollout has no follow-up.
     rows, duration = group[ends > 0], ends[ends > 0]
     without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
     # Rollouts that the metric does not apply to have no time either, but their outcome is not unknown.
-    unknown = int((headings(sheet, metric)[group[ends == 0]] != INAPPLICABLE).sum())
+    unknown = int((statuses(data, metric)[group[ends == 0]] != INAPPLICABLE).sum())
     shared = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
     share = _ESTIMANDS[kind] if options.axis == "turn" else _ESTIMANDS[kind].replace("turn t", f"{options.axis} x")
     if not rows.size:
         empty = {"at": 0.0, "at_risk": 0, "reason": "no rollout has a time to this event"}
         return [{**shared, **empty, "estimand": share + without_time}]
-    unit = unit_of(sheet, rows, metric, options.cluster)
+    unit = unit_of(data, rows, metric, options.cluster)
     shared["estimand"] = f"{share}, every rollout weighing the same; unit: {unit.words}{without_time}"
-    undated = successes_of_unknown_time(sheet, rows, metric)
+    undated = successes_of_unknown_time(data, rows, metric)
     note = join_reasons(
         f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None,
         FIRST_ATTEMPTS if later.any() else None,
@@ -267,16 +267,16 @@ def _group(
 
 
 def _positions(
-    sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
+    data: Columns, group: IntArray, ways: dict[str, BoolArray], options: _Options
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis.
 
     The values are None for turns, which are their own positions.
     """
-    duration = sheet.times(options.metric)[0][group]
+    duration = data.times(options.metric)[0][group]
     if options.axis == "turn":
         return duration, None
-    spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
+    spent = data.amounts(f"spent_to_success_{options.axis}")[group]
     has_amount = (duration > 0) & ~np.isnan(spent)
     # Positions are the amounts at which something happened; censoring alone changes no estimate.
     ended = has_amount & np.any([happened[group] for happened in ways.values()], axis=0)

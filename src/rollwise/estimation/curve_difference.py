@@ -10,7 +10,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arguments import check_time, rollouts_frame
-from rollwise.estimation.arrays import Sheet, causes, endings, join_reasons, rows_of
+from rollwise.estimation.arrays import Columns, causes, endings, join_reasons, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.estimation.curve_support import PAST_THE_DATA, few_at_risk
 from rollwise.estimation.stopped_loops import later_attempts
@@ -23,8 +23,8 @@ from rollwise.schema.arguments import (
     names_of,
     value_in_words,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.incidence import clusters_at_risk
 from rollwise.stats.influence import EVENT, Watch, watch
@@ -74,14 +74,14 @@ def curve_difference(
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
-    check_kinds(curve_difference, locals())
+    check_option_types(curve_difference, locals())
     frame, by, levels = _check_arguments(
         rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
     )
-    sheet = Sheet(frame)
-    ways = endings(sheet, metric, competing)
+    data = Columns(frame)
+    ways = endings(data, metric, competing)
     result = []
-    for arms in _arms(sheet, by, of, baseline, metric, cluster):
+    for arms in _arms(data, by, of, baseline, metric, cluster):
         cause = causes(ways, arms.rows)
         for level_ in levels:
             differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
@@ -160,12 +160,12 @@ def curve_test(
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """
-    check_kinds(curve_test, locals())
+    check_option_types(curve_test, locals())
     frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
-    sheet = Sheet(frame)
-    _, observed = sheet.times(metric)
+    data = Columns(frame)
+    _, observed = data.times(metric)
     result = []
-    for arms in _arms(sheet, by, of, baseline, metric, cluster):
+    for arms in _arms(data, by, of, baseline, metric, cluster):
         event = observed[arms.rows]
         for level_ in levels:
             test = log_rank(arms.duration, event * EVENT, arms.in_group, arms.unit.codes)
@@ -219,10 +219,10 @@ class _Arms:
     """A group and its baseline: the followed rows of both, a mask of the group's rows, and their common unit."""
 
     def __init__(
-        self, sheet: Sheet, rows: IntArray, in_group: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
+        self, data: Columns, rows: IntArray, in_group: BoolArray, unit: Unit, duration: IntArray, key: dict[str, Any]
     ) -> None:
-        self.sheet, self.rows, self.in_group, self.unit, self.duration, self.key = (
-            sheet,
+        self.data, self.rows, self.in_group, self.unit, self.duration, self.key = (
+            data,
             rows,
             in_group,
             unit,
@@ -271,16 +271,16 @@ class _Arms:
 
 
 def _arms(
-    sheet: Sheet, by: tuple[str, ...], of: str, baseline: object, metric: str, cluster: Cluster
+    data: Columns, by: tuple[str, ...], of: str, baseline: object, metric: str, cluster: Cluster
 ) -> Iterator[_Arms]:
-    baseline_text = value_in_words(sheet.frame[of], baseline)
-    duration, _ = sheet.times(metric)
+    baseline_text = value_in_words(data.frame[of], baseline)
+    duration, _ = data.times(metric)
     # Later attempts of loops that stopped at a success are left out, as in `curve`.
-    later = later_attempts(sheet, metric)
-    values = values_named(sheet.frame, of).cast(pl.String)
+    later = later_attempts(data, metric)
+    values = values_named(data.frame, of).cast(pl.String)
     # Sort before the cast to text, so that numbers are in numeric order.
-    ordered = values_named(sheet.frame, of).drop_nulls().unique().sort().cast(pl.String).to_list()
-    for key, group in sheet.groups(by):
+    ordered = values_named(data.frame, of).drop_nulls().unique().sort().cast(pl.String).to_list()
+    for key, group in data.groups(by):
         # Rollouts without follow-up have no part in the comparison.
         followed = np.asarray(group[(duration[group] > 0) & ~later[group]])
         texts = values.gather(followed)
@@ -290,8 +290,8 @@ def _arms(
                 (texts == word).fill_null(value=False).to_numpy() for word in (name, baseline_text)
             )
             rows, in_group = followed[is_group | is_baseline], is_group[is_group | is_baseline]
-            unit = unit_of(sheet, rows, metric, cluster)
-            yield _Arms(sheet, rows, in_group, unit, duration[rows], {**key, "group": name, "baseline": baseline_text})
+            unit = unit_of(data, rows, metric, cluster)
+            yield _Arms(data, rows, in_group, unit, duration[rows], {**key, "group": name, "baseline": baseline_text})
 
 
 def _frame_of(

@@ -16,7 +16,7 @@ from rollwise.estimation.unjudged import in_words
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import with_kinds
+from rollwise.schema.coercion import with_dtypes
 from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 from rollwise.stats.sizes import intraclass_correlation
@@ -59,7 +59,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
-    frame = with_kinds(frame, schema.TURNS, "doctor")
+    frame = with_dtypes(frame, schema.TURNS, "doctor")
     return findings(Facts(frame))
 
 
@@ -89,14 +89,14 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
         ),
         ("task_success", "task success rate", "fill the column `solved`"),
     ):
-        row_headings = table.headings_of(metric)
-        applicable, with_verdict = int((row_headings != INAPPLICABLE).sum()), int((row_headings == VALUE).sum())
+        row_statuses = table.statuses_of(metric)
+        applicable, with_verdict = int((row_statuses != INAPPLICABLE).sum()), int((row_statuses == VALUE).sum())
         flaw = None
         # First reasons for the lack of any rate, then caveats of a rate.
         if not applicable:
             flaw = (
                 "the table has no rollouts"
-                if not row_headings.size
+                if not row_statuses.size
                 else f"no rollout has {'an attack' if metric[0] == 'a' else 'a task'}"
             )
         elif not with_verdict:
@@ -107,16 +107,16 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
             elif metric[0] == "a" and table.flag:
                 call = f'rw.turns(turns, names={{"succeeded": "{table.flag}"}})'
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
-        partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
+        partial, unit_column = int((row_statuses == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
-        units = values_named(table.rollouts.filter(pl.Series(row_headings == VALUE)), unit_column).drop_nulls()
+        units = values_named(table.rollouts.filter(pl.Series(row_statuses == VALUE)), unit_column).drop_nulls()
         if with_verdict and not len(units):
             unused = table.unused(unit_column)
             notes.append(
                 f"no {unit_column} is named, so every rollout counts as independent{f'; {unused}' if unused else ''}"
             )
         elif with_verdict > 1 and units.n_unique() == 1:
-            way_out = way_out_of_one(table.sheet, np.flatnonzero(row_headings == VALUE))
+            way_out = way_out_of_one(table.data, np.flatnonzero(row_statuses == VALUE))
             notes.append(f"all of one {unit_column}: a rate, but no interval{f'; {way_out}' if way_out else ''}")
         unknown = applicable - partial - with_verdict
         if unknown > 0:
@@ -129,8 +129,8 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
 
 
 def _of_time(table: Facts) -> Iterator[Finding]:
-    duration, observed = table.sheet.times("time_to_success")
-    judged, turns = table.sheet.numbers("num_judged"), table.sheet.numbers("num_turns")
+    duration, observed = table.data.times("time_to_success")
+    judged, turns = table.data.numbers("num_judged"), table.data.numbers("num_turns")
     # A duration of 0 means that no turn was judged.
     followed = duration > 0
     # Successes recorded for a whole rollout of several turns, whose turn is unknown.
@@ -196,7 +196,7 @@ def _of_contrasts(table: Facts) -> Iterator[Finding]:
     metric, name = table.metric, table.varying
     arms: list[str] = []
     if name:
-        arms = _arms(table.rollouts.filter(pl.Series(table.headings_of(metric) == VALUE)), name)
+        arms = _arms(table.rollouts.filter(pl.Series(table.statuses_of(metric) == VALUE)), name)
     flaw = call = None
     if len(arms) > 1:
         call = f"rw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
@@ -219,7 +219,7 @@ def _of_spending(table: Facts) -> Iterator[Finding]:
             flaw = f"no turn says {texts[axis]}"
         elif table.tree:
             flaw = "a path of a tree shares what it spent with others; `rw.trees.paths(turns)` makes rollouts of the paths first"
-        elif not (table.sheet.times("time_to_success")[0] > 0).any():
+        elif not (table.data.times("time_to_success")[0] > 0).any():
             flaw = "no rollout was followed for the attack's success"
         elif (
             measure(table.frame, spent_to_success(axis))[f"spent_to_success_{axis}"].null_count()
@@ -237,7 +237,7 @@ def _of_attempts(table: Facts) -> Iterator[Finding]:
     if not judged.size or not judged.max():
         flaw = "no rollout has a verdict"
     elif judged.max() == 1:
-        flaw = "no goal was attempted twice (rollouts alike in target, attack, goal and task are attempts)"
+        flaw = "no goal was attempted twice (attempts are rollouts with the same target, attack, goal and task)"
     evidence = repeats.stopping
     stops = evidence is not None and evidence.design == "stopped"
     if stops:
@@ -308,10 +308,10 @@ def _of_turns(table: Facts) -> Iterator[Finding]:
 
 
 def _of_release(table: Facts) -> Iterator[Finding]:
-    flaw = None if (table.headings_of(table.metric) == VALUE).any() else "no rollout has a verdict: nothing would pass"
+    flaw = None if (table.statuses_of(table.metric) == VALUE).any() else "no rollout has a verdict: nothing would pass"
     below = table.metric == "attack_success"
     require = "attack_success < 5%" if below else "task_success > 50%"
-    unknown = ~np.isin(table.headings_of(table.metric), (VALUE, INAPPLICABLE))
+    unknown = ~np.isin(table.statuses_of(table.metric), (VALUE, INAPPLICABLE))
     note = (
         "rollouts without a verdict count neither for nor against: the gate may be undecided" if unknown.any() else None
     )

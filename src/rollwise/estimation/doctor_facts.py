@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.estimation.arrays import Sheet
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headings
+from rollwise.estimation.arrays import Columns
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
 from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
@@ -97,8 +97,8 @@ class Facts:
         self.frame = frame
         self.tree = schema.is_tree(frame)
         self.measured = "rw.measure(rw.trees.paths(turns))" if self.tree else "rw.measure(turns)"
-        self.sheet = Sheet(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
-        self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
+        self.data = Columns(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
+        self.rollouts = self.data.frame  # in the same order as the arrays
 
     def has_values(self, name: str) -> bool:
         """Return whether a column of turns has any value."""
@@ -122,21 +122,21 @@ class Facts:
                 return name
         return None
 
-    def headings_of(self, metric: str) -> Headings:
-        """Return the heading of each rollout for a metric."""
-        return headings(self.sheet, metric)
+    def statuses_of(self, metric: str) -> Statuses:
+        """Return the status of each rollout for a metric."""
+        return statuses(self.data, metric)
 
     def attempts(self, metric: str) -> Attempts:
         """Return all rollouts that the metric applies to, as attempts."""
         return Attempts.of(
-            self.sheet, np.flatnonzero(headings(self.sheet, metric, of_attempts=True) != INAPPLICABLE), metric, "auto"
+            self.data, np.flatnonzero(statuses(self.data, metric, of_attempts=True) != INAPPLICABLE), metric, "auto"
         )
 
     @cached_property
     def metric(self) -> str:
         """The metric of attempts: success of the attack, or of the task if no attack was judged."""
         return next(
-            (name for name in ("attack_success", "task_success") if (self.headings_of(name) == VALUE).any()),
+            (name for name in ("attack_success", "task_success") if (self.statuses_of(name) == VALUE).any()),
             "attack_success",
         )
 

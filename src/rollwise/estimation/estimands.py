@@ -12,7 +12,7 @@ def estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, I
     """Return the estimand of each group, in one sentence."""
     horizons = np.full(sample.groups.count, -1)
     if statistic == "restricted_mean" and cells.kind == "time":
-        durations = cells.rows.sheet.times(cells.metric)[0][sample.rows.numbers]
+        durations = cells.rows.data.times(cells.metric)[0][sample.rows.numbers]
         horizons = np.nan_to_num(sample.groups.largest(durations.astype(np.float64)), nan=-1).astype(np.int64)
     strata = f", drawn within {cells.options.strata}" if cells.options.strata and statistic == "mean" else ""
     texts = {

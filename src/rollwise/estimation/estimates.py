@@ -11,7 +11,7 @@ from rollwise.estimation.arrays import join_reasons, row_of
 from rollwise.estimation.clusters import Rows, way_out_of_one
 from rollwise.estimation.estimands import estimands
 from rollwise.estimation.means import mean_of
-from rollwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, group_counts
+from rollwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Statuses, group_counts
 from rollwise.estimation.samples import Cells, Options, Sample
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.estimation.unjudged import (
@@ -34,7 +34,7 @@ from rollwise.stats.quantiles import QuantileInterval, quantiles
 from rollwise.stats.survival import restricted_mean, survival_median
 from rollwise.stats.units import ways_of
 
-FEW_GOALS_DOMINATE = "few goals have most of the rollouts: weighting='goal' counts every goal alike"
+FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
 DEFAULT_STATISTICS = {
@@ -65,15 +65,15 @@ class Block:
 def blocks_of(
     rows: Rows,
     metric: str,
-    headings: Headings,
+    statuses: Statuses,
     options: Options,
     statistics: tuple[str, ...] | None,
     levels: tuple[float, ...],
 ) -> list[Block]:
     """Estimate the statistics of a metric at each level in all groups; by default the statistics for the metric's kind."""
-    applicable = rows.select(headings != INAPPLICABLE)
+    applicable = rows.select(statuses != INAPPLICABLE)
     parts = [
-        (chosen, list(_blocks(Cells(rows, metric, headings, names, options).of(chosen), statistics, levels)))
+        (chosen, list(_blocks(Cells(rows, metric, statuses, names, options).of(chosen), statistics, levels)))
         # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
         for names, chosen in applicable.units(metric, options.cluster)
     ]
@@ -105,11 +105,11 @@ def _joined(chosen: list[IntArray], blocks: tuple[Block, ...]) -> Block:
 
 def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[float, ...]) -> Iterator[Block]:
     groups = cells.rows.groups
-    missing = group_counts(cells.headings, groups)
+    missing = group_counts(cells.statuses, groups)
     sample = cells.sample(VALUE)
-    partially_judged = np.flatnonzero(groups.sums(cells.headings == PARTIALLY_JUDGED))
-    stopped = groups.sums(later_attempts(cells.rows.sheet, cells.metric)[cells.rows.numbers]) > 0
-    weightless = groups.sums(cells.headings == VALUE).astype(np.int64) - sample.groups.sizes
+    partially_judged = np.flatnonzero(groups.sums(cells.statuses == PARTIALLY_JUDGED))
+    stopped = groups.sums(later_attempts(cells.rows.data, cells.metric)[cells.rows.numbers]) > 0
+    weightless = groups.sums(cells.statuses == VALUE).astype(np.int64) - sample.groups.sizes
     missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
     notes = _notes(weightless, _without_goal(sample, cells.options.weighting))
     nulls = np.full(groups.count, np.nan)
@@ -135,7 +135,7 @@ def _without_goal(sample: Sample, weighting: str) -> IntArray:
     """Return how many rollouts of each group have no goal, where goals are the weights."""
     if weighting != "goal":
         return np.zeros(sample.groups.count, dtype=np.int64)
-    is_null = sample.rows.sheet.coded("goal").null
+    is_null = sample.rows.data.coded("goal").null
     return sample.groups.sums(is_null[sample.rows.numbers]).astype(np.int64)
 
 
@@ -143,10 +143,10 @@ def _notes(weightless: IntArray, without_goal: IntArray) -> TextArray:
     """Return what to say of the rollouts of each group that have no turns, and so no weight, or no goal."""
     notes = np.full(weightless.size, None, dtype=object)
     for group in np.flatnonzero(weightless).tolist():
-        singular, plural = "rollout without turns weighs nothing", "rollouts without turns weigh nothing"
+        singular, plural = "rollout without turns has zero weight", "rollouts without turns have zero weight"
         notes[group] = counted(int(weightless[group]), singular, plural)
     for group in np.flatnonzero(without_goal).tolist():
-        singular, plural = "rollout without a goal weighs as one goal", "rollouts without a goal weigh as one goal each"
+        singular, plural = "rollout without a goal counts as one goal", "rollouts without a goal count as one goal each"
         notes[group] = counted(int(without_goal[group]), singular, plural)
     return notes
 
@@ -155,16 +155,16 @@ def _add_ways_out(estimates: Estimates, cells: Cells) -> None:
     """Add to the reason of groups of one cluster how they get an interval, where a column tells prompts apart."""
     rows = cells.rows
     for group in np.flatnonzero(estimates.reason == ONE_CLUSTER).tolist():
-        remedy = way_out_of_one(rows.sheet, rows.numbers[rows.groups.codes == group])
+        remedy = way_out_of_one(rows.data, rows.numbers[rows.groups.codes == group])
         estimates.reason[group] = join_reasons(ONE_CLUSTER, remedy)
 
 
 def _name_unused_verdicts(estimates: Estimates, cells: Cells) -> None:
     """Add to the reason of groups without a value of a rate which column may hold the verdict."""
-    rows, frame = cells.rows, cells.rows.sheet.frame
+    rows, frame = cells.rows, cells.rows.data.frame
     if cells.metric not in RATES or NOTE not in frame.columns:
         return
-    applicable = rows.select(cells.headings != INAPPLICABLE)
+    applicable = rows.select(cells.statuses != INAPPLICABLE)
     for group in np.flatnonzero(np.asarray(estimates.n) == 0).tolist():
         notes = frame[NOTE][applicable.numbers[applicable.groups.codes == group]].drop_nulls()
         if len(notes):
@@ -244,7 +244,7 @@ def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimat
         reason = f"the {statistic} of a censored time is not known; the restricted mean or the median can be estimated"
         count = sample.groups.count
         return Estimates.empty(count, n=sample.groups.sizes, reason=np.full(count, reason, dtype=object))
-    duration, observed = cells.rows.sheet.times(cells.metric)
+    duration, observed = cells.rows.data.times(cells.metric)
     estimates = []
     for part in sample.each():
         rows = part.rows.numbers
@@ -254,7 +254,7 @@ def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimat
 
 def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
     """Return each group's rate if every unknown rollout were a failure, and if every one were a success."""
-    every = [heading for heading in range(6) if heading != INAPPLICABLE]
+    every = [status for status in range(6) if status != INAPPLICABLE]
     worst, best = (cells.sample(*every, unknown=unknown) for unknown in (0.0, 1.0))
     weights = ones_or(worst.weights, worst.values.size)
     return weighted_means(worst.values, weights, worst.groups), weighted_means(best.values, weights, best.groups)
@@ -262,16 +262,16 @@ def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
 
 def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
     """Return the rate of one group with unjudged turns and no success in some rollouts; `known` leaves these out."""
-    number, choice = int((cells.headings == PARTIALLY_JUDGED).sum()), cells.options.unjudged
-    note = in_words(number, cells.headings.size)
+    number, choice = int((cells.statuses == PARTIALLY_JUDGED).sum()), cells.options.unjudged
+    note = in_words(number, cells.statuses.size)
     if choice == "drop":
         return replace(known, reason=join_reasons(known.reason, dropped(note)))
-    sample, sheet = cells.sample(VALUE, PARTIALLY_JUDGED), cells.rows.sheet
+    sample, data = cells.sample(VALUE, PARTIALLY_JUDGED), cells.rows.data
     rows = sample.rows.numbers
-    follow = follow_up(sheet, cells.metric, rows)
+    follow = follow_up(data, cells.metric, rows)
     if choice == "censor":
         return _censored(sample, follow, note, level, known)
-    values = expected_values(sheet, cells.metric, rows, sample.weights)
+    values = expected_values(data, cells.metric, rows, sample.weights)
     point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
     worst, best = (
         row_of(mean_of(cells, cells.sample(VALUE, PARTIALLY_JUDGED, unknown=unknown), level).at(0))

@@ -10,12 +10,12 @@ import scipy
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
-from rollwise.estimation.missingness import INAPPLICABLE, headings
+from rollwise.estimation.arrays import Columns, join_reasons, rows_of
+from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import MOST_NULL, too_few_to_draw
 from rollwise.stats.clusters import ONE_CLUSTER
 from rollwise.stats.estimate import FloatArray, IntArray
@@ -105,7 +105,7 @@ def forecast(
     │ 32.0 ┆ 0.81     ┆ 0.36 ┆ 0.97 ┆ 8        │
     └──────┴──────────┴──────┴──────┴──────────┘
     """
-    check_kinds(forecast, locals())
+    check_option_types(forecast, locals())
     frame = rollouts_frame(rollouts, "forecast")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.FORECAST, "forecast")
@@ -114,14 +114,14 @@ def forecast(
     if schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; a Boolean is forecast")
     check_resamples(resamples, "forecast")
-    sheet = Sheet(frame)
-    row_headings = headings(sheet, metric, of_attempts=True)
+    data = Columns(frame)
+    row_statuses = statuses(data, metric, of_attempts=True)
     check_unjudged(unjudged, "forecast")
     rows = []
-    for key, group in sheet.groups(by):
-        applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
-        repeats = Attempts.of(sheet, applicable, metric, cluster)
-        unjudged_rows = unjudged_of(sheet, metric, applicable, row_headings[applicable], unjudged)
+    for key, group in data.groups(by):
+        applicable = np.asarray(group[row_statuses[group] != INAPPLICABLE])
+        repeats = Attempts.of(data, applicable, metric, cluster)
+        unjudged_rows = unjudged_of(data, metric, applicable, row_statuses[applicable], unjudged)
 
         def fitted(values: FloatArray, repeats: Attempts = repeats) -> list[dict[str, Any]]:
             return _group(repeats.with_values(values), numbers, levels, resamples, seed)

@@ -11,19 +11,19 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arguments import no_metric, rollouts_frame
-from rollwise.estimation.arrays import Sheet, rows_of
+from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.estimates import DEFAULT_STATISTICS
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
 from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
-from rollwise.estimation.missingness import headings
+from rollwise.estimation.missingness import statuses
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
 from rollwise.estimation.summary import summarize
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 Unjudged = Literal["bounds", "drop"]
 Looks = Literal["one", "many"]
@@ -139,7 +139,7 @@ def gate(
     │ failed    ┆ 0.0        ┆ 0.0153     ┆ null   │
     └───────────┴────────────┴────────────┴────────┘
     """
-    check_kinds(gate, locals())
+    check_option_types(gate, locals())
     table = frame_of(rollouts, "gate")
     # Repeated requirements and groups are the same rows.
     required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
@@ -203,10 +203,10 @@ def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
 ) -> pl.DataFrame:
     both = None if earlier is None else with_baseline(table, earlier, required, options.by)
-    everything = Sheet(table)
+    everything = Columns(table)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence
-        keys = [key for key, _ in Sheet(both).groups(options.by)]
+        keys = [key for key, _ in Columns(both).groups(options.by)]
     rows = []
     for requirement in required:
         rows += _of_requirement(everything, both, requirement, keys, options)
@@ -214,7 +214,7 @@ def _of_rollouts(
 
 
 def _of_requirement(
-    everything: Sheet, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
+    everything: Columns, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
 ) -> list[dict[str, Any]]:
     """Return a row for each group, and for each expected group that is missing."""
     kind = everything.kinds.get(required.metric)
@@ -248,35 +248,41 @@ def _of_requirement(
     return result or [row_without_data(required, nothing, statistic, options.level, options.unjudged, absent)]
 
 
-def _refuse_metric(sheet: Sheet, required: Required) -> None:
-    if sheet.has(required.metric):
-        raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
-    measured = [name for name, kind in sheet.kinds.items() if kind and name not in schema.ROLLOUTS.names]
+def _refuse_metric(data: Columns, required: Required) -> None:
+    if data.has(required.metric):
+        raise ArgumentError(f"gate: {required.words!r}: {no_metric(data.frame, required.metric)}")
+    measured = [name for name, kind in data.kinds.items() if kind and name not in schema.ROLLOUTS.names]
     raise ArgumentError(
         f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`rw.measure` makes more)"
     )
 
 
 def _evidence(
-    everything: Sheet, both: pl.DataFrame | None, required: Required, statistic: str, options: _Options, *, share: bool
+    everything: Columns,
+    both: pl.DataFrame | None,
+    required: Required,
+    statistic: str,
+    options: _Options,
+    *,
+    share: bool,
 ) -> dict[str, Evidence]:
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
-    sheet = Sheet(rows_in(everything.frame, required.group, required.words)) if required.group else everything
+    data = Columns(rows_in(everything.frame, required.group, required.words)) if required.group else everything
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,
         "level": options.level,
         "seed": options.seed,
     }
-    rows = _estimates(sheet.frame, required.metric, statistic, options.unjudged, shared)
+    rows = _estimates(data.frame, required.metric, statistic, options.unjudged, shared)
     if required.relative and both is not None:
         both = rows_in(both, required.group, required.words)
         compared = differences(
             both, required, statistic, **shared, unjudged=options.unjudged, unread=bool(options.unread)
         )
-    marks = headings(sheet, required.metric)
+    marks = statuses(data, required.metric)
     result = {}
-    for (key, group), row in zip(sheet.groups(options.by), rows, strict=True):
+    for (key, group), row in zip(data.groups(options.by), rows, strict=True):
         text = key_text(key)
         estimate = row
         if required.relative:
@@ -285,12 +291,12 @@ def _evidence(
             counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
             estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
         elif options.looks == "many":
-            arguments = (sheet, required, group, marks, options.cluster)
+            arguments = (data, required, group, marks, options.cluster)
             alone, together = ends_at_every_look(*arguments, options.level, options.unread)
             estimate = row_at_every_look(*arguments, row, alone)
         elif share:
             alone, together = ends_of_rollouts(
-                sheet, required.metric, group, marks, options.cluster, options.level, options.unread
+                data, required.metric, group, marks, options.cluster, options.level, options.unread
             )
         else:
             alone = together = row["low"], row["high"]

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headings
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
 from rollwise.estimation.requirements import Required
 from rollwise.schema.arguments import Cluster
 
@@ -63,17 +63,17 @@ def differences(
     """
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
     alone = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
-    sheet = Sheet(both)
-    marks = headings(sheet, required.metric)
+    data = Columns(both)
+    marks = statuses(data, required.metric)
     without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
-    share = sheet.kinds[required.metric] == "proportion" and statistic == "mean"
+    share = data.kinds[required.metric] == "proportion" and statistic == "mean"
     extremes = []
     if share and without_verdict.any() and not unread:
         estimates = _contrast(both, required, statistic, unjudged=unjudged, **options)
-        filled = [_filled(sheet, required.metric, marks, success_here=success) for success in (False, True)]
+        filled = [_filled(data, required.metric, marks, success_here=success) for success in (False, True)]
         extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
-    unbounded = [] if share else [str(key) for key, rows in _keys(sheet, by) if without_verdict[rows].any()]
+    unbounded = [] if share else [str(key) for key, rows in _keys(data, by) if without_verdict[rows].any()]
     result = {}
     for key, row in alone.items():
         ends = row["low"], row["high"]
@@ -83,8 +83,8 @@ def differences(
     return result
 
 
-def _keys(sheet: Sheet, by: tuple[str, ...]) -> list[tuple[str, Any]]:
-    return [(key_text(key), rows) for key, rows in sheet.groups(by)]
+def _keys(data: Columns, by: tuple[str, ...]) -> list[tuple[str, Any]]:
+    return [(key_text(key), rows) for key, rows in data.groups(by)]
 
 
 def key_text(key: dict[str, Any]) -> str:
@@ -92,13 +92,13 @@ def key_text(key: dict[str, Any]) -> str:
     return str(list(key.values()))
 
 
-def _filled(sheet: Sheet, metric: str, marks: Headings, *, success_here: bool) -> pl.DataFrame:
+def _filled(data: Columns, metric: str, marks: Statuses, *, success_here: bool) -> pl.DataFrame:
     """Return the rollouts that the metric applies to; those of this run without a verdict get this value, others the opposite."""
     applicable = pl.Series(marks != INAPPLICABLE)
     unjudged = applicable & pl.Series(marks != VALUE)
     here = pl.col(_RUN) == _THIS
     value = here if success_here else ~here
-    filled = sheet.frame.with_columns(pl.when(unjudged).then(value).otherwise(metric).alias(metric))
+    filled = data.frame.with_columns(pl.when(unjudged).then(value).otherwise(metric).alias(metric))
     return filled.filter(applicable)
 
 

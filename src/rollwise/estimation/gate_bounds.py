@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import unit_of
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.estimate import IntArray
 from rollwise.stats.intervals import wilson
@@ -34,18 +34,18 @@ def widest(*intervals: Ends) -> Ends:
 
 
 def ends_of_rollouts(
-    sheet: Sheet, metric: str, rows: IntArray, headings: Headings, cluster: Cluster, level: float, unread: float
+    data: Columns, metric: str, rows: IntArray, statuses: Statuses, cluster: Cluster, level: float, unread: float
 ) -> tuple[Ends, Ends]:
     """Return the ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
 
     The lower end takes every rollout without a verdict as a failure, the upper end as a success. The rollouts with a verdict
     count on their own as well: the others bring more goals, which would narrow the interval. `unread` may be infinite.
     """
-    applicable = rows[headings[rows] != INAPPLICABLE]
-    known = rows[headings[rows] == VALUE]
+    applicable = rows[statuses[rows] != INAPPLICABLE]
+    known = rows[statuses[rows] == VALUE]
     # The unit is chosen among all applicable rollouts, as `summarize` does.
-    names = unit_of(sheet, applicable, metric, cluster).names or None
-    alone = _ends(sheet, metric, known, names, level, 0)
+    names = unit_of(data, applicable, metric, cluster).names or None
+    alone = _ends(data, metric, known, names, level, 0)
     if known.size == applicable.size and not unread:
         return alone, alone
     if math.isinf(unread):
@@ -53,16 +53,16 @@ def ends_of_rollouts(
     # More of them may be worth more than they cost, as further clusters; so all smaller numbers count as well. Beyond some
     # twenty, a further cluster tells hardly anything, and its success or failure moves the end outward.
     numbers = {*range(min(int(unread), _ONE_BY_ONE) + 1), int(unread)}
-    return alone, widest(alone, *(_ends(sheet, metric, applicable, names, level, number) for number in numbers))
+    return alone, widest(alone, *(_ends(data, metric, applicable, names, level, number) for number in numbers))
 
 
-def _ends(sheet: Sheet, metric: str, rows: IntArray, names: Cluster, level: float, unread: int) -> Ends:
+def _ends(data: Columns, metric: str, rows: IntArray, names: Cluster, level: float, unread: int) -> Ends:
     # Each record that could not be read is a rollout and a cluster of its own.
     clusters = tuple(
         np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(unread)])
-        for codes in unit_of(sheet, rows, metric, names).codes
+        for codes in unit_of(data, rows, metric, names).codes
     )
-    values = np.concatenate([sheet.numbers(metric)[rows], np.full(unread, np.nan)])
+    values = np.concatenate([data.numbers(metric)[rows], np.full(unread, np.nan)])
     return (
         lower_end(np.nan_to_num(values, nan=0.0), clusters, level=level),
         upper_end(np.nan_to_num(values, nan=1.0), clusters, level=level),

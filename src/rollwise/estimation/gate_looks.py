@@ -1,4 +1,4 @@
-"""A gate that is looked at again and again while goals are added: its error holds over all looks together.
+"""Sequential gate: the error rate holds across repeated checks while goals are added.
 
 The interval of one look is right at a number of goals that was fixed before. A campaign that asks the gate after every ten
 goals, and stops at the first "passed", passes a target at the threshold in .05 to .10 of simulations of 30 looks, where .025 is
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ArgumentError
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses
 from rollwise.estimation.requirements import Required
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import groupings
@@ -25,32 +25,32 @@ METHOD = "beta-binomial confidence sequence"
 
 
 def check_share_of_rollouts(required: Required, *, share: bool) -> None:
-    """Raise an error if a requirement cannot be looked at many times: only a share has a confidence sequence."""
+    """Raise an error if a requirement does not support repeated checks: only proportions have a confidence sequence."""
     if not share or required.relative:
         raise ArgumentError(
-            f"gate: {required.words!r} is not a requirement on a share, and only a share can be looked at many times; "
-            "take looks='one', and look once"
+            f"gate: {required.words!r} is not a requirement on a proportion, and only proportions support repeated checks; "
+            "use looks='one'"
         )
 
 
 def ends_at_every_look(
-    sheet: Sheet,
+    data: Columns,
     required: Required,
     rows: IntArray,
-    headings: Headings,
+    statuses: Statuses,
     cluster: Cluster,
     level: float,
     unread: float,
 ) -> tuple[Ends, Ends]:
     """Return the ends of a confidence sequence: for rollouts with a verdict alone, and whatever the others are."""
-    applicable, known = rows[headings[rows] != INAPPLICABLE], rows[headings[rows] == VALUE]
-    unit = unit_of(sheet, applicable, required.metric, cluster)
+    applicable, known = rows[statuses[rows] != INAPPLICABLE], rows[statuses[rows] == VALUE]
+    unit = unit_of(data, applicable, required.metric, cluster)
     if len(unit.codes) > 1:
         raise ArgumentError(
             f"gate: looks='many' needs one independent unit, and {' and '.join(unit.names)} are crossed; "
             f"name one of them, as in cluster={unit.names[0]!r}"
         )
-    values, codes = sheet.numbers(required.metric)[applicable], _codes(unit, applicable.size)
+    values, codes = data.numbers(required.metric)[applicable], _codes(unit, applicable.size)
     judged = np.isin(applicable, known)
     alone = share_at_every_look(values[judged], codes[judged], level=level)
     if math.isinf(unread):
@@ -65,21 +65,21 @@ def ends_at_every_look(
 
 
 def row_at_every_look(
-    sheet: Sheet,
+    data: Columns,
     required: Required,
     rows: IntArray,
-    headings: Headings,
+    statuses: Statuses,
     cluster: Cluster,
     row: dict[str, Any],
     ends: Ends,
 ) -> dict[str, Any]:
     """Return the row of SUMMARY with the estimate and interval of the confidence sequence: each cluster weighs the same."""
-    known = rows[headings[rows] == VALUE]
-    unit = unit_of(sheet, known, required.metric, cluster)
+    known = rows[statuses[rows] == VALUE]
+    unit = unit_of(data, known, required.metric, cluster)
     estimate = None
     if known.size:
         (way,) = groupings((_codes(unit, known.size),), known.size)
-        values: FloatArray = sheet.numbers(required.metric)[known]
+        values: FloatArray = data.numbers(required.metric)[known]
         estimate = float((way.sums(values) / way.sums(np.ones(known.size))).mean())
     estimand = (
         f"share, every {unit.words} weighing the same; the interval holds at every look at a growing number of them"

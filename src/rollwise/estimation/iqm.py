@@ -10,11 +10,11 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, meant
 from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet, row_of, rows_of
+from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
-from rollwise.estimation.missingness import VALUE, Headings, counts, headings
+from rollwise.estimation.missingness import VALUE, Statuses, counts, statuses
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, one_number
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import expanded, percentile_interval, too_few_to_draw
 from rollwise.stats.clusters import unaddable
 from rollwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -97,7 +97,7 @@ def iqm(
     >>> iqm(rollouts, metrics="grade", statistics="iqm")["estimate"].to_list()
     [5.5]
     """
-    check_kinds(iqm, locals())
+    check_option_types(iqm, locals())
     frame = rollouts_frame(rollouts, "iqm")
     by, levels, names = names_of(by), check_levels(level), names_of(statistics)
     check_by(frame, by, schema.SUMMARY, "iqm")
@@ -111,21 +111,21 @@ def iqm(
                 raise ArgumentError(f"iqm: {name}={value!r} is unknown; {meant(str(value), words)}")
     check_resamples(resamples, "iqm")
     target_value = one_number(target, "iqm: target")
-    sheet = Sheet(frame)
+    data = Columns(frame)
     columns = [
         name
         for name in metric_columns(frame, by, cluster, metrics, "iqm")
-        if metrics is not None or sheet.kinds[name] != "time"
+        if metrics is not None or data.kinds[name] != "time"
     ]
     announce_many(columns, metrics, "iqm")
     for name in columns:
-        if sheet.kinds[name] == "time":
+        if data.kinds[name] == "time":
             raise ArgumentError(f"iqm: {name!r} is a time to an event, of which `summarize` gives the restricted mean")
     rows = []
-    for key, group in sheet.groups(by):
+    for key, group in data.groups(by):
         for metric in columns:
-            group_headings = headings(sheet, metric)[group]
-            goals = Goals(sheet, metric, group[group_headings == VALUE], cluster)
+            group_statuses = statuses(data, metric)[group]
+            goals = Goals(data, metric, group[group_statuses == VALUE], cluster)
             # All statistics and levels share the draws.
             replicates = goals.replicates(names, over, draws, target_value, resamples, seed)
             for statistic in names:
@@ -137,9 +137,9 @@ def iqm(
                             "metric": metric,
                             "statistic": statistic,
                             "level": level_,
-                            **counts(group_headings),
+                            **counts(group_statuses),
                             **row_of(estimate),
-                            "estimand": goals.estimand(statistic, over, draws, target_value, group_headings),
+                            "estimand": goals.estimand(statistic, over, draws, target_value, group_statuses),
                             "seed": seed if estimate.resamples else None,
                         }
                     )
@@ -150,15 +150,15 @@ class Goals:
     """Values of one metric in one group, by goal: the known values, or `values` (n,) in their place."""
 
     def __init__(
-        self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster, values: FloatArray | None = None
+        self, data: Columns, metric: str, rows: IntArray, cluster: Cluster, values: FloatArray | None = None
     ) -> None:
         self.metric = metric
-        self.unit = unit_of(sheet, rows, metric, cluster)
+        self.unit = unit_of(data, rows, metric, cluster)
         if len(self.unit.names) > 1:
             raise ArgumentError(
                 f"goals need one way of clustering, but there are {self.unit.names}; name one with cluster="
             )
-        self.values = sheet.numbers(metric)[rows] if values is None else values
+        self.values = data.numbers(metric)[rows] if values is None else values
         # Without clusters every rollout is a goal of its own.
         codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)
         self.codes: IntArray = np.unique(codes, return_inverse=True)[1].astype(np.int64)
@@ -244,14 +244,14 @@ class Goals:
             resamples=replicates.size,
         )
 
-    def estimand(self, statistic: str, over: str, draws: Drawn, target: float, group_headings: Headings) -> str:
+    def estimand(self, statistic: str, over: str, draws: Drawn, target: float, group_statuses: Statuses) -> str:
         """Return the estimand of the row, in one sentence."""
         rates = over == "goals" or self.binary or statistic in {"mean", "median"}
         quantity = f"{_WORDS[statistic]} of {'the goals’ means of ' if rates else ''}{self.metric}"
         if statistic == "optimality_gap":
             quantity += f" below {target:g}"
         population = "for goals like these" if draws == "goals" else "for these very goals"
-        missing = group_headings.size - self.values.size
+        missing = group_statuses.size - self.values.size
         return f"{quantity}, {population}; unit: {self.unit.words}" + (
             f"; without a value: {counted(missing, 'rollout')}" if missing else ""
         )

@@ -84,7 +84,7 @@ def _proportions(sample: Sample, level: float, interval: ShareInterval, strata: 
 
 def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
     """Return where all values are 0.0 or 1.0, as evaluators write right and wrong. Integers may be counts."""
-    is_float = cells.rows.sheet.frame[cells.metric].dtype.is_float()
+    is_float = cells.rows.data.frame[cells.metric].dtype.is_float()
     return np.asarray(is_float & (sample.groups.sums((sample.values != 0) & (sample.values != 1)) == 0))
 
 
@@ -116,7 +116,7 @@ def _strata(cells: Cells, sample: Sample) -> IntArray:
     """Return the stratum of each cluster of each group."""
     (units,) = ways_of(sample.codes, sample.groups)
     name = str(cells.options.strata)
-    return strata_of(cells.rows.sheet, sample.rows.numbers, units.of_rows, units.groups.codes.size, name, "summarize")
+    return strata_of(cells.rows.data, sample.rows.numbers, units.of_rows, units.groups.codes.size, name, "summarize")
 
 
 def _stratified_mean(cells: Cells, sample: Sample, level: float) -> Estimates:

@@ -1,11 +1,11 @@
-"""Missing values: each rollout is counted once per metric, with a value or under the first heading that explains its lack."""
+"""Missing values: each rollout is counted once per metric, with a value or under the first status that explains its lack."""
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rollwise import schema
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.stopped_loops import later_attempts
 from rollwise.metrics import catalog
 from rollwise.stats.estimate import IntArray
@@ -13,29 +13,29 @@ from rollwise.stats.units import Groups
 
 OF_SUCCEEDED = {"attack_success", "success_within"}
 FACTS = ("outcome", "ending", "attack", "goal", "task", "num_turns", "num_judged")
-"""Columns of ROLLOUTS that decide the heading of a rollout."""
+"""Columns of ROLLOUTS that decide the status of a rollout."""
 VALUE, INAPPLICABLE, ERROR, UNDETERMINED, PARTIALLY_JUDGED, MISSING = range(6)
-Headings = NDArray[np.uint8]
+Statuses = NDArray[np.uint8]
 
 
-def headings(sheet: Sheet, metric: str, *, of_attempts: bool = False) -> Headings:
-    """Return the heading of each rollout: uint8 (n,).
+def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Statuses:
+    """Return the status of each rollout: uint8 (n,).
 
     The first that applies of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
     `ERROR`, `UNDETERMINED`, `PARTIALLY_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
     Later attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
     """
-    known = sheet.known(metric)
-    later = np.zeros(known.size, dtype=np.bool_) if of_attempts else later_attempts(sheet, metric)
+    known = data.known(metric)
+    later = np.zeros(known.size, dtype=np.bool_) if of_attempts else later_attempts(data, metric)
     # The common case needs no facts of the rollouts.
     if known.all():
         return np.where(later, INAPPLICABLE, VALUE).astype(np.uint8)
     about = catalog.about(metric)
-    outcome, ending = sheet.fact("outcome"), sheet.fact("ending")
-    # From the last heading to the first: each overwrites those before it.
+    outcome, ending = data.fact("outcome"), data.fact("ending")
+    # From the last status to the first: each overwrites those before it.
     marks: list[tuple[int, pl.Series]] = []
     if about is not None and about.any_of_turns:
-        turns, judged = sheet.fact("num_turns"), sheet.fact("num_judged")
+        turns, judged = data.fact("num_turns"), data.fact("num_judged")
         partial = outcome.is_null() & (judged > 0) & (judged < turns)
         # Only `succeeded` is counted by turns; for other conditions, a null without another explanation is partially judged.
         every = pl.Series([True]).new_from_index(0, len(partial))
@@ -46,26 +46,26 @@ def headings(sheet: Sheet, metric: str, *, of_attempts: bool = False) -> Heading
         (ERROR, ending == schema.ERROR),
     ]
     if about is not None and about.concerns == "attack":
-        marks.append((INAPPLICABLE, sheet.fact("attack") == schema.NO_ATTACK))
+        marks.append((INAPPLICABLE, data.fact("attack") == schema.NO_ATTACK))
     if about is not None and about.concerns == "task":
-        marks.append((INAPPLICABLE, sheet.nulls("task") & ~sheet.nulls("goal")))
-    result = np.full(sheet.frame.height, MISSING, dtype=np.uint8)
-    for heading, rows in marks:
-        result[rows.fill_null(value=False).to_numpy()] = heading
+        marks.append((INAPPLICABLE, data.nulls("task") & ~data.nulls("goal")))
+    result = np.full(data.frame.height, MISSING, dtype=np.uint8)
+    for status, rows in marks:
+        result[rows.fill_null(value=False).to_numpy()] = status
     result[known] = VALUE
     result[later] = INAPPLICABLE
     return result
 
 
-def counts(headings: Headings) -> dict[str, int]:
+def counts(statuses: Statuses) -> dict[str, int]:
     """Return the numbers of rollouts without a value, by column of SUMMARY."""
-    columns = group_counts(headings, Groups.single(headings.size))
+    columns = group_counts(statuses, Groups.single(statuses.size))
     return {name: int(numbers[0]) for name, numbers in columns.items()}
 
 
-def group_counts(headings: Headings, groups: Groups) -> dict[str, IntArray]:
+def group_counts(statuses: Statuses, groups: Groups) -> dict[str, IntArray]:
     """Return the numbers of rollouts without a value in each group, by column of SUMMARY: integer (T,) each."""
-    table = np.bincount(groups.codes * 6 + headings, minlength=6 * groups.count).reshape(-1, 6)
+    table = np.bincount(groups.codes * 6 + statuses, minlength=6 * groups.count).reshape(-1, 6)
     return {
         "n_error": table[:, ERROR],
         "n_undetermined": table[:, UNDETERMINED] + table[:, PARTIALLY_JUDGED],

@@ -10,11 +10,11 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, join_reasons
+from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import unit_of
-from rollwise.estimation.missingness import VALUE, headings
+from rollwise.estimation.missingness import VALUE, statuses
 from rollwise.schema.arguments import Cluster, finite_numbers, whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.sizes import (
     MOST_GOALS,
     detectable,
@@ -101,7 +101,7 @@ def plan(
     │ 50       ┆ 116   ┆ 5800     │
     └──────────┴───────┴──────────┘
     """
-    check_kinds(plan, locals())
+    check_option_types(plan, locals())
     sizes = () if goals is None else whole_numbers(goals, "plan: goals", "goals", least=2)
     tries = whole_numbers(attempts, "plan: attempts", "attempts")
     if goals is None and difference is None and below is None:
@@ -146,17 +146,17 @@ def _of_pilot(
     frame = rollouts_frame(rollouts, "plan")
     if metric not in frame.columns or schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"plan: the pilot has no Boolean {metric!r}")
-    sheet = Sheet(frame)
-    rows = np.flatnonzero(headings(sheet, metric) == VALUE)
+    data = Columns(frame)
+    rows = np.flatnonzero(statuses(data, metric) == VALUE)
     if not rows.size:
         raise ArgumentError(f"plan: the pilot has no rollout whose {metric} is known")
-    values = sheet.numbers(metric)[rows]
+    values = data.numbers(metric)[rows]
     share = float(values.mean()) if rate is None else rate
     if not 0 < share < 1:
         raise ArgumentError(
             f"plan: in the pilot {metric} is {share:.0%} throughout, which does not show its variance; give rate="
         )
-    codes = unit_of(sheet, rows, metric, cluster).codes
+    codes = unit_of(data, rows, metric, cluster).codes
     correlation_within = intraclass_correlation(values, codes[0]) if icc is None and codes else icc
     return share, correlation_within, f"from a pilot of {counted(rows.size, 'rollout')} where not given"
 

@@ -12,12 +12,12 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet, in_each_group, join_reasons, rows_of
-from rollwise.estimation.missingness import headings
+from rollwise.estimation.arrays import Columns, in_each_group, join_reasons, rows_of
+from rollwise.estimation.missingness import statuses
 from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.proportion import proportion
@@ -105,7 +105,7 @@ def portfolio(
     │ greedy ┆ pair   ┆ null  ┆ 0           ┆ 1          ┆ 1    ┆ 2     │
     └────────┴────────┴───────┴─────────────┴────────────┴──────┴───────┘
     """
-    check_kinds(portfolio, locals())
+    check_option_types(portfolio, locals())
     frame = rollouts_frame(rollouts, "portfolio")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PORTFOLIO, "portfolio")
@@ -154,15 +154,15 @@ def portfolio(
 
 def _with_versions(frame: pl.DataFrame, by: tuple[str, ...], metric: str, unjudged: Unjudged) -> pl.DataFrame:
     """Add the expected value of each rollout, and both extremes; null where it is unknown for another reason than its turns."""
-    sheet = Sheet(frame)
-    row_headings = headings(sheet, metric, of_attempts=True)
+    data = Columns(frame)
+    row_statuses = statuses(data, metric, of_attempts=True)
     versions = np.full((3, frame.height), np.nan)
-    for _, rows in sheet.groups(by):
-        of_group = unjudged_of(sheet, metric, rows, row_headings[rows], unjudged)
+    for _, rows in data.groups(by):
+        of_group = unjudged_of(data, metric, rows, row_statuses[rows], unjudged)
         for number, values in zip(range(3), (of_group.versions * 3)[:3], strict=True):
             versions[number, rows] = values
     columns = [pl.Series(name, values).fill_nan(None) for name, values in zip(_VERSIONS, versions, strict=True)]
-    return sheet.frame.with_columns(columns)
+    return data.frame.with_columns(columns)
 
 
 def _rows_of_group(

@@ -10,13 +10,13 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet, rows_of
+from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.iqm import Goals
-from rollwise.estimation.missingness import headings
+from rollwise.estimation.missingness import statuses
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import FloatArray, IntArray
 from rollwise.stats.intervals import share_intervals
@@ -90,7 +90,7 @@ def profile(
     >>> profile(rollouts, at=[0, 0.5])["estimate"].to_list()
     [0.5, 0.25]
     """
-    check_kinds(profile, locals())
+    check_option_types(profile, locals())
     frame = rollouts_frame(rollouts, "profile")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PROFILE, "profile")
@@ -100,17 +100,16 @@ def profile(
     if band not in {"pointwise", "simultaneous"}:
         raise ArgumentError(f"profile: band={band!r} is unknown; it is pointwise or simultaneous")
     check_unjudged(unjudged, "profile")
-    sheet = Sheet(frame)
-    is_share = sheet.kinds[metric] == "proportion"
-    row_headings = headings(sheet, metric)
+    data = Columns(frame)
+    is_share = data.kinds[metric] == "proportion"
+    row_statuses = statuses(data, metric)
     groups = [
-        (key, group, unjudged_of(sheet, metric, group, row_headings[group], unjudged))
-        for key, group in sheet.groups(by)
+        (key, group, unjudged_of(data, metric, group, row_statuses[group], unjudged)) for key, group in data.groups(by)
     ]
 
     def goals_of(group: IntArray, values: FloatArray) -> Goals:
         known = ~np.isnan(values)
-        return Goals(sheet, metric, group[known], cluster, values[known])
+        return Goals(data, metric, group[known], cluster, values[known])
 
     if at is not None:
         thresholds = np.unique(finite_numbers(at, "profile: at"))
@@ -125,7 +124,7 @@ def profile(
     result: list[dict[str, Any]] = []
     for key, group, rows in groups:
         # Goals without any known value are counted as missing.
-        all_units = unit_of(sheet, group, metric, cluster)
+        all_units = unit_of(data, group, metric, cluster)
         all_goals = np.unique(all_units.codes[0]).size if all_units.names else group.size
         for level_ in levels:
 

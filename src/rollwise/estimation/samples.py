@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from rollwise.estimation.clusters import Rows, entropy, rollout_ids
-from rollwise.estimation.missingness import Headings
+from rollwise.estimation.missingness import Statuses
 from rollwise.estimation.unjudged import Unjudged
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.estimate import Clusters, FloatArray, IntArray
@@ -71,16 +71,16 @@ class Sample:
     def generator(self, group: int, seed: int) -> np.random.Generator:
         """Return the random numbers of a group's units: the same goals give the same draws, whatever else the table has."""
         part = slice(*self.groups.starts[group : group + 2])
-        sheet = self.rows.sheet
+        data = self.rows.data
         members = np.sort(self.codes[0][part]) if self.names else self.rows.numbers[part]
         if self.names and members.size:  # each code once
             members = members[np.append(True, members[1:] != members[:-1])]
         key = seed, self.names[:1], members.tobytes()
-        if key not in sheet.entropies:
+        if key not in data.entropies:
             # The ids of the first column's units, or of the rollouts.
-            ids = sheet.coded(self.names[0]).labels(members) if self.names else rollout_ids(sheet, members)
-            sheet.entropies[key] = entropy(seed, ids)
-        return np.random.Generator(np.random.PCG64DXSM(sheet.entropies[key]))
+            ids = data.coded(self.names[0]).labels(members) if self.names else rollout_ids(data, members)
+            data.entropies[key] = entropy(seed, ids)
+        return np.random.Generator(np.random.PCG64DXSM(data.entropies[key]))
 
 
 def sample_of(
@@ -90,21 +90,21 @@ def sample_of(
 
     With ``"turn"``, rollouts without turns have no weight and are left out.
     """
-    sheet, weights = rows.sheet, None
+    data, weights = rows.data, None
     if weighting == "turn":
-        rows = rows.select(np.nan_to_num(sheet.numbers("num_turns")[rows.numbers]) > 0)
-        weights = sheet.numbers("num_turns")[rows.numbers]
+        rows = rows.select(np.nan_to_num(data.numbers("num_turns")[rows.numbers]) > 0)
+        weights = data.numbers("num_turns")[rows.numbers]
     numbers, groups = rows.numbers, rows.groups
     if weighting == "goal":
-        goals = units_of(sheet.coded("goal").codes[numbers], groups)
+        goals = units_of(data.coded("goal").codes[numbers], groups)
         ones = np.ones(numbers.size)
         weights = 1 / goals.sums(ones)[goals.labels]  # each goal has a total weight of 1, ...
         weights *= (groups.sizes / np.maximum(goals.counts, 1))[groups.codes]  # ... and a rollout weighs 1 on average
-    is_time = sheet.kinds[metric] == "time"
-    values = np.zeros(numbers.size) if is_time else sheet.numbers(metric)[numbers]
+    is_time = data.kinds[metric] == "time"
+    values = np.zeros(numbers.size) if is_time else data.numbers(metric)[numbers]
     if unknown is not None:
         values = np.nan_to_num(values, nan=unknown)
-    columns = [sheet.coded(name) for name in names]
+    columns = [data.coded(name) for name in names]
     nulls = [groups.sums(column.null[numbers]).astype(np.int64) for column in columns]
     return Sample(
         rows,
@@ -135,21 +135,21 @@ class Cells:
 
     rows: Rows  # all rollouts of the groups
     metric: str
-    headings: Headings  # the heading of each of these rollouts
+    statuses: Statuses  # the status of each of these rollouts
     names: tuple[str, ...]  # the cluster columns
     options: Options
 
     @property
     def kind(self) -> str:
         """Kind of the metric: proportion, number or time."""
-        return self.rows.sheet.kinds[self.metric] or "number"
+        return self.rows.data.kinds[self.metric] or "number"
 
     def of(self, chosen: IntArray) -> "Cells":
         """Return these groups, which become groups 0, 1, ...."""
         rows, mask = self.rows.of(chosen)
-        return replace(self, rows=rows, headings=self.headings[mask])
+        return replace(self, rows=rows, statuses=self.statuses[mask])
 
     def sample(self, *wanted: int, unknown: float | None = None) -> Sample:
-        """Return the rollouts under these headings that have any weight, with `unknown` in place of missing values."""
-        rows = self.rows.select(np.isin(self.headings, wanted))
+        """Return the rollouts under these statuses that have any weight, with `unknown` in place of missing values."""
+        rows = self.rows.select(np.isin(self.statuses, wanted))
         return sample_of(rows, self.metric, self.names, self.options.weighting, unknown)

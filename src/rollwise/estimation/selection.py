@@ -9,9 +9,9 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing, meant
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.foreign import cast_column, check_kinds_of_columns
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import cast_column, check_dtypes
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 Better = Literal["higher", "lower"]
 
@@ -62,7 +62,7 @@ def best(
     >>> best(summary, metric="attack_success", where=pl.col("n") >= 30)["target"].to_list()
     ['a']
     """
-    check_kinds(best, locals())
+    check_option_types(best, locals())
     table, by = frame_of(summary, "best"), names_of(by)
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
@@ -70,7 +70,7 @@ def best(
             f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
             "make one with `rw.summarize(rollouts)`"
         )
-    check_kinds_of_columns(table, schema.SUMMARY, "best")
+    check_dtypes(table, schema.SUMMARY, "best")
     names = [column for column in schema.SUMMARY.columns if column.name in {"metric", "statistic"} & set(table.columns)]
     table = table.with_columns(cast_column(table, column, "best") for column in names)
     for name in by:
@@ -136,7 +136,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     >>> pareto(rates, {"attack_success": "lower", "task_success": "higher"})["pareto"].to_list()
     [True, True, False]
     """
-    check_kinds(pareto, locals())
+    check_option_types(pareto, locals())
     table, by = frame_of(frame, "pareto"), names_of(by)
     if not better:
         raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")

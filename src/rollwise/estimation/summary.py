@@ -10,11 +10,11 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Rows, columns_of
 from rollwise.estimation.estimates import Block, blocks_of
 from rollwise.estimation.merging import State, blocks, state_of
-from rollwise.estimation.missingness import FACTS, headings
+from rollwise.estimation.missingness import FACTS, statuses
 from rollwise.estimation.samples import Method, Options, Weighting
 from rollwise.estimation.unjudged import Unjudged, check_unjudged
 from rollwise.schema.arguments import (
@@ -28,8 +28,8 @@ from rollwise.schema.arguments import (
     names_of,
     quantile_of,
 )
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from rollwise.stats.estimate import IntArray, texts
@@ -155,7 +155,7 @@ def summarize(
     │ attack_success ┆ 0.333333 ┆ 0.061 ┆ 0.792 ┆ 3   ┆ 1         ┆ Wilson │
     └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
     """
-    check_kinds(summarize, locals())
+    check_option_types(summarize, locals())
     by, levels = names_of(by), check_levels(level)
     names = None if statistics is None else names_of(statistics)
     _check_options(names, weighting, method, unjudged, resamples)
@@ -189,23 +189,23 @@ def summarize(
         resamples=resamples,
         seed=seed,
     )
-    sheet = Sheet(frame)
-    if weighting == "goal" and not sheet.has("goal"):
+    data = Columns(frame)
+    if weighting == "goal" and not data.has("goal"):
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
-    if strata is not None and not sheet.has(strata):
+    if strata is not None and not data.has(strata):
         raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant_column(strata, frame)}")
     if strata is not None:
         check_one_value(frame, strata, "summarize")
-    keys, numbers, groups = _all_groups(sheet, by, margins=margins)
-    every = Rows(sheet, numbers, groups)
-    headings_of = {metric: headings(sheet, metric)[numbers] for metric in columns}
+    keys, numbers, groups = _all_groups(data, by, margins=margins)
+    every = Rows(data, numbers, groups)
+    statuses_of = {metric: statuses(data, metric)[numbers] for metric in columns}
     frames = []
     for part in _portions(groups, resamples):
         rows, mask = every.of(part)
         blocks = [
             (metric, block)
             for metric in columns
-            for block in blocks_of(rows, metric, headings_of[metric][mask], options, names, levels)
+            for block in blocks_of(rows, metric, statuses_of[metric][mask], options, names, levels)
         ]
         frames.append(_frame(keys[part] if by else keys, blocks, seed, part.size))
     return pl.concat(frames)
@@ -310,7 +310,7 @@ def to_merge(
     by = names_of(by)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
-    # Columns that both kinds need: groups, clusters, and the facts that decide headings.
+    # Columns that both kinds need: groups, clusters, and the facts that decide statuses.
     shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged != "drop" else None}
 
     def in_order(names: list[str]) -> list[str]:
@@ -341,13 +341,13 @@ def _check_options(
     check_resamples(resamples, "summarize")
 
 
-def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:
+def _all_groups(data: Columns, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:
     """Return the keys of all groups, and the row numbers of one group after another; with margins, pooled groups last."""
-    keys, numbers, groups = sheet.grouped(by)
+    keys, numbers, groups = data.grouped(by)
     if not margins:
         return keys, numbers, groups
     for name in by:
-        column = values_named(sheet.frame, name)
+        column = values_named(data.frame, name)
         if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
             raise ArgumentError(
                 f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
@@ -357,7 +357,7 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl
     # Every proper subset of the grouping columns, the largest first; the others are pooled.
     for size in range(len(by) - 1, -1, -1):
         for names in combinations(by, size):
-            pooled, rows, of = sheet.grouped(names)
+            pooled, rows, of = data.grouped(names)
             columns = [pooled[name] if name in names else pl.Series(name, [schema.POOLED] * of.count) for name in by]
             parts.append((pl.DataFrame(columns), rows, of))
     starts = np.cumsum([0, *(of.count for _, _, of in parts)])

@@ -12,7 +12,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, counted, writable
 from rollwise.estimation.clusters import generator
 from rollwise.schema.arguments import whole_numbers
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 Configuration: TypeAlias = dict[str, Any]
 Listed: TypeAlias = Sequence[Mapping[str, Any]]
@@ -97,7 +97,7 @@ def sweep(
     >>> rw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]
     """
-    check_kinds(sweep, locals())
+    check_option_types(sweep, locals())
     if strategy not in ("grid", "random"):
         raise ArgumentError(f"sweep: strategy={strategy!r} is neither grid nor random; give one of them")
     if (n is None) == (strategy == "random"):

@@ -11,12 +11,12 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Sheet, row_of, rows_of
+from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, headings
+from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, statuses
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.proportion import proportion
 
@@ -80,7 +80,7 @@ def tradeoff(
     >>> tradeoff(rollouts).select("attack_success", "task_success", "count", "n", "n_missing").rows()
     [(False, False, 0, 3, 1), (False, True, 2, 3, 1), (True, False, 1, 3, 1), (True, True, 0, 3, 1)]
     """
-    check_kinds(tradeoff, locals())
+    check_option_types(tradeoff, locals())
     frame = rollouts_frame(rollouts, "tradeoff")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRADEOFF, "tradeoff")
@@ -89,15 +89,15 @@ def tradeoff(
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
     check_unjudged(unjudged, "tradeoff")
-    sheet = Sheet(frame)
-    attack_headings, solved_known = headings(sheet, attack), sheet.known(task)
+    data = Columns(frame)
+    attack_statuses, solved_known = statuses(data, attack), data.known(task)
     rows: list[dict[str, Any]] = []
-    for key, group in sheet.groups(by):
+    for key, group in data.groups(by):
         # Only rollouts with a known task outcome, and a known or unjudged attack, are part of the table.
-        used = solved_known[group] & np.isin(attack_headings[group], (VALUE, PARTIALLY_JUDGED))
+        used = solved_known[group] & np.isin(attack_statuses[group], (VALUE, PARTIALLY_JUDGED))
         table_rows: IntArray = group[used]
-        attacked = unjudged_of(sheet, attack, table_rows, attack_headings[table_rows], unjudged)
-        solved = sheet.numbers(task)[table_rows] == 1
+        attacked = unjudged_of(data, attack, table_rows, attack_statuses[table_rows], unjudged)
+        solved = data.numbers(task)[table_rows] == 1
         for level_, *outcomes in product(levels, (False, True), (False, True)):
             known = ~np.isnan(attacked.known)
             in_cell = (attacked.known == outcomes[0]) & (solved == outcomes[1])
@@ -113,7 +113,7 @@ def tradeoff(
             # For a failed attack the extremes are the other way round; `at_the_bounds` takes the outer ends of both.
             share = partial(
                 _share,
-                sheet,
+                data,
                 table_rows,
                 solved,
                 outcomes=outcomes,
@@ -126,7 +126,7 @@ def tradeoff(
 
 
 def _share(
-    sheet: Sheet,
+    data: Columns,
     rows: IntArray,
     solved: BoolArray,
     succeeded: FloatArray,
@@ -139,7 +139,7 @@ def _share(
     """Estimate the share of rollouts with these outcomes of attack and task; `succeeded` is NaN if it does not count."""
     known = ~np.isnan(succeeded)
     share = (succeeded if outcomes[0] else 1 - succeeded) * (solved == outcomes[1])
-    unit = unit_of(sheet, rows[known], names[0], cluster)
+    unit = unit_of(data, rows[known], names[0], cluster)
     estimate = proportion(share[known], unit.codes, level=level)
     columns = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
     text = (

@@ -11,16 +11,16 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
+from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.doctor_facts import names_a_step
-from rollwise.estimation.missingness import INAPPLICABLE, headings
+from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.mean import mean
 from rollwise.stats.pairs import score_difference
@@ -92,7 +92,7 @@ def training(
     │ 1.0  ┆ 0.42     ┆ 0.17       ┆ 0.33        ┆ 0.5      │
     └──────┴──────────┴────────────┴─────────────┴──────────┘
     """
-    check_kinds(training, locals())
+    check_option_types(training, locals())
     frame = rollouts_frame(rollouts, "training")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")
@@ -100,7 +100,7 @@ def training(
     check_metric(frame, metric, "training")
     check_unjudged(unjudged, "training")
     unit_of(
-        Sheet(frame.clear()), np.arange(0), metric, cluster
+        Columns(frame.clear()), np.arange(0), metric, cluster
     )  # invalid clusters raise an error before `step` is renamed
     numbers_of_step = column_named(step).cast(pl.Float64).fill_nan(None)  # steps are floats in the result
     with_step = frame.with_columns(numbers_of_step).filter(column_named(step).is_not_null()).rename({step: "\0step"})
@@ -120,19 +120,19 @@ def training(
     rates = {(*(row[name] for name in by), row["\0step"], row["level"]): row for row in summary.rows(named=True)}
     number_without = frame.height - with_step.height
     without_step = f"; {counted(number_without, 'rollout')} without a step" if number_without else ""
-    sheet = Sheet(with_step)
-    row_headings = headings(sheet, metric)
+    data = Columns(with_step)
+    row_statuses = statuses(data, metric)
     result = []
-    for key, group in sheet.groups(by):
-        rows = np.asarray(group[row_headings[group] != INAPPLICABLE])
-        repeats = Attempts.of(sheet, rows, metric, cluster)
-        steps = sheet.numbers("\0step")[rows]
-        distinct_steps = np.unique(sheet.numbers("\0step")[group])
+    for key, group in data.groups(by):
+        rows = np.asarray(group[row_statuses[group] != INAPPLICABLE])
+        repeats = Attempts.of(data, rows, metric, cluster)
+        steps = data.numbers("\0step")[rows]
+        distinct_steps = np.unique(data.numbers("\0step")[group])
         # Expected successes are estimated within each step, as the rates are.
         is_unjudged, values = np.zeros(rows.size, dtype=np.bool_), repeats.values.copy()
         for at in distinct_steps if unjudged != "drop" else ():
             in_step = steps == at
-            of_step = unjudged_of(sheet, metric, rows[in_step], row_headings[rows[in_step]], unjudged)
+            of_step = unjudged_of(data, metric, rows[in_step], row_statuses[rows[in_step]], unjudged)
             is_unjudged[in_step], values[in_step] = of_step.rows, of_step.expected
         changes = _Changes(repeats, steps, values, is_unjudged if unjudged == "bounds" else None)
         for level_ in levels:

@@ -8,11 +8,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, counted, listing
-from rollwise.estimation.arrays import Sheet, row_of, rows_of
+from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from rollwise.schema.foreign import check_kinds_of_columns, with_keys
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import check_dtypes, with_keys
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.mean import mean
 from rollwise.stats.proportion import proportion
 
@@ -70,9 +70,9 @@ def trajectory(
     >>> trajectory(turns, before=2, after=0).select("at", pl.col("estimate").round(3), "at_risk").rows()
     [(-2.0, 0.115, 4), (-1.0, 0.215, 4), (0.0, 0.315, 4)]
     """
-    check_kinds(trajectory, locals())
+    check_option_types(trajectory, locals())
     frame, by = frame_of(turns, "trajectory"), names_of(by)
-    check_kinds_of_columns(frame, schema.TURNS, "trajectory")
+    check_dtypes(frame, schema.TURNS, "trajectory")
     _check(frame, column, before, after)
     frame = with_keys(frame, "trajectory")
     check_by(frame, by, schema.CURVE, "trajectory")
@@ -90,18 +90,18 @@ def trajectory(
         pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")
     )
     # Rollouts in which no turn has the event, counted by group.
-    without_event = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
+    without_event = Columns(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
     number_without = {
         tuple(key.values()): without_event.frame["rollout_id"].gather(rows).n_unique()
         for key, rows in without_event.groups(by)
     }
-    sheet = Sheet(window)
+    data = Columns(window)
     rows = [
         {**key, **row}
-        for key, group in sheet.groups(by)
+        for key, group in data.groups(by)
         for level_ in check_levels(level)
         for row in _group(
-            sheet,
+            data,
             group,
             column,
             range(-before, after + 1),
@@ -132,20 +132,20 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
 
 
 def _group(
-    sheet: Sheet, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, number_without: int
+    data: Columns, group: Any, column: str, span: range, cluster: Cluster, level: float, seed: int, number_without: int
 ) -> list[dict[str, Any]]:
-    since = sheet.frame["\0since"].to_numpy()[group]
-    values = sheet.numbers(column)[group]
+    since = data.frame["\0since"].to_numpy()[group]
+    values = data.numbers(column)[group]
     # Every rollout with the event has exactly one row at position 0.
     with_event = int((since == 0).sum())
     result = []
     for at in span:
         rows = np.asarray(group[(since == at) & ~np.isnan(values)])
-        unit = unit_of(sheet, rows, column, cluster)
-        if sheet.kinds[column] == "proportion":
-            estimate = proportion(sheet.numbers(column)[rows], unit.codes, level=level)
+        unit = unit_of(data, rows, column, cluster)
+        if data.kinds[column] == "proportion":
+            estimate = proportion(data.numbers(column)[rows], unit.codes, level=level)
         else:
-            estimate = mean(sheet.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
+            estimate = mean(data.numbers(column)[rows], unit.codes, level=level, rng=unit.generator(seed))
         turns = "turn" if abs(at) == 1 else "turns"
         position = f"{at:+d} {turns} from the event"
         estimand = f"mean {column} {position}, of rollouts that had it and reached there, each weighing the same"

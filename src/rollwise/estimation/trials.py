@@ -10,7 +10,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
 from rollwise.estimation.arguments import no_metric
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import Cluster
@@ -52,24 +52,24 @@ class Attempts:
     unit: Unit  # the independent unit of each goal
 
     @classmethod
-    def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
+    def of(cls, data: Columns, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
         """Return these rows of the table as attempts."""
-        goals = same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
+        goals = same_values(data, rows, REPEATED_IN, required=("goal", "task"))
         # The first row of each goal represents it when units are looked up.
         first = np.full(goals.count, rows.size, dtype=np.int64)
         np.minimum.at(first, goals.codes, np.arange(rows.size))
-        unit = unit_of(sheet, rows[first], metric, cluster)
+        unit = unit_of(data, rows[first], metric, cluster)
         for name in unit.names:
             # More pairs of goal and cluster than goals: the cluster varies within some goal.
-            pairs = np.unique(goals.codes * (sheet.coded(name).count + 1) + sheet.coded(name).codes[rows])
-            if pairs.size > goals.count and not sheet.coded(name).null[rows].any():
+            pairs = np.unique(goals.codes * (data.coded(name).count + 1) + data.coded(name).codes[rows])
+            if pairs.size > goals.count and not data.coded(name).null[rows].any():
                 raise ArgumentError(
                     f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "
                     "independent of each other: name a column that is constant within goals, such as 'goal'"
                 )
-        rank, loops = _order(sheet, rows, goals)
-        share = sheet.kinds[metric] == "proportion"
-        return cls(metric, share, sheet.numbers(metric)[rows], goals, rank, loops, unit)
+        rank, loops = _order(data, rows, goals)
+        share = data.kinds[metric] == "proportion"
+        return cls(metric, share, data.numbers(metric)[rows], goals, rank, loops, unit)
 
     @cached_property
     def concerns(self) -> str | None:
@@ -191,32 +191,32 @@ class Attempts:
         return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
 
 
-def same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
+def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
     """Group rollouts with equal values in these columns; null equals null.
 
     A rollout that is null in all `required` columns forms a group of its own.
     """
     codes = np.zeros(rows.size, dtype=np.int64)
     for name in names:
-        words = sheet.fact(name).gather(rows).cast(pl.String)
+        words = data.fact(name).gather(rows).cast(pl.String)
         # Places in the sorted words, from 1; found in a third of the time that ranks take. Nulls have 0.
         places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
         numbers = places.fill_null(0).to_numpy()
         # Combine the codes so far with those of this column, and renumber them to keep them small.
         codes = np.unique(codes * (numbers.max(initial=0) + 1) + numbers, return_inverse=True)[1].astype(np.int64)
     if required:
-        unnamed = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
+        unnamed = np.all([data.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
         codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
     return grouping(codes)
 
 
-def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
-    number = sheet.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
+def _order(data: Columns, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
+    number = data.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
     rank = number.fill_null(0).to_numpy()
     if number.null_count():
         return rank, None
     # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
-    for loops in (goals, same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
+    for loops in (goals, same_values(data, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
         ranks = np.unique(rank, return_inverse=True)[1]
         if np.unique(loops.codes * (ranks.max(initial=0) + 1) + ranks).size == rows.size:
             return rank, loops

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from rollwise.errors import ArgumentError, counted, meant
-from rollwise.estimation.arrays import Sheet, join_reasons
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
+from rollwise.estimation.arrays import Columns, join_reasons
+from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.stats.clusters import groupings, ones_or
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.influence import CENSORED, COMPETING, EVENT, Watch, influences, watch
@@ -39,7 +39,7 @@ class FollowUp(NamedTuple):
     cause: IntArray
 
 
-def follow_up(sheet: Sheet, metric: str, rows: IntArray) -> FollowUp | None:
+def follow_up(data: Columns, metric: str, rows: IntArray) -> FollowUp | None:
     """Return the follow-up of rollouts up to the success that the metric counts; None if the table does not have its turn.
 
     A rollout with a known failure is followed to its end, where no success can come any more: as a competing ending. A
@@ -47,11 +47,11 @@ def follow_up(sheet: Sheet, metric: str, rows: IntArray) -> FollowUp | None:
     successes after unjudged turns, but not the failures, would push the rate up.
     """
     horizon = _horizon(metric)
-    if horizon is None or not sheet.has("time_to_success") or sheet.kinds["time_to_success"] != "time":
+    if horizon is None or not data.has("time_to_success") or data.kinds["time_to_success"] != "time":
         return None
-    values = sheet.numbers(metric)[rows]
-    followed, observed = (column[rows] for column in sheet.times("time_to_success"))
-    end = np.maximum(np.nan_to_num(sheet.numbers("num_turns")[rows]).astype(np.int64), np.maximum(followed, 1))
+    values = data.numbers(metric)[rows]
+    followed, observed = (column[rows] for column in data.times("time_to_success"))
+    end = np.maximum(np.nan_to_num(data.numbers("num_turns")[rows]).astype(np.int64), np.maximum(followed, 1))
     duration = np.where(values == 0, end, followed)
     cause = np.select([(values == 1) & observed, values == 0], [EVENT, COMPETING], CENSORED)
     duration = np.minimum(duration, horizon)
@@ -68,7 +68,7 @@ def _horizon(metric: str) -> int | None:
     return int(number) if metric.startswith(_WITHIN) and number.isdecimal() else None
 
 
-def expected_values(sheet: Sheet, metric: str, rows: IntArray, weights: FloatArray | None = None) -> FloatArray:
+def expected_values(data: Columns, metric: str, rows: IntArray, weights: FloatArray | None = None) -> FloatArray:
     """Return the values of rollouts that are judged in full or in part, the missing ones as their expected success.
 
     By the curve F of all these rollouts and S, the share without an ending, a rollout followed up to turn t has an expected
@@ -81,11 +81,11 @@ def expected_values(sheet: Sheet, metric: str, rows: IntArray, weights: FloatArr
     Efron (1967), The two sample problem with censored data, Proc. Fifth Berkeley Symp. 4:831-853 (redistribution of censored
     observations); Aalen & Johansen (1978), Scand. J. Statist. 5:141-150.
     """
-    values = sheet.numbers(metric)[rows].copy()
+    values = data.numbers(metric)[rows].copy()
     unjudged = np.isnan(values)
     if unjudged.all() or not unjudged.any():
         return values
-    follow = follow_up(sheet, metric, rows)
+    follow = follow_up(data, metric, rows)
     if follow is None:
         values[unjudged] = np.average(values[~unjudged], weights=None if weights is None else weights[~unjudged])
         return values
@@ -110,7 +110,7 @@ def _life_table(follow: FollowUp, weights: FloatArray | None) -> Watch:
     )
 
 
-def pseudo_values(sheet: Sheet, metric: str, rows: IntArray) -> FloatArray:
+def pseudo_values(data: Columns, metric: str, rows: IntArray) -> FloatArray:
     """Return values whose mean is the censored share and whose variance over clusters is the variance of that share.
 
     These are the pseudo-observations F(T) + n·IF of the infinitesimal jackknife: each known value is shifted by what its
@@ -122,9 +122,9 @@ def pseudo_values(sheet: Sheet, metric: str, rows: IntArray) -> FloatArray:
     Andersen, Klein & Rosthoj (2003), Generalised linear models for correlated pseudo-observations, Biometrika 90:15-27,
     doi:10.1093/biomet/90.1.15; Jaeckel (1972), The infinitesimal jackknife, Bell Laboratories MM 72-1215-11.
     """
-    follow = follow_up(sheet, metric, rows)
+    follow = follow_up(data, metric, rows)
     if follow is None:
-        return sheet.numbers(metric)[rows].copy()
+        return data.numbers(metric)[rows].copy()
     values = np.full(rows.size, np.nan)
     followed = follow.duration > 0
     if followed.any():
@@ -171,14 +171,14 @@ class UnjudgedRows(NamedTuple):
         return [{**row, "reason": join_reasons(row.get("reason"), reason)} for row in estimates]
 
 
-def unjudged_of(sheet: Sheet, metric: str, rows: IntArray, row_headings: Headings, choice: Unjudged) -> UnjudgedRows:
-    """Return the rollouts among `rows` with unjudged turns and no success, by their headings."""
-    unjudged, known = row_headings == PARTIALLY_JUDGED, sheet.numbers(metric)[rows]
-    if not unjudged.any() or sheet.kinds[metric] != "proportion":
+def unjudged_of(data: Columns, metric: str, rows: IntArray, row_statuses: Statuses, choice: Unjudged) -> UnjudgedRows:
+    """Return the rollouts among `rows` with unjudged turns and no success, by their statuses."""
+    unjudged, known = row_statuses == PARTIALLY_JUDGED, data.numbers(metric)[rows]
+    if not unjudged.any() or data.kinds[metric] != "proportion":
         return UnjudgedRows(None, np.zeros(rows.size, dtype=np.bool_), known, known, timed=True)
-    judged, expected = unjudged | (row_headings == VALUE), known.copy()
-    expected[judged] = expected_values(sheet, metric, rows[judged])
-    return UnjudgedRows(choice, unjudged, known, expected, follow_up(sheet, metric, rows[:1]) is not None)
+    judged, expected = unjudged | (row_statuses == VALUE), known.copy()
+    expected[judged] = expected_values(data, metric, rows[judged])
+    return UnjudgedRows(choice, unjudged, known, expected, follow_up(data, metric, rows[:1]) is not None)
 
 
 def in_words(number: int, total: int, noun: str = "rollout") -> str:

@@ -13,7 +13,7 @@ from rollwise.evaluation.results_log import ResultsLog, through_json
 from rollwise.evaluation.workflow import Workflow
 from rollwise.jobs.calls import contained
 from rollwise.jobs.progress import progress_bar
-from rollwise.jobs.workers import Crew, Outcome
+from rollwise.jobs.workers import Outcome, WorkerPool
 from rollwise.schema.labels import counted, say
 
 STEPS = "intermediate_steps"
@@ -86,8 +86,10 @@ def _ask(
             log.keep(entries)
             bar.update(len(outcomes))
 
-        crew = Crew(answer_item, places, general.max_concurrency, timeout=general.timeout, retries=general.retries)
-        crew.work(keep)
+        pool = WorkerPool(
+            answer_item, places, general.max_concurrency, timeout=general.timeout, retries=general.retries
+        )
+        pool.work(keep)
 
 
 def _bare(item: Item) -> EvalInputItem:

@@ -109,7 +109,9 @@ def read(
     columns = list(dict.fromkeys(name for entry in entries for name in entry))
     selected = list(_filtered(entries, config, columns, document))
     if not selected:
-        raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
+        raise document.error(
+            (*HERE, "filter"), f"matches none of the {counted(len(entries), 'entry')}; relax the filter"
+        )
     selected = _with_question(selected, config, where, parity=parity)
     if config.shuffle:
         Random(config.seed).shuffle(selected)  # noqa: S311  # an order, not a secret

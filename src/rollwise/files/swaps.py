@@ -1,4 +1,4 @@
-"""Replacement of a folder by a new one, so that a process killed at any moment leaves the old or the new, never parts of both.
+"""Atomic replacement of a folder, even if the process is killed: it leaves the old folder or the new one, never parts of both.
 
 The file system exchanges the names of the two folders in one step. Where it cannot (the folder is a disk of its own, or its parent
 folder may not be written to), files are moved into the folder one by one, after a step that makes this repeatable: the new folder

@@ -15,8 +15,8 @@ from rollwise.files.atomic import check_file, whole
 from rollwise.files.object_stores import Options, address_of, path_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 
 @overload
@@ -70,7 +70,7 @@ def write(
     >>> written.read_text().split()
     ['a', '1']
     """
-    check_kinds(write, locals())
+    check_option_types(write, locals())
     place, suffix = address_of(path) or path_of(path), Path(path).suffix
     check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
     data = frame_of(frame, "write")

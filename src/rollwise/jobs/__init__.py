@@ -1,4 +1,4 @@
-"""Many calls of a user's function: one crew of workers, one store of their results, one progress bar.
+"""Many calls of a user's function: one pool of workers, one store of their results, one progress bar.
 
 Judging, rolling out and evaluating call the user's functions and models here, so that a plain function, a coroutine function, an
 exit from within and a call that never returns mean the same everywhere, and that nothing is paid for twice. `workers.py` calls a

@@ -219,7 +219,7 @@ class Store:
         from rollwise.schema.labels import say
 
         lines = counted(len(damaged), "line is", "lines are")
-        say(f"{self.path}: {lines} damaged (line {listing(damaged)}); what stood there is asked again")
+        say(f"{self.path}: {lines} damaged (line {listing(damaged)}); those entries will be requested again")
         self._add(_line(DAMAGED, json.dumps(damaged).encode(), self._salt))
 
     def put(self, rows: Mapping[str, bytes]) -> None:

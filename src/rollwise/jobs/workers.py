@@ -65,7 +65,7 @@ async def share(items: Iterable[T], workers: int, work: Callable[[T], Awaitable[
     await asyncio.gather(*(take() for _ in range(workers)))
 
 
-class Crew:
+class WorkerPool:
     """Workers that call a function for each item: a coroutine on one event loop, a plain function in threads.
 
     A plain function is called in the calling thread with ``max_concurrency=1`` and no `timeout`.

@@ -9,7 +9,7 @@ import polars as pl
 from rollwise.errors import MetricError, to_install
 from rollwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
 from rollwise.metrics.instructions import Detect, instruction_followed
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 _CODES = (
     "af ar bg bn ca cs cy da de el en es et fa fi fr gu he hi hr hu id it ja kn ko lt lv mk ml mr ne nl no pa pl pt ro "
@@ -35,7 +35,7 @@ def detect_language(text: str) -> str | None:
     >>> detect_language("1 + 1 = 2") is None
     True
     """
-    check_kinds(detect_language, locals())
+    check_option_types(detect_language, locals())
     return str(_identifier().classify(text)[0]) if any(map(str.isalpha, text)) else None
 
 

@@ -10,10 +10,10 @@ from rollwise.judges.judgments import judge
 from rollwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of, version_of
 from rollwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from rollwise.schema.arguments import frame_of, one_number
-from rollwise.schema.foreign import in_schema, with_keys
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import in_schema, with_keys
 from rollwise.schema.labels import say
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 AT = 0.5  # a verdict of this value or more is True
 _VALUE = "__value"
@@ -75,7 +75,7 @@ def join_verdicts(
     >>> join_verdicts(turns, verdicts, scale=(0, 3))["score_harm_normalized"].to_list()
     [None, 0.25]
     """
-    check_kinds(join_verdicts, locals(), own=("at", "scale"))
+    check_option_types(join_verdicts, locals(), own=("at", "scale"))
     frame, rows = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
     frame = with_keys(frame, "join_verdicts")
     rows = _of_one(check(in_schema(rows, VERDICTS, "join_verdicts"), VERDICTS), judge)
@@ -154,7 +154,7 @@ def score(
     >>> scored.select("turn", "succeeded", "outcome").rows()
     [(1, False, 'success'), (2, True, 'success')]
     """
-    check_kinds(score, locals(), own=("at",))
+    check_option_types(score, locals(), own=("at",))
     frame, who = frame_of(turns, "score"), judge_of(judge)
     # Mistakes in the arguments of `join_verdicts` are reported now, before any call that costs money.
     scale = getattr(who, "scale", None) if normalized else None

@@ -13,17 +13,17 @@ import polars as pl
 from rollwise.errors import ArgumentError, RollwiseError, SchemaError, listing, message_of, type_and_message
 from rollwise.jobs.calls import contained
 from rollwise.jobs.progress import progress_bar
-from rollwise.jobs.workers import Crew, Outcome
+from rollwise.jobs.workers import Outcome, WorkerPool
 from rollwise.judges.replies import SECRET
 from rollwise.judges.store import VerdictStore, key_of
 from rollwise.judges.texts import questions
 from rollwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from rollwise.schema import VERDICTS
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import with_keys
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import with_keys
 from rollwise.schema.labels import counted, say
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict) if field.name in VERDICTS.names}
 SCORES = "scores"  # several numbers by name, as JSON text, of a judge that gives them instead of one
@@ -91,7 +91,7 @@ def judge(
     >>> judge(turns, lambda response: not response.startswith("No"), progress=False).select("turn", "value").rows()
     [(1, 0.0), (2, 1.0)]
     """
-    check_kinds(_judge, locals(), "judge", own=("judge",))
+    check_option_types(_judge, locals(), "judge", own=("judge",))
     frame, checked_judge = with_keys(frame_of(turns, "judge"), "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:
@@ -273,7 +273,7 @@ def _ask_all(
                 store.keep({key: verdict for key, verdict in portion.items() if verdict.error is None})
             bar.update(len(outcomes))
 
-        Crew(ask, list(requests.values()), max_concurrency, timeout=time_limit).work(keep)
+        WorkerPool(ask, list(requests.values()), max_concurrency, timeout=time_limit).work(keep)
     return verdicts
 
 

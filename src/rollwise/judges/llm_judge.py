@@ -31,8 +31,8 @@ from rollwise.judges.replies import (
 from rollwise.judges.response_metric import ResponseMetric, require_list
 from rollwise.judges.texts import Template
 from rollwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 BOUNDS = ("lower_bound", "upper_bound")
 # Why an answer ended, where a verdict that it lacks may have been cut off.
@@ -139,7 +139,7 @@ class LLMJudgeMetric(ResponseMetric):
     ) -> None:
         super().__init__(name=name, **extras)
         # Check everything that can be checked without the model, so that a mistake costs no call.
-        check_kinds(LLMJudgeMetric.__init__, locals(), self.name, own=("scale", "choices", "device"))
+        check_option_types(LLMJudgeMetric.__init__, locals(), self.name, own=("scale", "choices", "device"))
         low, high = bounds_of(scale, self.name)
         if structured_output == (parser is not None):
             raise ArgumentError(

@@ -15,7 +15,7 @@ from rollwise.errors import MetricError, counted, listing
 from rollwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
 from rollwise.metrics.answers import choice_match
 from rollwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 def trials_of(
@@ -157,7 +157,7 @@ class MCQACalibration(ResponseMetric):
 
     def __init__(self, n_bins: int = 10) -> None:
         super().__init__()
-        check_kinds(MCQACalibration.__init__, locals(), "MCQACalibration")
+        check_option_types(MCQACalibration.__init__, locals(), "MCQACalibration")
         if n_bins < 1:
             raise MetricError(f"MCQACalibration: n_bins={n_bins}; give 1 or more")
         self.n_bins = n_bins

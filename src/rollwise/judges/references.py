@@ -14,7 +14,7 @@ from rollwise.metrics.answers import (
     tfidf_cosine,
     token_f1,
 )
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 class ShortAnswerMatch(ResponseMetric):
@@ -43,7 +43,7 @@ class ShortAnswerMatch(ResponseMetric):
 
     def __init__(self, missing: Literal["empty", "unknown"] = "empty") -> None:
         super().__init__()
-        check_kinds(ShortAnswerMatch.__init__, locals(), "ShortAnswerMatch")
+        check_option_types(ShortAnswerMatch.__init__, locals(), "ShortAnswerMatch")
         self.missing = missing
 
     def compute(

@@ -19,9 +19,9 @@ from rollwise.files.object_stores import Options, address_of, path_of
 from rollwise.measurement.batches import in_batches, reading
 from rollwise.readers.sources.hive import NULL
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
@@ -89,7 +89,7 @@ def convert(
     >>> [pl.read_parquet(path).rows() for path in sorted(out.glob("*.parquet"))]
     [[('a', 1)], [('b', 1), ('b', 2)]]
     """
-    check_kinds(convert, locals())
+    check_option_types(convert, locals())
     by = names_of(partition_by)
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)

@@ -17,9 +17,9 @@ from rollwise.metrics.catalog import OUTCOME, TIMING
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
 from rollwise.schema.arguments import frame_of, names_of, shown
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.frame_checks import check_ids
 from rollwise.schema.named import column_named, columns_named
-from rollwise.schema.promises import check_ids
+from rollwise.schema.option_types import check_option_types
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
 
@@ -86,7 +86,7 @@ def measure(
     │ b          ┆ 1         ┆ 1          ┆ false          ┆ false            │
     └────────────┴───────────┴────────────┴────────────────┴──────────────────┘
     """
-    check_kinds(measure, locals())
+    check_option_types(measure, locals())
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
     require_turns(frame, "measure")
     _require_rollouts(frame)

@@ -10,8 +10,8 @@ from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.metrics.catalog import EVENTS
 from rollwise.schema import STEPS
 from rollwise.schema.arguments import frame_of, shown
-from rollwise.schema.foreign import in_schema
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import in_schema
+from rollwise.schema.option_types import check_option_types
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
 Prices: TypeAlias = Mapping[str, tuple[float, float]]
@@ -54,7 +54,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     >>> measure_steps(steps, m.run_seconds, m.model_calls).row(0)
     ('a', 4.0, 1)
     """
-    check_kinds(measure_steps, locals())
+    check_option_types(measure_steps, locals())
     frame = steps_of(steps, "measure_steps", ("rollout_id", "kind"))
     priced_steps = priced(frame, {} if prices is None else prices)
     selected: list[Metric] = [*metrics] if metrics else [*EVENTS]

@@ -12,8 +12,8 @@ from rollwise.metrics.effort import average, highest, total
 from rollwise.metrics.metric import SHARE, metric
 from rollwise.metrics.outcome import ever
 from rollwise.metrics.timing import first_turn, time_to
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 ADVERSARIAL, TARGET = "adversarial_toxicity", "target_toxicity"
 TOXIC = 0.5  # threshold of ASTRA-RL
@@ -131,7 +131,7 @@ def adversarial_toxicity_rate(at: float = TOXIC) -> pl.Expr:
     >>> pl.DataFrame({"adversarial_toxicity": [0.25, None, 0.5]}).select(adversarial_toxicity_rate()).item()
     0.5
     """
-    check_kinds(adversarial_toxicity_rate, locals())
+    check_option_types(adversarial_toxicity_rate, locals())
     return _toxic(ADVERSARIAL, at).mean().alias(_named("adversarial_toxicity_rate", at))
 
 
@@ -144,7 +144,7 @@ def target_toxicity_rate(at: float = TOXIC) -> pl.Expr:
     >>> pl.DataFrame({"target_toxicity": [0.25, None, 0.5]}).select(target_toxicity_rate(at=0.75)).item()
     0.0
     """
-    check_kinds(target_toxicity_rate, locals())
+    check_option_types(target_toxicity_rate, locals())
     return _toxic(TARGET, at).mean().alias(_named("target_toxicity_rate", at))
 
 
@@ -159,7 +159,7 @@ def ever_adversarial_toxicity(at: float = TOXIC) -> pl.Expr:
     >>> pl.DataFrame({"adversarial_toxicity": [None, 0.5]}).select(ever_adversarial_toxicity()).item()
     True
     """
-    check_kinds(ever_adversarial_toxicity, locals())
+    check_option_types(ever_adversarial_toxicity, locals())
     return ever(_toxic(ADVERSARIAL, at), name=_named("ever_adversarial_toxicity", at))
 
 
@@ -177,7 +177,7 @@ def ever_target_toxicity(at: float = TOXIC) -> pl.Expr:
     >>> pl.DataFrame({"target_toxicity": [None, 0.25]}).select(ever_target_toxicity()).item() is None
     True
     """
-    check_kinds(ever_target_toxicity, locals())
+    check_option_types(ever_target_toxicity, locals())
     return ever(_toxic(TARGET, at), name=_named("ever_target_toxicity", at))
 
 
@@ -191,7 +191,7 @@ def first_adversarial_toxicity_turn(at: float = TOXIC) -> pl.Expr:
     >>> turns.select(first_adversarial_toxicity_turn()).item()
     2
     """
-    check_kinds(first_adversarial_toxicity_turn, locals())
+    check_option_types(first_adversarial_toxicity_turn, locals())
     return first_turn(_toxic(ADVERSARIAL, at), name=_named("first_adversarial_toxicity_turn", at))
 
 
@@ -207,7 +207,7 @@ def first_target_toxicity_turn(at: float = TOXIC) -> pl.Expr:
     >>> turns.select(first_target_toxicity_turn(at=0.75)).item() is None
     True
     """
-    check_kinds(first_target_toxicity_turn, locals())
+    check_option_types(first_target_toxicity_turn, locals())
     return first_turn(_toxic(TARGET, at), name=_named("first_target_toxicity_turn", at))
 
 
@@ -223,5 +223,5 @@ def time_to_target_toxicity(at: float = TOXIC) -> pl.Expr:
     >>> turns.select(time_to_target_toxicity()).item()
     {'duration': 2, 'observed': False}
     """
-    check_kinds(time_to_target_toxicity, locals())
+    check_option_types(time_to_target_toxicity, locals())
     return time_to(_toxic(TARGET, at), name=_named("time_to_target_toxicity", at))

@@ -20,8 +20,8 @@ from rollwise.errors import ArgumentError, MetricError
 from rollwise.metrics.effort import final
 from rollwise.metrics.metric import SHARE, metric
 from rollwise.metrics.text import WHITE_SPACE, WORD
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
@@ -117,7 +117,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     >>> turns.with_columns(expected=pl.lit("eiffel tower")).select(exact_match()).item()
     True
     """
-    check_kinds(exact_match, locals())
+    check_option_types(exact_match, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         return pairs.select(_words("actual") == _words("expected")).to_series()
@@ -142,7 +142,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     >>> turns.select(token_f1("response", "expected")).to_series().round(3).to_list()
     [0.5, 1.0, None]
     """
-    check_kinds(token_f1, locals())
+    check_option_types(token_f1, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         return shared_share(pairs.select(_words("actual"), _words("expected")))
@@ -162,7 +162,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     >>> turns.select(jaccard_similarity("response", "expected")).item()
     0.3333333333333333
     """
-    check_kinds(jaccard_similarity, locals())
+    check_option_types(jaccard_similarity, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         # Sets of words: intersection over union.
@@ -189,7 +189,7 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     >>> round(turns.select(tfidf_cosine("response", "expected")).item(), 6)
     0.36772
     """
-    check_kinds(tfidf_cosine, locals())
+    check_option_types(tfidf_cosine, locals())
     rare = 1 + math.log(3 / 2)  # weight of a word in one of the two texts; a word in both has weight 1
 
     def length(side: str, opposite: str) -> pl.Expr:
@@ -223,7 +223,7 @@ def levenshtein_similarity(response: Text | None = None, expected: Texts | None 
     >>> turns.select(levenshtein_similarity("response", "expected")).to_series().round(4).to_list()
     [0.5714, 0.8]
     """
-    check_kinds(levenshtein_similarity, locals())
+    check_option_types(levenshtein_similarity, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         from rapidfuzz.distance.Levenshtein import normalized_similarity
@@ -244,7 +244,7 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     >>> turns.select(choice_match("response", "expected")).to_series().to_list()
     [True, False, None]
     """
-    check_kinds(choice_match, locals())
+    check_option_types(choice_match, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         choices = pairs.select(pl.all().str.strip_chars(WHITE_SPACE).str.to_uppercase())

@@ -8,8 +8,8 @@ out; if that leaves none, the value is null.
 import polars as pl
 
 from rollwise.errors import MetricError
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 Values = str | pl.Expr
 MOST_BINS = 1000  # an expression has a part for each of them
@@ -30,7 +30,7 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     >>> stated.select(confidence_bin("confidence")).to_series().to_list()
     [0, 7, 7, 9, None]
     """
-    check_kinds(confidence_bin, locals())
+    check_option_types(confidence_bin, locals())
     if not 1 <= bins <= MOST_BINS:
         raise MetricError(f"confidence_bin: bins={bins}; give 1 to {MOST_BINS} bins")
     # Edges are searched, since int(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
@@ -61,7 +61,7 @@ def expected_calibration_error(confidence: Values, correct: Values, *, bins: int
     >>> round(answers.select(expected_calibration_error("confidence", "correct")).item(), 5)
     0.33333
     """
-    check_kinds(expected_calibration_error, locals())
+    check_option_types(expected_calibration_error, locals())
     sure, right = _both(confidence, correct)
     bin_of = confidence_bin(sure, bins)
     gaps = [pl.when(bin_of == number).then(sure - right).sum().abs() for number in range(bins)]
@@ -78,7 +78,7 @@ def overconfidence(confidence: Values, correct: Values) -> pl.Expr:
     >>> round(answers.select(overconfidence("confidence", "correct")).item(), 5)
     0.13333
     """
-    check_kinds(overconfidence, locals())
+    check_option_types(overconfidence, locals())
     sure, right = _both(confidence, correct)
     return (sure.mean() - right.mean()).alias("overconfidence")
 
@@ -92,5 +92,5 @@ def majority(correct: Values, *, name: str = "majority") -> pl.Expr:
     >>> trials.group_by("question", maintain_order=True).agg(majority("right"))["majority"].to_list()
     [False, True]
     """
-    check_kinds(majority, locals())
+    check_option_types(majority, locals())
     return (_column(correct).mean() > 0.5).alias(name)

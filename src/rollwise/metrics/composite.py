@@ -6,8 +6,8 @@ from typing import Any, Literal
 import polars as pl
 
 from rollwise.errors import MetricError
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 
 def composite(
@@ -52,7 +52,7 @@ def composite(
     ----------
     All three are in NeMo Agent Toolkit's optimizer; the last is due to Steuer & Choo (1983), doi:10.1007/BF02591870.
     """
-    check_kinds(composite, locals())
+    check_option_types(composite, locals())
     values: Mapping[str, Any] = weights
     for part, weight in values.items():
         if not isinstance(weight, int | float) or not 0 <= weight < float("inf"):

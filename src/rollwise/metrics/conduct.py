@@ -12,8 +12,8 @@ from rollwise.metrics.metric import AMOUNT, SHARE, metric
 from rollwise.metrics.outcome import attack_success, ever
 from rollwise.metrics.timing import time_to
 from rollwise.schema import ERROR, FAILURE, SUCCESS
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 REFUSALS = (
     "I'm sorry",
@@ -81,7 +81,7 @@ def refused_by_rule(
     >>> pl.DataFrame({"response": texts}).select(refused_by_rule()).to_series().to_list()
     [True, False, None]
     """
-    check_kinds(refused_by_rule, locals())
+    check_option_types(refused_by_rule, locals())
     # A space of a phrase matches any white space, and a straight apostrophe any apostrophe.
     words = "|".join(re.escape(phrase).replace("'", _APOSTROPHES).replace(r"\ ", r"\s+") for phrase in phrases)
     opening = column_named(column).str.strip_chars_start(_MARKUP)

@@ -3,8 +3,8 @@
 import polars as pl
 
 from rollwise.metrics.metric import AMOUNT, metric
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 
 @metric(sets=("EFFORT",), values=AMOUNT)
@@ -40,7 +40,7 @@ def total(column: str) -> pl.Expr:
     >>> pl.DataFrame({"reward": [1.0, None, 0.5]}).select(total("reward")).item()
     1.5
     """
-    check_kinds(total, locals())
+    check_option_types(total, locals())
     return _counted_sum(column).alias(f"total_{column}")
 
 
@@ -53,7 +53,7 @@ def average(column: str) -> pl.Expr:
     >>> pl.DataFrame({"score": [1.0, None, 0.5]}).select(average("score")).item()
     0.75
     """
-    check_kinds(average, locals())
+    check_option_types(average, locals())
     return column_named(column).mean().alias(f"average_{column}")
 
 
@@ -66,7 +66,7 @@ def highest(column: str) -> pl.Expr:
     >>> pl.DataFrame({"score": [0.1, None, 0.5]}).select(highest("score")).item()
     0.5
     """
-    check_kinds(highest, locals())
+    check_option_types(highest, locals())
     return column_named(column).max().alias(f"highest_{column}")
 
 
@@ -79,7 +79,7 @@ def final(column: str) -> pl.Expr:
     >>> pl.DataFrame({"turn": [2, 1], "score": [0.7, 0.1]}).select(final("score")).item()
     0.7
     """
-    check_kinds(final, locals())
+    check_option_types(final, locals())
     return column_named(column).max_by("turn").alias(f"final_{column}")
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from rollwise.errors import MetricError, listing
 from rollwise.metrics.answers import Text, text_of
 from rollwise.metrics.metric import metric
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 Detect = Callable[[str], str | None]
 
@@ -43,7 +43,7 @@ def sentence_count(text: Text) -> pl.Expr:
     >>> pl.DataFrame({"text": texts}).select(sentence_count("text")).to_series().to_list()
     [2, 2, 2, 0, None]
     """
-    check_kinds(sentence_count, locals())
+    check_option_types(sentence_count, locals())
     # A full stop that ends no sentence is removed; then the text is cut at the ends of sentences, and parts without a
     # letter or digit do not count.
     plain = text_of(text).str.replace_all(_ABBREVIATIONS, "$1").str.replace_all(_ENUMERATORS, "$1")
@@ -321,7 +321,7 @@ def instruction_followed(
     >>> turns.select(instruction_followed("punctuation:no_comma", "response")).to_series().to_list()
     [False, True]
     """
-    check_kinds(instruction_followed, locals())
+    check_option_types(instruction_followed, locals())
     if instruction not in INSTRUCTIONS:
         raise MetricError(f"no instruction is called {instruction!r}; there are {listing(INSTRUCTIONS, most=25)}")
     check, text = INSTRUCTIONS[instruction], text_of(response)

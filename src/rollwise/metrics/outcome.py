@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise.metrics.metric import metric
 from rollwise.schema import ERROR, FAILURE, SUCCESS
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 @metric(better="lower", concerns="attack", any_of_turns=True, sets=("OUTCOME",))
@@ -53,5 +53,5 @@ def ever(condition: pl.Expr, *, name: str = "ever") -> pl.Expr:
     >>> scores.select(ever(pl.col("score") > 0.1)).item(), scores.select(ever(pl.col("score") > 0.5)).item()
     (True, None)
     """
-    check_kinds(ever, locals())
+    check_option_types(ever, locals())
     return condition.any(ignore_nulls=False).alias(name)

@@ -9,8 +9,8 @@ import polars as pl
 
 from rollwise.errors import MetricError
 from rollwise.metrics.metric import AMOUNT, SHARE, metric
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """The characters at which `str.split` splits: Unicode's white space and the four separators of ASCII."""
@@ -29,7 +29,7 @@ def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     >>> turns.select(response_length(), response_length("characters")).row(0)
     (3.0, 13.5)
     """
-    check_kinds(response_length, locals())
+    check_option_types(response_length, locals())
     text = pl.col("response").str
     length = text.count_matches(WORD) if unit == "words" else text.len_chars()
     return length.mean().alias(f"response_length_{unit}")
@@ -57,7 +57,7 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     >>> round(pl.DataFrame({"response": answers}).select(distinct_n(1)).item(), 6)
     0.642857
     """
-    check_kinds(distinct_n, locals())
+    check_option_types(distinct_n, locals())
     if not 1 <= n <= MOST_WORDS:
         raise MetricError(f"distinct_n: n={n}; an n-gram has 1 to {MOST_WORDS} words")
 

@@ -7,7 +7,7 @@ import polars as pl
 from rollwise.errors import MetricError, listing
 from rollwise.metrics.metric import metric
 from rollwise.schema import ERROR, FAILURE, SUCCESS, TIME_TO_EVENT
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 _TURN = pl.col("turn")
 _MOST_TURNS = 2**31 - 1  # that Int32 can count
@@ -93,7 +93,7 @@ def spent_to_success(axis: str) -> pl.Expr:
     >>> turns.with_columns(cost_usd=pl.lit(0.5)).select(spent_to_success("cost_usd")).item()
     {'duration': 1.0, 'observed': True}
     """
-    check_kinds(spent_to_success, locals())
+    check_option_types(spent_to_success, locals())
     if axis not in SPENT:
         raise MetricError(f"spent_to_success: axis={axis!r} is unknown; it is one of {listing(SPENT)}")
     duration, observed = (_follow_up().struct.field(name) for name in ("duration", "observed"))
@@ -143,7 +143,7 @@ def first_turn(condition: pl.Expr, *, name: str = "first_turn") -> pl.Expr:
     >>> pl.DataFrame({"turn": [1, 2], "score": [0.1, 0.9]}).select(first_turn(pl.col("score") >= 0.5)).item()
     2
     """
-    check_kinds(first_turn, locals())
+    check_option_types(first_turn, locals())
     return _first(condition).alias(name)
 
 
@@ -158,7 +158,7 @@ def time_to(condition: pl.Expr, *, name: str = "time_to") -> pl.Expr:
     >>> pl.DataFrame({"turn": [1, 2], "score": [0.1, 0.2]}).select(time_to(pl.col("score") >= 0.5)).item()
     {'duration': 2, 'observed': False}
     """
-    check_kinds(time_to, locals())
+    check_option_types(time_to, locals())
     follow_up = pl.struct(first=_first(condition), unknown=_first(condition.is_null()), last=_TURN.max())
     first, unknown = pl.field("first"), pl.field("unknown")
     before_gap = first.is_not_null() & (unknown.is_null() | (first < unknown))

@@ -18,8 +18,8 @@ import polars as pl
 
 from rollwise.metrics.answers import Text, pairwise, shared_items, shared_share, text_of
 from rollwise.metrics.metric import SHARE, metric
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 Order = Literal["exact", "in_order", "any", "subset", "superset"]
 
@@ -108,7 +108,7 @@ def tool_call_precision(calls: Text | None = None, expected: Text | None = None,
     >>> turns.select(tool_call_precision("tool_calls")).item()
     0.5
     """
-    check_kinds(tool_call_precision, locals())
+    check_option_types(tool_call_precision, locals())
     return _compared(calls, expected, arguments, _share_of("actual"), "tool_call_precision")
 
 
@@ -131,7 +131,7 @@ def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *,
     >>> turns.select(tool_call_recall("tool_calls")).item()
     1.0
     """
-    check_kinds(tool_call_recall, locals())
+    check_option_types(tool_call_recall, locals())
     return _compared(calls, expected, arguments, _share_of("expected"), "tool_call_recall")
 
 
@@ -148,7 +148,7 @@ def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arg
     >>> round(turns.select(tool_call_f1("tool_calls")).item(), 4)
     0.6667
     """
-    check_kinds(tool_call_f1, locals())
+    check_option_types(tool_call_f1, locals())
     return _compared(calls, expected, arguments, shared_share, "tool_call_f1")
 
 
@@ -176,7 +176,7 @@ def tool_calls_match(
     >>> turns.select(tool_calls_match("tool_calls", order=order) for order in ("exact", "any")).row(0)
     (False, True)
     """
-    check_kinds(tool_calls_match, locals())
+    check_option_types(tool_calls_match, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         # Equal lists have the same calls in the same order, repeated ones included.

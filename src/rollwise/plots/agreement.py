@@ -10,8 +10,8 @@ from rollwise.errors import ArgumentError
 from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def agreement(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ("Cohen's kappa", ['model with the labels', 'rule with the labels'])
     """
-    check_kinds(agreement, locals())
+    check_option_types(agreement, locals())
     marks = agreement_marks(frame, statistic=statistic, comparison=comparison, level=level, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
     panels = []
@@ -118,7 +118,7 @@ def agreement_marks(
     >>> marks.select("group", "text", "n").rows()
     [('model with the labels', '0.80 [0.70, 0.90]', '90'), ('rule with the labels', '0.40 [0.20, 0.60]', '90')]
     """
-    check_kinds(agreement_marks, locals(), "agreement")
+    check_option_types(agreement_marks, locals(), "agreement")
     table = labels.finished(frame, schema.AGREEMENT, "agreement", comparison=comparison, level=level)
     # Choose the rows. The order of `statistic=` is that of the panels.
     statistics = (

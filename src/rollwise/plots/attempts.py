@@ -13,8 +13,8 @@ from rollwise.plots.curve_marks import OF_GOALS, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ def attempts(
     >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
     ('log', ['forecast →'])
     """
-    check_kinds(attempts, locals())
+    check_option_types(attempts, locals())
     marks = attempts_marks(
         frame,
         forecast=forecast,
@@ -123,7 +123,7 @@ def attempts_marks(
     >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
-    check_kinds(attempts_marks, locals(), "attempts")
+    check_option_types(attempts_marks, locals(), "attempts")
     frame = labels.finished(frame, schema.CURVE, "attempts", metric=metric, kind=kind, level=level)
     tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_finite())
     if tried.is_empty():

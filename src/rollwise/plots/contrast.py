@@ -10,8 +10,8 @@ from rollwise.errors import ArgumentError
 from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def contrast(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('difference in attack success from base, in points', ['b', 'a'])
     """
-    check_kinds(contrast, locals())
+    check_option_types(contrast, locals())
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
     # A single panel has space for all columns of numbers, several panels only for the p-value.
     keys = ["metric", "statistic", "level"]
@@ -119,7 +119,7 @@ def contrast_marks(
     >>> marks.select("group", "text", "pairs", "p").rows()
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
-    check_kinds(contrast_marks, locals(), "contrast")
+    check_option_types(contrast_marks, locals(), "contrast")
     frame = labels.finished(frame, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]

@@ -10,8 +10,8 @@ from rollwise.plots import curve_figure
 from rollwise.plots.curve_marks import COMBINATION, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def curve(
     >>> plot.axes[0].get_xlabel(), plot.axes[0].get_xscale()
     ('cost in US$', 'log')
     """
-    check_kinds(curve, locals())
+    check_option_types(curve, locals())
     marks = curve_marks(
         frame,
         metric=metric,
@@ -149,7 +149,7 @@ def trajectory(
     >>> ax.get_xlabel(), [int(tick) for tick in ax.get_xticks()]
     ('turns since the event', [-1, 0])
     """
-    check_kinds(trajectory, locals())
+    check_option_types(trajectory, locals())
     marks = curve_marks(
         frame,
         metric=metric,

@@ -10,8 +10,8 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import theme
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.schema.results import LEAST_AT_RISK
 
 MARKS = {
@@ -102,7 +102,7 @@ def curve_marks(
     >>> curve_marks(curve).select("at", "until", "estimate", "solid").rows()
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
-    check_kinds(curve_marks, locals(), "curve")
+    check_option_types(curve_marks, locals(), "curve")
     frame = labels.finished(frame, schema.CURVE, verb, metric=metric, kind=kind, axis=axis, level=level)
     frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():

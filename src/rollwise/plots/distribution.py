@@ -13,8 +13,8 @@ from rollwise.plots.curve_marks import wide_range
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def distribution(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('turns', 'share of rollouts at or below x')
     """
-    check_kinds(distribution, locals())
+    check_option_types(distribution, locals())
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
     placed = marks.filter(pl.col("x").is_not_null())
     values = placed["x"].to_list()
@@ -139,7 +139,7 @@ def distribution_marks(
     >>> distribution_marks(rollouts, metric="num_turns").select("mark", "x", "y", "n", "n_unknown").rows()
     [('step', 1.0, 0.3333333333333333, 3, 1), ('step', 3.0, 1.0, 3, 1)]
     """
-    check_kinds(distribution_marks, locals(), "distribution")
+    check_option_types(distribution_marks, locals(), "distribution")
     frame = frame_of(rollouts, "distribution")
     require_rollouts(frame, "distribution")
     by = names_of(by)

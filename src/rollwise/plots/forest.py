@@ -11,8 +11,8 @@ from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +79,7 @@ def forest(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['b', 'a']
     """
-    check_kinds(forest, locals())
+    check_option_types(forest, locals())
     # A single panel has space for all columns of numbers, several panels only for counts.
     marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
@@ -120,7 +120,7 @@ def forest_marks(
     >>> forest_marks(summary).select("row", "group", "text", "count").rows()
     [(0, 'b', '40 % [22, 61]', '8/20'), (1, 'a', '0.0 % [0.0, 16.0]', '0/20')]
     """
-    check_kinds(forest_marks, locals(), "forest")
+    check_option_types(forest_marks, locals(), "forest")
     frame = labels.finished(summary, schema.SUMMARY, "forest", metric=metric, statistic=statistic, level=level)
     columns = _by(frame, by)
     # A group that occurs twice would put two points on one row.

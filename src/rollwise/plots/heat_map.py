@@ -10,8 +10,8 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import heat_cells, lettering, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,7 @@ def heat_map(
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['PAIR', 'GCG']
     """
-    check_kinds(heat_map, locals())
+    check_option_types(heat_map, locals())
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
     drawn = _drawn_rows(summary, marks)
@@ -175,7 +175,7 @@ def heat_marks(
     >>> marks.select("row_name", "column_name", "shape", "text").rows()
     [('x', 'PAIR', 'cell', '8/20'), ('x', 'GCG', 'cell', '0/10'), ('y', 'PAIR', 'cell', '2/20'), ('y', 'GCG', 'missing', '')]
     """
-    check_kinds(heat_marks, locals(), "heat_map")
+    check_option_types(heat_marks, locals(), "heat_map")
     frame = labels.finished(summary, schema.SUMMARY, "heat_map", metric=metric, statistic=statistic, level=level)
     # Columns other than the two crossed ones, metrics and statistics make panels.
     down, across = _crossed(frame, rows, columns)

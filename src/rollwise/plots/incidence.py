@@ -10,8 +10,8 @@ from rollwise.plots import curve_figure, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def incidence(
     >>> [text.get_text() for text in plot.figure.legends[0].get_texts()]
     ['success', 'attack gave up']
     """
-    check_kinds(incidence, locals())
+    check_option_types(incidence, locals())
     marks = incidence_marks(frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
     keys = [*COMBINATION, "level"]
     rows = labels.finished(frame, schema.CURVE, "incidence").join(
@@ -112,7 +112,7 @@ def incidence_marks(
     >>> marks.select("group", "low", "high", "share_high").rows()
     [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
     """
-    check_kinds(incidence_marks, locals(), "incidence")
+    check_option_types(incidence_marks, locals(), "incidence")
     frame = labels.finished(frame, schema.CURVE, "incidence", kind="incidence", metric=metric, level=level)
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))

@@ -12,7 +12,7 @@ from rollwise.plots import legends, lettering, theme
 from rollwise.plots.theme import Look
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import in_schema
+from rollwise.schema.coercion import in_schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

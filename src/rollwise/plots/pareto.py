@@ -11,9 +11,9 @@ from rollwise.plots import alternatives, legends, lettering, theme, ticking
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import caption as interval_sentences
 from rollwise.schema.labels import counted, label, shorten
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def pareto(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success (lower is better)', 'task success (higher is better)')
     """
-    check_kinds(pareto, locals())
+    check_option_types(pareto, locals())
     if labels == "frontier" and not front:
         raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
     frame = chosen(summary, x, y, statistic, level)

@@ -12,8 +12,8 @@ from rollwise.plots import theme
 from rollwise.plots.interval_rows import shape_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 MARKS = {
     "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
@@ -58,7 +58,7 @@ def pareto_marks(
     >>> marks.select("group", "x", "y", "pareto").rows()
     [('a', 0.1, 0.5, True), ('b', 0.4, 0.4, False)]
     """
-    check_kinds(pareto_marks, locals(), "pareto")
+    check_option_types(pareto_marks, locals(), "pareto")
     frame = chosen(summary, x, y, statistic, level)
     by = labels.grouping(frame)
     named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))

@@ -13,8 +13,8 @@ from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def profile(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success of a goal (x)', 'share of goals above x')
     """
-    check_kinds(profile, locals())
+    check_option_types(profile, locals())
     marks = profile_marks(frame, metric=metric, level=level, cluster=cluster, colors=colors, one_panel=ax is not None)
     cluster = _goals(frame, cluster)
     rows = _finished(frame, cluster).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
@@ -102,7 +102,7 @@ def profile_marks(
     >>> profile_marks(summary).select("at", "estimate").rows()
     [(1.0, 1.0), (2.0, 0.25)]
     """
-    check_kinds(profile_marks, locals(), "profile")
+    check_option_types(profile_marks, locals(), "profile")
     cluster = _goals(frame, cluster)
     rows = labels.choose(_finished(frame, cluster), "profile", metric=metric, level=level)
     # PROFILE is a step function, SUMMARY one point per goal.

@@ -11,8 +11,8 @@ from rollwise.plots import alternatives, legends, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def reliability(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('mean confidence', 'correct')
     """
-    check_kinds(reliability, locals())
+    check_option_types(reliability, locals())
     # Both the marks and the caption need the chosen rows.
     options: dict[str, Any] = {"stated": stated, "actual": actual, "bins": bins, "level": level}
     marks = reliability_marks(frame, colors=colors, **options)
@@ -132,7 +132,7 @@ def reliability_marks(
     >>> reliability_marks(table).select("group", "bin", "x", "y", "n").rows()
     [('all rollouts', '0', 0.2, 0.3, 40), ('all rollouts', '1', 0.8, 0.6, 60)]
     """
-    check_kinds(reliability_marks, locals(), "reliability")
+    check_option_types(reliability_marks, locals(), "reliability")
     table, _ = _chosen(frame, stated=stated, actual=actual, bins=bins, level=level)
     look = theme.looks(table["group"], colors)
     marks = [

@@ -12,8 +12,8 @@ from rollwise.plots import curve_figure, curve_panel, legends, theme
 from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def sweep(
     >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('threshold', 'attack success', ['chosen'])
     """
-    check_kinds(sweep, locals())
+    check_option_types(sweep, locals())
     frame = _chosen(summary, choice, metric=metric, statistic=statistic, level=level)
     marks = sweep_marks(frame, choice=choice, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     names = value_names(frame, choice)
@@ -116,7 +116,7 @@ def sweep_marks(
     >>> sweep_marks(rows, choice="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
-    check_kinds(sweep_marks, locals(), "sweep")
+    check_option_types(sweep_marks, locals(), "sweep")
     frame = _chosen(summary, choice, metric=metric, statistic=statistic, level=level)
     names = value_names(frame, choice)
     swept = frame.filter(has_value(frame, choice))

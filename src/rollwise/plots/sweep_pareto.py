@@ -14,8 +14,8 @@ from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require
 from rollwise.plots.pareto_marks import chosen as rows_of
 from rollwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def sweep_pareto(
     >>> [ax.get_xlabel() for ax in sweep_pareto(swept, choice="threshold").axes]
     ['threshold', 'threshold', 'attack success (lower is better)']
     """
-    check_kinds(sweep_pareto, locals())
+    check_option_types(sweep_pareto, locals())
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     marks = sweep_pareto_marks(frame, choice=choice, better=better, front=front, colors=colors)
     require_known(marks, "sweep_pareto")
@@ -132,7 +132,7 @@ def sweep_pareto_marks(
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """
-    check_kinds(sweep_pareto_marks, locals(), "sweep_pareto")
+    check_option_types(sweep_pareto_marks, locals(), "sweep_pareto")
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     across, up = frame["metric"].unique(maintain_order=True)
     curves = _curves(frame, choice, colors)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 # Once on each machine Matplotlib builds a cache, and says so before anything that was asked for.
 logging.getLogger("matplotlib.font_manager").addFilter(
@@ -70,7 +70,7 @@ def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> di
     >>> palette(["guarded", "base"])
     {'base': '#0072B2', 'guarded': '#D55E00'}
     """
-    check_kinds(palette, locals())
+    check_option_types(palette, locals())
     return {name: look.color for name, look in looks(names, colors).items()}
 
 

@@ -9,7 +9,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, lettering, one_rollout, theme, ticking
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def timeline(
     >>> [label.get_text() for label in ax.get_yticklabels()], ax.get_xlabel()
     (['turns', 'score'], 'turn')
     """
-    check_kinds(timeline, locals())
+    check_option_types(timeline, locals())
     theme.make_room(ax)
     if ax is not None:  # names of lanes, a key and a caption need space
         most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / 12) - 2, 1))
@@ -124,7 +124,7 @@ def timeline_marks(
     >>> timeline_marks(turns).select("mark", "at", "until", "state").rows()
     [('turn', 0.5, 1.5, 'failed'), ('turn', 1.5, 2.5, 'success')]
     """
-    check_kinds(timeline_marks, locals(), "timeline")
+    check_option_types(timeline_marks, locals(), "timeline")
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
     marks = _of_steps(rows, measured, most) if steps else _of_turns(rows, measured, most)

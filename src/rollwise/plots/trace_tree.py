@@ -10,7 +10,7 @@ import polars as pl
 from rollwise.plots import alternatives, lettering, one_rollout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,7 @@ def trace_tree(
     >>> [text.get_text() for text in ax.texts]
     ['model', 'tool']
     """
-    check_kinds(trace_tree, locals())
+    check_option_types(trace_tree, locals())
     marks = trace_marks(frame, rollout_id=rollout_id)
     rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
     theme.make_room(ax)
@@ -129,7 +129,7 @@ def trace_text(
         ├── tool: found\x1b[2J
         └── tool: done
     """
-    check_kinds(trace_text, locals())
+    check_option_types(trace_text, locals())
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
@@ -165,7 +165,7 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
     >>> trace_marks(pl.DataFrame(nodes)).select("row", "depth", "node", "parent_row").rows()
     [(0, 0, 'x', None), (1, 1, 'y', 0), (2, 1, 'z', 0)]
     """
-    check_kinds(trace_marks, locals(), "trace_tree")
+    check_option_types(trace_marks, locals(), "trace_tree")
     rows, steps = one_rollout.chosen(frame, rollout_id, "trace_tree")
     nodes = list(_steps(rows) if steps else _turns(rows))
     node_of_id = {node["node"]: node for node in nodes}

@@ -13,8 +13,8 @@ from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import columns_named
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def training(
     >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
     ('training step', 'attack success', [0, 50])
     """
-    check_kinds(training, locals())
+    check_option_types(training, locals())
     marks = training_marks(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
@@ -105,7 +105,7 @@ def training_marks(
     >>> training_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
-    check_kinds(training_marks, locals(), "training")
+    check_option_types(training_marks, locals(), "training")
     _refuse_a_summary(frame)
     frame = labels.finished(frame, schema.TRAINING, "training", metric=metric, level=level)
     return curve_marks(

@@ -9,7 +9,7 @@ from rollwise.readers.mapping.given import Given
 from rollwise.readers.problems import Problems
 from rollwise.readers.read import read_into
 from rollwise.readers.sources.paths import Paths
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 def accounting(
@@ -46,7 +46,7 @@ def accounting(
     >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
     [('openai_chat', 2, 1, 1, 1, 1)]
     """
-    check_kinds(accounting, locals(), own=("paths", "names", "mapping"))
+    check_option_types(accounting, locals(), own=("paths", "names", "mapping"))
     problems = Problems(collect=True)
     read_into(problems, paths, format, names=names, mapping=mapping)
     return problems.accounting()

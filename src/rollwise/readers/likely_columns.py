@@ -14,9 +14,9 @@ from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import cast_column
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 
 # What columns of a row may be, each with the role that its name says.
 _LIKELY = {
@@ -65,7 +65,7 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     >>> unused_columns(pl.DataFrame(rows)).row(0)
     ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": "?", "pass": "?"})}')
     """
-    check_kinds(unused_columns, locals())
+    check_option_types(unused_columns, locals())
     turns = frame_of(turns, "unused_columns")
     if "source" in turns.columns:
         turns = turns.with_columns(cast_column(turns, Column("source", pl.String, "the format"), "unused_columns"))

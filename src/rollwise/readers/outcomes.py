@@ -21,8 +21,8 @@ from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 
 @overload
@@ -86,7 +86,7 @@ def read_rollouts(
     >>> read_rollouts(path).select("rollout_id", "solved").rows()
     [('a', True), ('b', False)]
     """
-    check_kinds(read_rollouts, locals(), own=("mapping",))
+    check_option_types(read_rollouts, locals(), own=("mapping",))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
     values = fact_literals(facts, "read_rollouts")

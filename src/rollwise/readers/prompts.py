@@ -16,7 +16,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.paths import Paths
 from rollwise.schema import PROMPTS
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 KNOWN_BY = f"a table of them has a column called {' or '.join((*TEXTS, *GOALS))}"
 
@@ -80,7 +80,7 @@ def read_prompts(paths: Paths, *, errors: Literal["raise", "collect"] = "raise")
     >>> read_prompts(path).select("goal", "expected").rows()
     [('write a poem', 'Here is a poem')]
     """
-    check_kinds(read_prompts, locals())
+    check_option_types(read_prompts, locals())
     frame, problems = gather(paths, "read_prompts", errors, "holds no prompts", KNOWN_BY, _prompts)
     prompts = arranged(frame, PROMPTS)
     return problems.with_rows(prompts)

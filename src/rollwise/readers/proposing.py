@@ -24,7 +24,7 @@ from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 _COLUMNS = {
     "column": pl.String(),
@@ -143,7 +143,7 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     >>> proposal.rollouts, proposal.successes
     (2, 1)
     """
-    check_kinds(propose, locals(), own=("paths", "names"))
+    check_option_types(propose, locals(), own=("paths", "names"))
     checked = checked_names(names, "propose")
     places = listed(paths, "propose")
     if addresses(places):

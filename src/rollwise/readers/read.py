@@ -31,7 +31,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
 from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.schema.arguments import names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 @overload
@@ -151,7 +151,7 @@ def read(
     >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
     [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
     """
-    check_kinds(read, locals(), own=("paths", "names", "mapping"))
+    check_option_types(read, locals(), own=("paths", "names", "mapping"))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")

@@ -24,7 +24,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.hive import scanned
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
 from rollwise.readers.sources.remote import scan_remote
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 def scan(
@@ -58,7 +58,7 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    check_kinds(scan, locals(), own=("paths", "names", "mapping"))
+    check_option_types(scan, locals(), own=("paths", "names", "mapping"))
     values = fact_literals(facts, "scan")
     given = checked_mapping(mapping, format, names, "scan")
     forced = forced_format(format, given)

@@ -13,8 +13,8 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.paths import Paths
 from rollwise.schema import SUMMARY
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 ABOUT = ("source", "run", "target", "attack", "task", "ours", "file")  # the columns before those of SUMMARY
 KNOWN_BY = "figures are in logs of " + ", ".join(
@@ -94,7 +94,7 @@ def read_summary(paths: Paths, *, errors: Literal["raise", "collect"] = "raise")
     >>> read_summary(path).select("run", "metric", "ours", "estimate", "std_error", "n").row(0)
     ('E1', 'match/accuracy', 'task_success', 0.75, 0.25, 4)
     """
-    check_kinds(read_summary, locals())
+    check_option_types(read_summary, locals())
     frame, problems = gather(paths, "read_summary", errors, "reports no figures", KNOWN_BY, _figures)
     summary = _arranged(frame)
     return problems.with_rows(summary)

@@ -21,7 +21,7 @@ from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.read import turns_of
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import frame_of, plain
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 
 @overload
@@ -87,7 +87,7 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     >>> turns([{"rollout_id": "a", "messages": chat}]).select("rollout_id", "turn", "prompt", "response").rows()
     [('a', 1, 'Hi', 'Hello')]
     """
-    check_kinds(turns, locals(), own=("names",))
+    check_option_types(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
     columns, values, at, of = checked.columns, checked.values, checked.at, checked.of
     if isinstance(frame, pl.LazyFrame):

@@ -22,7 +22,7 @@ from rollwise.readers.results.measured import IN_A_TURN
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths
 from rollwise.schema import VERDICTS
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 PEOPLE = "human"
 KNOWN_BY = f"a table of them has a column `rollout_id`, and one called {' or '.join(WORDS)}"
@@ -109,7 +109,7 @@ def read_verdicts(paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
     >>> read_verdicts(path).select("rollout_id", "turn", "judge", "label").rows()
     [('a', 1, 'ann', 'harmful'), ('b', 1, 'ann', 'harmless')]
     """
-    check_kinds(read_verdicts, locals())
+    check_option_types(read_verdicts, locals())
     frame, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
     verdicts = arranged(frame, VERDICTS)
     return problems.with_rows(verdicts)

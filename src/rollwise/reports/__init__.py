@@ -29,8 +29,8 @@ from rollwise.reports.header import configuration, today
 from rollwise.reports.page import page
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted, say
+from rollwise.schema.option_types import check_option_types
 
 RUN = "run.json"
 STEPS = ("estimating rates", "drawing figures", "writing tables", "packing transcripts")
@@ -107,7 +107,7 @@ def report(
     >>> path.name, (path.parent / "summary.csv").exists()
     ('report.html', True)
     """
-    check_kinds(report, locals(), own=("title", "inputs"))
+    check_option_types(report, locals(), own=("title", "inputs"))
     from tqdm.auto import tqdm
 
     out = path_of(out)

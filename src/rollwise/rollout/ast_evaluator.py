@@ -21,7 +21,7 @@ from rollwise.rollout.graph import GraphMetrics, IntArray, Spoken, contexts, det
 from rollwise.rollout.results import JSONLike, Results
 from rollwise.rollout.scorers import FloatArray, Scorer, Scores, call_of
 from rollwise.schema import FAILURE, SUCCESS
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 Wording = Literal["attack", "probe"]
 
@@ -94,7 +94,7 @@ class ASTEvaluator(FrameEvaluator):
         context: int = 100,
         batch_size: int | None = None,
     ) -> None:
-        check_kinds(ASTEvaluator.__init__, locals(), "ASTEvaluator", own=("batch_size",))
+        check_option_types(ASTEvaluator.__init__, locals(), "ASTEvaluator", own=("batch_size",))
         toxicity = {ADVERSARIAL: ("prompt", self._toxicity), TARGET: ("response", self._toxicity)}
         super().__init__(
             sampler, seeds, env=env, metrics=_metrics(at, strict=strict), scores=toxicity, batch_size=batch_size

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from rollwise.errors import ArgumentError, RollwiseError, type_and_message
 from rollwise.jobs.progress import progress_bar
-from rollwise.jobs.workers import Crew, NoThreadError, Outcome
+from rollwise.jobs.workers import NoThreadError, Outcome, WorkerPool
 from rollwise.rollout.store import Run, RunStore
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
     from rollwise.rollout.stopping import Observation, Rule, Watch
@@ -110,7 +110,7 @@ def run(
     >>> run(lambda seed: 1 / seed, [1, 0], on_error="record", progress=False)[1].error
     'ZeroDivisionError: division by zero'
     """
-    check_kinds(run, locals())
+    check_option_types(run, locals())
     seed_list = list(seeds)
     _check(seed_list, max_concurrency, timeout, retries, until, observe)
     if store is not None and key is None:
@@ -129,9 +129,9 @@ def run(
         # Rollouts from the store count for the rule before anything new is started.
         waiting = [position for position in range(len(seed_list)) if position not in ledger.runs]
         if not ledger.count() and waiting:
-            crew = Crew(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
+            pool = WorkerPool(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
             try:
-                crew.work(ledger.keep, ledger.count)
+                pool.work(ledger.keep, ledger.count)
             except NoThreadError as error:
                 raise CampaignError(f"run: {error}") from error
         runs = ledger.result()

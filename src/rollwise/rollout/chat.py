@@ -160,7 +160,7 @@ class ChatSampler(Sampler[str | None, str | None]):
         self.attack, self.name = attack or name_of(self.attacker), name or name_of(self.target)
         self._judge_takes_goal = self.judge is not None and takes(self.judge, "goal")
         if "{goal}" not in attacker_prompt:
-            raise ArgumentError("ChatSampler: attacker_prompt has no {goal}, so the attacker would not know it; add it")
+            raise ArgumentError("ChatSampler: attacker_prompt must contain {goal}, the placeholder of the goal")
         if self.judge is not None and not callable(self.judge):
             raise ArgumentError(
                 f"ChatSampler: the judge is {judge!r:.80}; give a function (prompt, response), a judge such as "

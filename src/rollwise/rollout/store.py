@@ -17,7 +17,7 @@ from typing import Any
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.jobs.store import Store, read
 from rollwise.rollout.payloads import canonical, encode, restored
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 NAME = "rollouts"
 
@@ -160,7 +160,7 @@ def stored_runs(folder: str | Path) -> list[StoredRun]:
     >>> [(run.configuration, run.seeds, run.finished, run.errors) for run in stored_runs(folder)]
     [({'target': 'a'}, 2, 1, 1), ({'target': 'b'}, 2, 1, 1)]
     """
-    check_kinds(stored_runs, locals())
+    check_option_types(stored_runs, locals())
     place = Path(folder)
     is_folder = False
     with suppress(OSError):  # such as a name that is too long

@@ -25,7 +25,7 @@ from rollwise.schema.columns import (
     empty,
     kind_of,
 )
-from rollwise.schema.promises import check, in_order, is_tree
+from rollwise.schema.frame_checks import check, in_order, is_tree
 from rollwise.schema.records import (
     ACCOUNTING,
     JOINED,

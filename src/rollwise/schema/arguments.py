@@ -10,9 +10,9 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing, writable
-from rollwise.schema.foreign import check_kinds_of_columns
+from rollwise.schema.coercion import check_dtypes
+from rollwise.schema.frame_checks import check_ids
 from rollwise.schema.other_names import meant_column
-from rollwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str] | None
@@ -161,7 +161,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
             '`rw.measure(turns)`; if each row is a rollout, rename your column of ids with `.rename({"yours": "rollout_id"})`, '
             'or number the rows with `.with_row_index("rollout_id")` (in pandas, `.reset_index(names="rollout_id")`)'
         )
-    check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
+    check_dtypes(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
     if ids.n_unique() < ids.len():

@@ -73,7 +73,7 @@ CONTRAST = Schema(
         Column("group_estimate", pl.Float64, "the statistic of the group, over what is compared"),
         Column("baseline_estimate", pl.Float64, "the statistic of the baseline, over what is compared"),
         _STD_ERROR,
-        Column("p_value", pl.Float64, "of no difference"),
+        Column("p_value", pl.Float64, "p-value for the hypothesis of no difference"),
         Column("adjust", pl.String, "how p-values were adjusted, and for how many"),
         Column("n_pairs", pl.Int64, "units in both arms"),
         Column("only_group", pl.Int64, "units in the group alone"),
@@ -86,7 +86,7 @@ CONTRAST = Schema(
         *_DRAWS,
         Column("p_adjusted", pl.Float64, "the same, for the whole family of comparisons in this frame"),
         Column("difference", pl.Float64, "group minus baseline; of an improvement, the probability itself"),
-        Column("low", pl.Float64, "lower end of the interval, which holds by itself; with max-T all hold at once"),
+        Column("low", pl.Float64, "lower end of the interval: pointwise, or simultaneous with max-T"),
         Column("high", pl.Float64, "upper end of it"),
     ),
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.tables.crossed import crossed_grid
 from rollwise.tables.every_eval_ever import write_every_eval_ever
 from rollwise.tables.frames import MOST_ROWS, grid_of
@@ -126,7 +126,7 @@ def table(frame: object, *, metric: str | None = None, statistic: str | None = N
      b                 5.0 %     [1.0, 10.0]   144         24
     Intervals: 95 %, Wilson; n = 144 rollouts in 24 clusters per group.
     """
-    check_kinds(table, locals())
+    check_option_types(table, locals())
     return Table(grid_of(labels.choose(frame_of(frame, "table"), "table", metric=metric, statistic=statistic)))
 
 
@@ -205,7 +205,7 @@ def pivot(
      Attack success by target (rows) and attack (columns), with 95 % intervals. Empty cells have no rollouts.
     Intervals: 95 %, Wilson; n = 50 rollouts per group.
     """
-    check_kinds(pivot, locals())
+    check_option_types(pivot, locals())
     return Table(
         crossed_grid(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level),
     )
@@ -223,7 +223,7 @@ def text(frame: object, *, metric: str | None = None, statistic: str | None = No
      a            3
      –           12
     """
-    check_kinds(text, locals())
+    check_option_types(text, locals())
     return terminal_text(table(frame, metric=metric, statistic=statistic).grid, width)
 
 
@@ -238,7 +238,7 @@ def markdown(frame: object, *, metric: str | None = None, statistic: str | None 
     | ------ | ----: |
     | a\|b   |     3 |
     """
-    check_kinds(markdown, locals())
+    check_option_types(markdown, locals())
     return table(frame, metric=metric, statistic=statistic).markdown
 
 
@@ -251,7 +251,7 @@ def html(frame: object, *, metric: str | None = None, statistic: str | None = No
     >>> "&lt;script&gt;" in html(pl.DataFrame({"target": ["<script>"]}))
     True
     """
-    check_kinds(html, locals())
+    check_option_types(html, locals())
     return table(frame, metric=metric, statistic=statistic).html
 
 
@@ -268,5 +268,5 @@ def latex(frame: object, *, metric: str | None = None, statistic: str | None = N
     >>> r"a\_b \& c" in latex(pl.DataFrame({"target": ["a_b & c"]}))
     True
     """
-    check_kinds(latex, locals())
+    check_option_types(latex, locals())
     return table(frame, metric=metric, statistic=statistic).latex

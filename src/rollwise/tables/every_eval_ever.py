@@ -16,8 +16,8 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole_folder
 from rollwise.schema import SUMMARY, labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.tables.samples import VERSION, Record, by_rollout, content_of, number_of, verdict
 
 VERB = "write_every_eval_ever"
@@ -131,7 +131,7 @@ def write_every_eval_ever(
     """
     from rollwise.readers.formats.exchange.every_eval_ever import OWN
 
-    check_kinds(write_every_eval_ever, locals())
+    check_option_types(write_every_eval_ever, locals())
     results, measured, texts = (frame_of(frame, VERB) for frame in (summary, rollouts, turns))
     by = _by(results, measured)
     results = _with_estimate(results.with_columns(target=_only_target(measured)) if "target" not in by else results)

@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.schema import labels
-from rollwise.schema.foreign import in_schema
+from rollwise.schema.coercion import in_schema
 from rollwise.tables.grid import Column, Grid
 from rollwise.tables.parts import yes_or_no
 from rollwise.tables.results import columns_of

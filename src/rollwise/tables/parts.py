@@ -16,7 +16,7 @@ OMIT_METHOD, OMIT_COUNT, OMIT_UNIT = 3, 2, 1  # a narrow terminal omits the grea
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class Content:
     """A finished frame, the rows that the table shows, and the reasons that become its footnotes."""
 
     frame: pl.DataFrame
@@ -42,15 +42,15 @@ def position(value: float | None) -> str:
     return labels.NOTHING if value is None else f"{value:,.10g}"
 
 
-def metric_rates(sheet: Sheet) -> list[bool]:
+def metric_rates(content: Content) -> list[bool]:
     """Return for each row whether its metric is shown in percent."""
-    rates = {name: labels.is_rate(name, sheet.frame) for name in sheet.frame["metric"].drop_nulls().unique()}
-    return [rates.get(row["metric"], False) for row in sheet.rows]
+    rates = {name: labels.is_rate(name, content.frame) for name in content.frame["metric"].drop_nulls().unique()}
+    return [rates.get(row["metric"], False) for row in content.rows]
 
 
-def values(sheet: Sheet, name: str) -> Iterable[Any]:
+def values(content: Content, name: str) -> Iterable[Any]:
     """Return the values of a column, row by row."""
-    return (row[name] for row in sheet.rows)
+    return (row[name] for row in content.rows)
 
 
 def words(heading: str, cells: Iterable[Any]) -> Column:
@@ -59,58 +59,58 @@ def words(heading: str, cells: Iterable[Any]) -> Column:
     return Column(labels.plain(heading), texts, words=True, fact=True)
 
 
-def groups(sheet: Sheet) -> list[Column]:
+def groups(content: Content) -> list[Column]:
     """Return the grouping columns."""
     return [
-        Column(labels.label(name), [labels.value_name(row[name]) for row in sheet.rows], words=True, fact=True)
-        for name in labels.grouping(sheet.frame)
+        Column(labels.label(name), [labels.value_name(row[name]) for row in content.rows], words=True, fact=True)
+        for name in labels.grouping(content.frame)
     ]
 
 
-def varying(sheet: Sheet, names: Sequence[str]) -> list[Column]:
+def varying(content: Content, names: Sequence[str]) -> list[Column]:
     """Return a column of text for each name whose values differ; a constant value is in a heading or in the caption."""
     return [
         Column(
-            name, [labels.NOTHING if row[name] is None else labels.label(row[name]) for row in sheet.rows], words=True
+            name, [labels.NOTHING if row[name] is None else labels.label(row[name]) for row in content.rows], words=True
         )
         for name in names
-        if sheet.differs(name)
+        if content.differs(name)
     ]
 
 
-def method(sheet: Sheet) -> list[Column]:
+def method(content: Content) -> list[Column]:
     """Return the method of each interval, if methods differ; the caption states at least the number of methods."""
-    if not sheet.differs("method"):
+    if not content.differs("method"):
         return []
-    return [Column("method", words("", values(sheet, "method")).cells, words=True, omission=OMIT_METHOD)]
+    return [Column("method", words("", values(content, "method")).cells, words=True, omission=OMIT_METHOD)]
 
 
-def levels(sheet: Sheet) -> list[Column]:
+def levels(content: Content) -> list[Column]:
     """Return the level of each interval, if levels differ."""
-    if not sheet.differs("level"):
+    if not content.differs("level"):
         return []
-    texts = [labels.NOTHING if level is None else labels.level_text(level) for level in values(sheet, "level")]
+    texts = [labels.NOTHING if level is None else labels.level_text(level) for level in values(content, "level")]
     return [Column("level", texts)]
 
 
 def estimates(
-    sheet: Sheet, rates: Sequence[bool], heading: str, scale_keys: Sequence[str], *, value: str = "estimate"
+    content: Content, rates: Sequence[bool], heading: str, scale_keys: Sequence[str], *, value: str = "estimate"
 ) -> list[Column]:
     """Return three columns: estimates, drawn intervals, and intervals as text.
 
     Rows with the same values of `scale_keys` are drawn on the same scale. `rates` says which rows are in percent.
     """
-    level = sheet.rows[0]["level"]
-    same_level = not sheet.differs("level") and level is not None
+    level = content.rows[0]["level"]
+    same_level = not content.differs("level") and level is not None
     scales = {
         tuple(part.select(columns_named(scale_keys)).row(0)): scale(part, value)
-        for part in sheet.frame.partition_by(columns_named(scale_keys))
+        for part in content.frame.partition_by(columns_named(scale_keys))
     }
     numbers, brackets, bars = [], [], []
-    for row, rate in zip(sheet.rows, rates, strict=True):
+    for row, rate in zip(content.rows, rates, strict=True):
         estimate, low, high = row[value], row["low"], row["high"]
         number = labels.number(estimate, low, high, rate=rate)
-        mark = labels.superscript(1 + sheet.reasons.index(labels.plain(row["reason"]))) if row["reason"] else ""
+        mark = labels.superscript(1 + content.reasons.index(labels.plain(row["reason"]))) if row["reason"] else ""
         bracket = labels.bracket(low, high, value=estimate, rate=rate) or labels.NOTHING
         numbers.append(f"{number} {mark}".rstrip())
         # The unit is beside the estimate; an interval without an estimate needs its own.
@@ -131,31 +131,31 @@ def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
     return (0.0 if 0 <= least <= greatest / 2 else least), greatest
 
 
-def counts(sheet: Sheet, name: str, heading: str, *, omission: int = 0) -> Column:
+def counts(content: Content, name: str, heading: str, *, omission: int = 0) -> Column:
     """Return a column of whole numbers."""
-    return Column(heading, [labels.count(row[name]) for row in sheet.rows], omission=omission)
+    return Column(heading, [labels.count(row[name]) for row in content.rows], omission=omission)
 
 
-def present(sheet: Sheet, names: Iterable[str]) -> list[str]:
+def present(content: Content, names: Iterable[str]) -> list[str]:
     """Return the counts that are above 0 in some row."""
-    return [name for name in names if name in sheet.frame.columns and sheet.frame[name].sum() > 0]
+    return [name for name in names if name in content.frame.columns and content.frame[name].sum() > 0]
 
 
-def positive(sheet: Sheet, names: Iterable[str]) -> list[Column]:
+def positive(content: Content, names: Iterable[str]) -> list[Column]:
     """Return the counts that are above 0 in some row, as columns that may be omitted."""
-    return [counts(sheet, name, labels.label(name), omission=OMIT_COUNT) for name in present(sheet, names)]
+    return [counts(content, name, labels.label(name), omission=OMIT_COUNT) for name in present(content, names)]
 
 
-def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
+def unknown(content: Content, *, always: bool = False) -> list[Column]:
     """Return the counts of rollouts without a value, by reason; `always` keeps reasons that may hide successes."""
     return [
-        counts(sheet, name, labels.label(name), omission=0 if always and name != "n_inapplicable" else OMIT_COUNT)
-        for name in present(sheet, UNKNOWN)
+        counts(content, name, labels.label(name), omission=0 if always and name != "n_inapplicable" else OMIT_COUNT)
+        for name in present(content, UNKNOWN)
     ]
 
 
-def clusters(sheet: Sheet) -> list[Column]:
+def clusters(content: Content) -> list[Column]:
     """Return the number of independent units of each interval."""
-    if sheet.frame["n_clusters"].null_count() == sheet.frame.height:
+    if content.frame["n_clusters"].null_count() == content.frame.height:
         return []
-    return [counts(sheet, "n_clusters", labels.cluster_heading(sheet.frame), omission=OMIT_UNIT)]
+    return [counts(content, "n_clusters", labels.cluster_heading(content.frame), omission=OMIT_UNIT)]

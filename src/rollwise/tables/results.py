@@ -11,7 +11,7 @@ from rollwise.tables.grid import Column
 
 def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]) -> list[Column]:
     """Return the columns of a finished frame, by the name of its schema; at most so many rows."""
-    makers: dict[str, Callable[[parts.Sheet], list[Column]]] = {
+    makers: dict[str, Callable[[parts.Content], list[Column]]] = {
         "SUMMARY": _summary,
         "CONTRAST": _contrast,
         "CURVE": _curve,
@@ -23,215 +23,217 @@ def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]
         "FORECAST": _forecast,
         "TRAINING": _training,
     }
-    sheet = parts.Sheet(frame, frame.head(most).to_dicts(), reasons)
-    return [*parts.groups(sheet), *makers[name](sheet), *parts.method(sheet)]
+    content = parts.Content(frame, frame.head(most).to_dicts(), reasons)
+    return [*parts.groups(content), *makers[name](content), *parts.method(content)]
 
 
 # ── one function for each schema ──────────────────────────────────────────────────────────────────────────────────────────
-def _summary(sheet: parts.Sheet) -> list[Column]:
-    metrics, statistics = (sheet.frame[name].n_unique() for name in ("metric", "statistic"))
-    statistic = sheet.only("statistic") if statistics == 1 else "mean"
+def _summary(content: parts.Content) -> list[Column]:
+    metrics, statistics = (content.frame[name].n_unique() for name in ("metric", "statistic"))
+    statistic = content.only("statistic") if statistics == 1 else "mean"
     # With one metric and one statistic their names are the heading; otherwise they are columns.
     what = "estimate" if statistic == "mean" else labels.label(statistic)
     if metrics == statistics == 1:
-        what = labels.quantity(sheet.only("metric"), statistic)
+        what = labels.quantity(content.only("metric"), statistic)
     return [
-        *parts.varying(sheet, ("metric", "statistic")),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, parts.metric_rates(sheet), what, ["metric", "statistic"]),
-        parts.counts(sheet, "n", "n"),
-        *parts.unknown(sheet),
-        *parts.clusters(sheet),
+        *parts.varying(content, ("metric", "statistic")),
+        *parts.levels(content),
+        *parts.estimates(content, parts.metric_rates(content), what, ["metric", "statistic"]),
+        parts.counts(content, "n", "n"),
+        *parts.unknown(content),
+        *parts.clusters(content),
     ]
 
 
-def _curve(sheet: parts.Sheet) -> list[Column]:
-    axis = labels.label(sheet.only("axis")) if not sheet.differs("axis") else "at"
-    kinds = sheet.frame.select("kind", "metric", "axis").n_unique()
-    kind = sheet.only("kind")
+def _curve(content: parts.Content) -> list[Column]:
+    axis = labels.label(content.only("axis")) if not content.differs("axis") else "at"
+    kinds = content.frame.select("kind", "metric", "axis").n_unique()
+    kind = content.only("kind")
     what = {"success": "share broken", "hazard": "hazard"}.get(kind, labels.label(kind))
     # Trajectories and best@k are values of a score; all other curves are shares.
-    rates = [row["kind"] not in {"trajectory", "best@k"} for row in sheet.rows]
+    rates = [row["kind"] not in {"trajectory", "best@k"} for row in content.rows]
     return [
-        *parts.varying(sheet, ("metric", "kind", "axis", "ending")),
-        Column(axis, [parts.position(row["at"]) for row in sheet.rows]),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, rates, what if kinds == 1 else "share", ["metric", "kind", "axis"]),
-        *(parts.counts(sheet, name, labels.label(name)) for name in ("at_risk", "events")),
-        *parts.positive(sheet, ("censored", "competing")),
-        *parts.clusters(sheet),
+        *parts.varying(content, ("metric", "kind", "axis", "ending")),
+        Column(axis, [parts.position(row["at"]) for row in content.rows]),
+        *parts.levels(content),
+        *parts.estimates(content, rates, what if kinds == 1 else "share", ["metric", "kind", "axis"]),
+        *(parts.counts(content, name, labels.label(name)) for name in ("at_risk", "events")),
+        *parts.positive(content, ("censored", "competing")),
+        *parts.clusters(content),
     ]
 
 
-def _contrast(sheet: parts.Sheet) -> list[Column]:
-    scales = [labels.contrast_scale(row["metric"], row["statistic"]) for row in sheet.rows]
+def _contrast(content: parts.Content) -> list[Column]:
+    scales = [labels.contrast_scale(row["metric"], row["statistic"]) for row in content.rows]
     estimates = parts.estimates(
-        sheet, [scale != "number" for scale in scales], "difference", ["metric", "statistic"], value="difference"
+        content, [scale != "number" for scale in scales], "difference", ["metric", "statistic"], value="difference"
     )
     differences = [
         str(cell).replace(" %", " points") if scale == "points" else str(cell)
         for cell, scale in zip(estimates[0].cells, scales, strict=True)
     ]
-    tests = [name for name in ("p_value", "p_adjusted") if sheet.frame[name].null_count() < sheet.frame.height]
+    tests = [name for name in ("p_value", "p_adjusted") if content.frame[name].null_count() < content.frame.height]
     # Sizes of the groups matter only if the comparison is not paired.
-    arms = ("n_group", "n_baseline") if not sheet.frame["n_pairs"].sum() else ()
+    arms = ("n_group", "n_baseline") if not content.frame["n_pairs"].sum() else ()
     return [
-        *parts.varying(sheet, ("metric", "statistic", "of")),
-        *(parts.words(name, (row[name] for row in sheet.rows)) for name in ("group", "baseline")),
-        *parts.levels(sheet),
+        *parts.varying(content, ("metric", "statistic", "of")),
+        *(parts.words(name, (row[name] for row in content.rows)) for name in ("group", "baseline")),
+        *parts.levels(content),
         Column(estimates[0].heading, differences),
         *estimates[1:],
         *(
             Column(
                 labels.label(name),
-                [labels.p_text(row[name]) for row in sheet.rows],
+                [labels.p_text(row[name]) for row in content.rows],
                 omission=parts.OMIT_COUNT if name != tests[-1] else 0,
             )
             for name in tests
         ),
-        parts.counts(sheet, "n_pairs", "pairs", omission=parts.OMIT_UNIT),
-        *(parts.counts(sheet, name, labels.label(name)) for name in parts.present(sheet, arms)),
-        *parts.clusters(sheet),
+        parts.counts(content, "n_pairs", "pairs", omission=parts.OMIT_UNIT),
+        *(parts.counts(content, name, labels.label(name)) for name in parts.present(content, arms)),
+        *parts.clusters(content),
     ]
 
 
-def _agreement(sheet: parts.Sheet) -> list[Column]:
-    rates = [labels.is_share(row["statistic"]) for row in sheet.rows]
-    single = not sheet.differs("statistic")
-    statistics = [labels.coefficient(row["statistic"]) for row in sheet.rows]
+def _agreement(content: parts.Content) -> list[Column]:
+    rates = [labels.is_share(row["statistic"]) for row in content.rows]
+    single = not content.differs("statistic")
+    statistics = [labels.coefficient(row["statistic"]) for row in content.rows]
     return [
-        Column("compared", [labels.compared(row) for row in sheet.rows], words=True),
+        Column("compared", [labels.compared(row) for row in content.rows], words=True),
         *([] if single else [Column("statistic", statistics, words=True)]),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, rates, statistics[0] if single else "estimate", ["statistic"]),
-        parts.counts(sheet, "n", "n"),
+        *parts.levels(content),
+        *parts.estimates(content, rates, statistics[0] if single else "estimate", ["statistic"]),
+        parts.counts(content, "n", "n"),
         *(
-            parts.counts(sheet, name, heading, omission=parts.OMIT_COUNT)
+            parts.counts(content, name, heading, omission=parts.OMIT_COUNT)
             for name, heading in (("n_single", "single"), ("n_abstained", "abstained"))
-            if sheet.frame[name].sum() > 0
+            if content.frame[name].sum() > 0
         ),
-        *parts.clusters(sheet),
+        *parts.clusters(content),
     ]
 
 
-def _profile(sheet: parts.Sheet) -> list[Column]:
-    rates = [labels.is_rate(row["metric"]) for row in sheet.rows]
+def _profile(content: parts.Content) -> list[Column]:
+    rates = [labels.is_rate(row["metric"]) for row in content.rows]
     at = [
         labels.level_text(row["at"]) if rate and row["at"] is not None else parts.position(row["at"])
-        for row, rate in zip(sheet.rows, rates, strict=True)
+        for row, rate in zip(content.rows, rates, strict=True)
     ]
     return [
-        *parts.varying(sheet, ("metric",)),
-        Column("above" if sheet.differs("metric") else f"{labels.label(sheet.only('metric'))} above", at),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, [True] * len(sheet.rows), "share of goals", ["metric"]),
-        parts.counts(sheet, "n", "goals"),
-        *parts.positive(sheet, ("n_missing",)),
-        Column("attempts per goal", [labels.number(row["attempts"]) for row in sheet.rows], omission=parts.OMIT_COUNT),
+        *parts.varying(content, ("metric",)),
+        Column("above" if content.differs("metric") else f"{labels.label(content.only('metric'))} above", at),
+        *parts.levels(content),
+        *parts.estimates(content, [True] * len(content.rows), "share of goals", ["metric"]),
+        parts.counts(content, "n", "goals"),
+        *parts.positive(content, ("n_missing",)),
+        Column(
+            "attempts per goal", [labels.number(row["attempts"]) for row in content.rows], omission=parts.OMIT_COUNT
+        ),
     ]
 
 
-def _portfolio(sheet: parts.Sheet) -> list[Column]:
+def _portfolio(content: parts.Content) -> list[Column]:
     # A greedy selection has ranks; other portfolios do not.
-    greedy = sheet.frame["rank"].null_count() < sheet.frame.height
+    greedy = content.frame["rank"].null_count() < content.frame.height
     only = ("only_member", "only_other", "both", "neither")
     return [
-        *parts.varying(sheet, ("metric", "kind", "of")),
-        *([parts.counts(sheet, "rank", "rank")] if greedy else []),
+        *parts.varying(content, ("metric", "kind", "of")),
+        *([parts.counts(content, "rank", "rank")] if greedy else []),
         parts.words(
-            labels.label(sheet.only("of")) if not sheet.differs("of") else "member", parts.values(sheet, "member")
+            labels.label(content.only("of")) if not content.differs("of") else "member", parts.values(content, "member")
         ),
-        *([parts.words("with", parts.values(sheet, "other"))] if sheet.frame["other"].count() else []),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, [True] * len(sheet.rows), "goals reached", ["metric", "kind"]),
+        *([parts.words("with", parts.values(content, "other"))] if content.frame["other"].count() else []),
+        *parts.levels(content),
+        *parts.estimates(content, [True] * len(content.rows), "goals reached", ["metric", "kind"]),
         *(
-            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
+            parts.counts(content, name, labels.label(name), omission=parts.OMIT_COUNT)
             for name in only
-            if sheet.frame[name].count()
+            if content.frame[name].count()
         ),
-        parts.counts(sheet, "union", "either"),
-        parts.counts(sheet, "n", "goals"),
-        *parts.positive(sheet, ("n_missing",)),
+        parts.counts(content, "union", "either"),
+        parts.counts(content, "n", "goals"),
+        *parts.positive(content, ("n_missing",)),
     ]
 
 
-def _tradeoff(sheet: parts.Sheet) -> list[Column]:
+def _tradeoff(content: parts.Content) -> list[Column]:
     outcomes = ("attack_success", "task_success")
     return [
         *(
-            Column(labels.label(name), [parts.yes_or_no(row[name]) for row in sheet.rows], words=True)
+            Column(labels.label(name), [parts.yes_or_no(row[name]) for row in content.rows], words=True)
             for name in outcomes
         ),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, [True] * len(sheet.rows), "share", ["n"]),
-        parts.counts(sheet, "count", "rollouts"),
-        parts.counts(sheet, "n", "of"),
-        *parts.positive(sheet, ("n_missing",)),
-        *parts.clusters(sheet),
+        *parts.levels(content),
+        *parts.estimates(content, [True] * len(content.rows), "share", ["n"]),
+        parts.counts(content, "count", "rollouts"),
+        parts.counts(content, "n", "of"),
+        *parts.positive(content, ("n_missing",)),
+        *parts.clusters(content),
     ]
 
 
-def _gate(sheet: parts.Sheet) -> list[Column]:
-    rates = [labels.is_rate(row["metric"] or "") for row in sheet.rows]
+def _gate(content: parts.Content) -> list[Column]:
+    rates = [labels.is_rate(row["metric"] or "") for row in content.rows]
     bounds = [
         [
             labels.number(row[name], row["low"], row["high"], rate=rate)
-            for row, rate in zip(sheet.rows, rates, strict=True)
+            for row, rate in zip(content.rows, rates, strict=True)
         ]
         for name in ("pass_bound", "fail_bound")
     ]
     # One requirement is the heading of the answers; several need a column.
-    several = sheet.differs("requirement")
-    required = "" if several else labels.plain(sheet.only("requirement"))
+    several = content.differs("requirement")
+    required = "" if several else labels.plain(content.only("requirement"))
     return [
-        *([parts.words("required", parts.values(sheet, "requirement"))] if several else []),
-        Column(required, [row["answer"] or labels.NOTHING for row in sheet.rows], words=True),
-        *parts.levels(sheet),
+        *([parts.words("required", parts.values(content, "requirement"))] if several else []),
+        Column(required, [row["answer"] or labels.NOTHING for row in content.rows], words=True),
+        *parts.levels(content),
         Column("pass bound", bounds[0]),
         Column("fail bound", bounds[1], omission=parts.OMIT_COUNT),
-        *parts.estimates(sheet, rates, "estimate", ["metric", "statistic"]),
-        parts.counts(sheet, "n", "n"),
-        *parts.unknown(sheet, always=True),  # readers of a verdict must see what it leaves out
-        *parts.clusters(sheet),
+        *parts.estimates(content, rates, "estimate", ["metric", "statistic"]),
+        parts.counts(content, "n", "n"),
+        *parts.unknown(content, always=True),  # readers of a verdict must see what it leaves out
+        *parts.clusters(content),
     ]
 
 
-def _forecast(sheet: parts.Sheet) -> list[Column]:
+def _forecast(content: parts.Content) -> list[Column]:
     errors = [
         f"{labels.number(row['holdout_error'], rate=True).replace(' %', ' points')} at {labels.count(row['holdout_at'])}"
         if row["holdout_error"] is not None
         else labels.NOTHING
-        for row in sheet.rows
+        for row in content.rows
     ]
-    tried = sheet.frame["holdout_error"].count() > 0
+    tried = content.frame["holdout_error"].count() > 0
     return [
-        *parts.varying(sheet, ("metric",)),
-        Column("attempts", [labels.count(row["at"]) for row in sheet.rows]),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, [True] * len(sheet.rows), "forecast", ["metric"]),
-        parts.counts(sheet, "attempts", "tried"),
+        *parts.varying(content, ("metric",)),
+        Column("attempts", [labels.count(row["at"]) for row in content.rows]),
+        *parts.levels(content),
+        *parts.estimates(content, [True] * len(content.rows), "forecast", ["metric"]),
+        parts.counts(content, "attempts", "tried"),
         *([Column("error when tried", errors, omission=parts.OMIT_COUNT)] if tried else []),
-        *parts.clusters(sheet),
+        *parts.clusters(content),
     ]
 
 
-def _training(sheet: parts.Sheet) -> list[Column]:
-    rates = parts.metric_rates(sheet)
-    heading = "estimate" if sheet.differs("metric") else labels.label(sheet.only("metric"))
+def _training(content: parts.Content) -> list[Column]:
+    rates = parts.metric_rates(content)
+    heading = "estimate" if content.differs("metric") else labels.label(content.only("metric"))
     changes = []
-    for row, rate in zip(sheet.rows, rates, strict=True):
+    for row, rate in zip(content.rows, rates, strict=True):
         change = {"difference": row["difference"], "low": row["difference_low"], "high": row["difference_high"]}
         changes.append(labels.difference_text(change, "points" if rate else "number"))
-    uniform = ("all_success", "all_fail") if sheet.frame["groups"].sum() else ()
-    shares = {name: [labels.number(row[name], rate=True) for row in sheet.rows] for name in uniform}
+    uniform = ("all_success", "all_fail") if content.frame["groups"].sum() else ()
+    shares = {name: [labels.number(row[name], rate=True) for row in content.rows] for name in uniform}
     return [
-        *parts.varying(sheet, ("metric",)),
-        Column("step", [parts.position(row["step"]) for row in sheet.rows]),
-        *parts.levels(sheet),
-        *parts.estimates(sheet, rates, heading, ["metric"]),
+        *parts.varying(content, ("metric",)),
+        Column("step", [parts.position(row["step"]) for row in content.rows]),
+        *parts.levels(content),
+        *parts.estimates(content, rates, heading, ["metric"]),
         Column("change since the step before", changes, omission=parts.OMIT_UNIT),
         *(Column(labels.label(name), shares[name], omission=parts.OMIT_COUNT) for name in uniform),
-        parts.counts(sheet, "n", "n"),
-        *parts.unknown(sheet),
-        *parts.clusters(sheet),
+        parts.counts(content, "n", "n"),
+        *parts.unknown(content),
+        *parts.clusters(content),
     ]

@@ -50,7 +50,7 @@ def ratings(judge: str) -> np.ndarray:
 
 # ── what a row says ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_every_comparison_has_its_rows() -> None:
-    """Three judges and labels: each with the labels, each pair, the panel; the frame keeps its schema's promises."""
+    """Three judges and labels: each with the labels, each pair, the panel; the frame conforms to its schema."""
     found = rw.judges.agreement(VERDICTS, LABELS, resamples=500)
     assert found.columns == list(schema.AGREEMENT.names)
     schema.check(found, schema.AGREEMENT)

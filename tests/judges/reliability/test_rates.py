@@ -123,7 +123,7 @@ def test_each_group_has_labels_of_its_own() -> None:
             )
             assert alone.equals(found.filter(target=name).drop("target"))
     pooled = rw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
-    assert all("a gap between groups holds only if the judge errs alike" in row["reason"] for row in rows(pooled))
+    assert all("a gap between groups is valid only if the judge errs equally" in row["reason"] for row in rows(pooled))
     assert pooled["estimand"].str.extract("(sensitivity.*)").n_unique() == 1
 
 

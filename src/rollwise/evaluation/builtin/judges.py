@@ -1,4 +1,4 @@
-"""Language models as evaluators: with ready-made questions, with your question, of the trajectory, and a tunable one."""
+"""Language models as evaluators: with built-in prompts, with your own prompt, for trajectories, and a tunable one."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from math import inf, isfinite
@@ -201,7 +201,7 @@ async def llm_judge(config: LLMJudgeConfig, builder: EvalBuilder) -> AsyncIterat
     yield EvaluatorInfo(config, by_judge(judge, builder.get_max_concurrency()), "Judge", judge.scale)
 
 
-_OF_A_TRAJECTORY = """You judge how an assistant went about a task.
+_OF_A_TRAJECTORY = """You judge how an AI assistant carried out a task.
 
 TASK:
 {prompt}
@@ -215,7 +215,7 @@ STEPS:
 FINAL ANSWER:
 {response}
 
-Rate from {lower_bound} (wrong or needless steps, no result) to {upper_bound} (every step serves, and the result is right)."""
+Rate the steps from {lower_bound} (wrong or unnecessary steps, no result) to {upper_bound} (every step useful, result correct)."""
 
 
 class TrajectoryConfig(JudgeConfig, name="trajectory"):
@@ -232,11 +232,11 @@ async def trajectory(config: TrajectoryConfig, builder: EvalBuilder) -> AsyncIte
 
 
 _ASPECTS = {
-    "coverage": "how much of what the reference says the answer covers as well",
-    "correctness": "how much of what the answer says agrees with the reference",
-    "relevance": "how much of the answer is to the point of the question",
+    "coverage": "how much of the reference the answer covers",
+    "correctness": "how much of the answer agrees with the reference",
+    "relevance": "how much of the answer is relevant to the question",
 }
-_OF_AN_ASPECT = """You compare an answer with a reference.
+_OF_AN_ASPECT = """You compare an answer with a reference answer.
 
 QUESTION:
 {{prompt}}
@@ -247,7 +247,7 @@ REFERENCE:
 ANSWER:
 {{response}}
 
-{instructions}Rate {aspect}, from {{lower_bound}} (nothing) to {{upper_bound}} (all)."""
+{instructions}Rate {aspect}, from {{lower_bound}} (none) to {{upper_bound}} (all)."""
 
 
 class TunableConfig(JudgeConfig, name="tunable_rag_evaluator"):

@@ -33,7 +33,7 @@ from rollwise.judges.replies import UnreadableError, check_code, signed_object
 METRICS = "ragas.metrics.collections"
 _FORM = (
     "{prompt}\n\nAnswer with one JSON object that fits this schema, and nothing else:\n{schema}\n\n"
-    'Outermost, it has as well, first of all: "check": "{code}"'
+    'At the top level, also include as the first key: "check": "{code}"'
 )
 
 

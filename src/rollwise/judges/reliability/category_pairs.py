@@ -10,8 +10,8 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.judges.reliability.ratings import Abstentions, Ratings, ratings_of
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import values_named
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import FloatArray, IntArray
 
 NO_VERDICT = "(no verdict)"
@@ -71,7 +71,7 @@ def confusion(
     │ 3      ┆ 0   ┆ 1   ┆ 1   │
     └────────┴─────┴─────┴─────┘
     """
-    check_kinds(confusion, locals())
+    check_option_types(confusion, locals())
     frame, truths = frame_of(verdicts, "confusion"), None if labels is None else frame_of(labels, "confusion")
     by = names_of(by)
     columns = [*frame.columns, *([] if truths is None else truths.columns)]
@@ -108,12 +108,12 @@ def confusion(
             "other_rating": names[j],
             "n": n,
         }
-        for key, units in ratings.sheet.groups(by)
+        for key, units in ratings.data.groups(by)
         for kind, judge, other, first, second in _pairs(ratings, units)
         for (i, j), n in _counts(first, second, numbers)
     ]
     dtypes = {name: pl.Int64 if name == "n" else pl.String for name in COLUMNS}
-    return pl.DataFrame(rows, schema={**{name: ratings.sheet.frame.schema[name] for name in by}, **dtypes})
+    return pl.DataFrame(rows, schema={**{name: ratings.data.frame.schema[name] for name in by}, **dtypes})
 
 
 def _pairs(ratings: Ratings, units: IntArray) -> Iterator[tuple[str, str, str | None, FloatArray, FloatArray]]:

@@ -6,21 +6,23 @@ import numpy as np
 import polars as pl
 
 from rollwise.errors import ArgumentError, SchemaError, counted, listing
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import unit_of
 from rollwise.judges.reliability.ratings import with_dtypes_of
 from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from rollwise.stats.misclassification import Share, accuracy
 
-POOLED = "sensitivity and specificity are pooled over groups: a gap between groups holds only if the judge errs alike in them"
+POOLED = (
+    "sensitivity and specificity are pooled over groups: a gap between groups is valid only if the judge errs equally"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
     """Labeled rollouts (or turns): their truth, and the judge's verdict on them."""
 
-    sheet: Sheet
+    data: Columns
     judged: FloatArray  # Float (n,), 0 or 1, NaN where unknown
     truth: FloatArray  # Float (n,), 0 or 1, NaN where unknown
     in_table: BoolArray  # Boolean (n,): whether it is one of the rollouts whose rate is corrected
@@ -32,10 +34,10 @@ class Gold:
 
     def rows(self, key: dict[str, object]) -> IntArray:
         """Return the row numbers of one group; of all groups for an empty key."""
-        in_group = pl.Series([True]).new_from_index(0, self.sheet.frame.height)
+        in_group = pl.Series([True]).new_from_index(0, self.data.frame.height)
         for name, value in key.items():
-            in_group &= values_named(self.sheet.frame, name).eq_missing(
-                pl.Series([value], dtype=self.sheet.frame.schema[name])
+            in_group &= values_named(self.data.frame, name).eq_missing(
+                pl.Series([value], dtype=self.data.frame.schema[name])
             )
         return np.flatnonzero(in_group.to_numpy() & self.complete)
 
@@ -48,8 +50,8 @@ class Gold:
 
         Turns of one rollout are never independent, whatever columns the labels lack.
         """
-        columns = tuple(name for name in names if self.sheet.has(name))
-        return unit_of(self.sheet, rows, "", columns or ("rollout_id",)).codes
+        columns = tuple(name for name in names if self.data.has(name))
+        return unit_of(self.data, rows, "", columns or ("rollout_id",)).codes
 
 
 def gold_of(
@@ -89,23 +91,23 @@ def gold_of(
         on="rollout_id",
         how="left",
     )
-    sheet = Sheet(joined)
+    data = Columns(joined)
     return Gold(
-        sheet=sheet,
-        judged=_zero_or_one(sheet, judged, verb),
-        truth=_zero_or_one(sheet, truth, verb),
-        in_table=sheet.frame["\0here"].fill_null(value=False).to_numpy(),
+        data=data,
+        judged=_zero_or_one(data, judged, verb),
+        truth=_zero_or_one(data, truth, verb),
+        in_table=data.frame["\0here"].fill_null(value=False).to_numpy(),
     )
 
 
-def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
+def _zero_or_one(data: Columns, name: str, verb: str) -> FloatArray:
     # Text such as "success" must be compared by the user: no word is guessed to be the positive one.
-    dtype = sheet.frame.schema[name]
+    dtype = data.frame.schema[name]
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise ArgumentError(
             f'{verb}: `{name}` of the labels is {dtype}; make it Boolean, such as `pl.col({name!r}) == "success"`'
         )
-    values = sheet.numbers(name)
+    values = data.numbers(name)
     numbers = values[~np.isnan(values)]
     if not np.isin(numbers, (0.0, 1.0)).all():
         raise ArgumentError(
@@ -118,12 +120,12 @@ def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
 def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> None:
     """Raise an error for labels that cannot be assigned to groups."""
     for name in by:
-        if not gold.sheet.has(name) or (
-            gold.complete.any() and gold.sheet.frame[name].null_count() == gold.sheet.frame.height
+        if not gold.data.has(name) or (
+            gold.complete.any() and gold.data.frame[name].null_count() == gold.data.frame.height
         ):
             raise ArgumentError(
                 f"{verb}: the labels are on other rollouts and have no {name!r}, so no group has labels of its own; "
-                "add the column, or pool=True if the judge errs alike in all groups"
+                "add the column, or pool=True if the judge errs equally in all groups"
             )
 
 
@@ -146,7 +148,7 @@ def transport(gold: Gold, labeled: IntArray, names: tuple[str, ...]) -> list[str
             "this holds if the judge errs there as here"
         )
     for name in names:
-        missing = int(gold.sheet.coded(name).null[labeled].sum()) if gold.sheet.has(name) else labeled.size
+        missing = int(gold.data.coded(name).null[labeled].sum()) if gold.data.has(name) else labeled.size
         if missing:
             have, are = ("has", "is") if missing == 1 else ("have", "are")
             words.append(f"{missing:,} of {total} {have} no {name} and {are} clustered by rollout alone")

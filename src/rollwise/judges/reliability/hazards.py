@@ -10,12 +10,12 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time
-from rollwise.estimation.arrays import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time
+from rollwise.estimation.arrays import Columns, causes, endings, positions_of, rows_of, successes_of_unknown_time
 from rollwise.estimation.clusters import unit_of
 from rollwise.judges.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.judges.reliability.ratings import KEYS
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.misclassified_incidence import corrected_incidence
 
 _SAYS = {
@@ -90,7 +90,7 @@ def correct_curve(
     >>> last.select(pl.col("estimate", "low", "high", "false_alarm_floor").round(2)).row(0)
     (0.0, 0.0, 0.18, 0.42)
     """
-    check_kinds(correct_curve, locals())
+    check_option_types(correct_curve, locals())
     frame, labeled = frame_of(rollouts, "correct_curve"), frame_of(labels, "correct_curve")
     require_rollouts(frame, "correct_curve")
     by, levels = names_of(by), check_levels(level)
@@ -100,17 +100,17 @@ def correct_curve(
     gold = gold_of(labeled, frame, truth=truth, judged=judged, by=by, keys=KEYS, verb="correct_curve")
     if not pool:
         refuse_groups_without_labels(gold, by, "correct_curve")
-    sheet = Sheet(frame)
-    causes_of_end = endings(sheet, metric, () if kind == "survival" else competing)
-    duration, _ = sheet.times(metric)
+    data = Columns(frame)
+    causes_of_end = endings(data, metric, () if kind == "survival" else competing)
+    duration, _ = data.times(metric)
     curves = []
-    for key, group in sheet.groups(by):
+    for key, group in data.groups(by):
         rows = group[duration[group] > 0]  # a comparison with NaN is false: rollouts without a time are left out
         # With `pool`, every group is corrected by all labels.
         label_rows = gold.rows({} if pool else key)
-        unit = unit_of(sheet, rows, metric, cluster)
+        unit = unit_of(data, rows, metric, cluster)
         # A verdict on a whole rollout has no turn, so it cannot be corrected turn by turn: the note says how many.
-        late = successes_of_unknown_time(sheet, rows, metric)
+        late = successes_of_unknown_time(data, rows, metric)
         notes = [
             f"{counted(late, 'success was judged of a whole rollout', 'successes were judged of whole rollouts')}, "
             "to which errors by turn do not apply"

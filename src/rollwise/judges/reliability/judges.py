@@ -14,9 +14,9 @@ from rollwise.estimation.arrays import row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of, two_by_two
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
-from rollwise.schema.foreign import cast_column
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.labels import say
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from rollwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from rollwise.stats.mean import mean
@@ -148,7 +148,7 @@ def agreement(
     │ specificity ┆ 1.0      ┆ 0.342  ┆ 1.0   ┆ 2   ┆ 1          │
     └─────────────┴──────────┴────────┴───────┴─────┴────────────┘
     """
-    check_kinds(agreement, locals())
+    check_option_types(agreement, locals())
     frame = frame_of(verdicts, "agreement")
     for key in schema.VERDICTS.columns:
         if key.name in schema.VERDICTS.key and key.name in frame.columns:
@@ -183,7 +183,7 @@ def agreement(
     )
     rows = [
         {**key, **row}
-        for key, units in ratings.sheet.groups(by)
+        for key, units in ratings.data.groups(by)
         for comparison in _comparisons(ratings, units)
         for row in _rows(comparison, ratings, requested, levels, options)
     ]
@@ -192,7 +192,7 @@ def agreement(
             "agreement: there is one judge, and nothing to compare it with; give the truth in labels=, verdicts of a second judge, "
             "or several samples of this one"
         )
-    return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
+    return rows_of(rows, ratings.data.frame, by, schema.AGREEMENT)
 
 
 def _cluster(cluster: Cluster, frames: list[pl.DataFrame]) -> Cluster:
@@ -280,7 +280,7 @@ def _rows(
     """Yield the rows of AGREEMENT for one comparison: every statistic at every level."""
     num_ratings = (~np.isnan(comparison.ratings)).sum(axis=1)
     paired = num_ratings > 1
-    unit = unit_of(ratings.sheet, comparison.units[paired], "", options.cluster)
+    unit = unit_of(ratings.data, comparison.units[paired], "", options.cluster)
     common = {
         "comparison": comparison.kind,
         "judge": comparison.judge,
@@ -353,7 +353,7 @@ def _estimate(
     if statistic == "ac1":
         # Its chance agreement also uses the units with a single rating, which have clusters of their own.
         any_rating = ~np.isnan(values).all(axis=1)
-        unit_of_all = unit_of(ratings.sheet, comparison.units[any_rating], "", options.cluster)
+        unit_of_all = unit_of(ratings.data, comparison.units[any_rating], "", options.cluster)
         return ac1(values[any_rating], unit_of_all.codes, **bootstrap)
     name, _, kind = statistic.partition("_")
     if name == "kappa":

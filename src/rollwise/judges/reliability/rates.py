@@ -11,13 +11,13 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Sheet, row_of, rows_of
+from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
-from rollwise.estimation.missingness import INAPPLICABLE, counts, headings
+from rollwise.estimation.missingness import INAPPLICABLE, counts, statuses
 from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
 from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import Estimate, FloatArray, IntArray
 from rollwise.stats.misclassification import corrected_share, share
 from rollwise.stats.prediction_powered import prediction_powered
@@ -105,7 +105,7 @@ def correct(
     │ attack_success ┆ 0.237    ┆ 0.133 ┆ 0.352 ┆ 100 ┆ prediction-powered, power 0.74 │
     └────────────────┴──────────┴───────┴───────┴─────┴────────────────────────────────┘
     """
-    check_kinds(correct, locals())
+    check_option_types(correct, locals())
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
@@ -114,18 +114,18 @@ def correct(
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method != "prediction-powered":
         refuse_groups_without_labels(gold, by, "correct")
-    sheet = Sheet(frame)
-    status = headings(sheet, metric)  # of each rollout: judged, partially judged, inapplicable, ...
+    data = Columns(frame)
+    status = statuses(data, metric)  # of each rollout: judged, partially judged, inapplicable, ...
     rows = []
-    for key, group in sheet.groups(by):
+    for key, group in data.groups(by):
         label_rows = gold.rows({} if pool else key)
         # A rollout to which the metric does not apply (no attack) is in no rate.
         applicable = group[status[group] != INAPPLICABLE]
         chosen, why = ("rogan-gladen" if pool and method == "auto" else method), None
         if chosen == "auto":
-            chosen, why = _suited(gold, label_rows, sheet.numbers(metric)[applicable])
-        cell = _Cell(sheet, gold, metric, applicable, label_rows, cluster, chosen, why)
-        unjudged_rows = unjudged_of(sheet, metric, applicable, status[applicable], unjudged)
+            chosen, why = _suited(gold, label_rows, data.numbers(metric)[applicable])
+        cell = _Cell(data, gold, metric, applicable, label_rows, cluster, chosen, why)
+        unjudged_rows = unjudged_of(data, metric, applicable, status[applicable], unjudged)
         for coverage in levels:
             estimate, columns = cell.row(coverage, unjudged_rows, pooled=pool and bool(by))
             words = {"metric": metric, "statistic": "mean", "level": coverage, **counts(status[group]), **columns}
@@ -165,7 +165,7 @@ def _check_metric(frame: pl.DataFrame, metric: str) -> None:
 class _Cell:
     """One group of rollouts to which the metric applies, and the labels that it is corrected by."""
 
-    sheet: Sheet
+    data: Columns
     gold: Gold
     metric: str
     rows: IntArray
@@ -176,18 +176,18 @@ class _Cell:
 
     def row(self, level: float, unjudged: UnjudgedRows, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
         """Return the estimate, and further columns of SUMMARY."""
-        values = self.sheet.numbers(self.metric)[self.rows]
-        unit = unit_of(self.sheet, self.rows[~np.isnan(values)], self.metric, self.cluster)
+        values = self.data.numbers(self.metric)[self.rows]
+        unit = unit_of(self.data, self.rows[~np.isnan(values)], self.metric, self.cluster)
 
         def corrected(values: FloatArray) -> list[dict[str, Any]]:
             rows = self.rows[~np.isnan(values)]
-            unit_of_rows = unit_of(self.sheet, rows, self.metric, unit.names or None)
+            unit_of_rows = unit_of(self.data, rows, self.metric, unit.names or None)
             return [row_of(self._corrected(rows, values[~np.isnan(values)], unit_of_rows, level))]
 
         (columns,) = unjudged.combined(corrected)
         estimate = replace(Estimate(**columns), n=int((~np.isnan(values)).sum()))
         # The same unit at both ends: which verdicts are unknown must not change what is independent.
-        unit_of_all = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
+        unit_of_all = unit_of(self.data, self.rows, self.metric, unit.names or None)
         ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), unit_of_all, level) for end in (0.0, 1.0)]
         notes = [
             estimate.reason,
@@ -209,8 +209,8 @@ class _Cell:
 
     def _truth(self) -> FloatArray:
         """Return the label of every rollout of the table, NaN without one."""
-        ids = self.gold.sheet.frame.select("rollout_id", truth=pl.Series(self.gold.truth))
-        joined = self.sheet.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
+        ids = self.gold.data.frame.select("rollout_id", truth=pl.Series(self.gold.truth))
+        joined = self.data.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
         return joined["truth"].fill_null(float("nan")).to_numpy()
 
     def _basis(self, names: tuple[str, ...], level: float) -> str:

@@ -8,11 +8,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Columns
 from rollwise.readers.problems import first_line
 from rollwise.schema.arguments import one_number
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.columns import Column
-from rollwise.schema.foreign import cast_column
 from rollwise.schema.named import column_named, columns_but, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
@@ -26,7 +26,7 @@ _UNIT = "\0unit"
 class Ratings:
     """Ratings of every unit (a turn, or a rollout) by every judge, and the truth about it."""
 
-    sheet: Sheet  # a row for each unit, in order
+    data: Columns  # a row for each unit, in order
     judges: list[str]  # names, sorted
     values: FloatArray  # Float (units, judges, samples): the rating, NaN if missing
     judged: BoolArray  # boolean, same shape: whether there was a judgment, with or without a verdict
@@ -95,7 +95,7 @@ def ratings_of(
         category = max(np.nan_to_num(x).max(initial=1.0) for x in (values, label_values) if x is not None) + 1
         values = np.where(abstained, category, values)
     return Ratings(
-        sheet=Sheet(units),
+        data=Columns(units),
         judges=judges,
         values=values,
         judged=judged,

@@ -8,8 +8,8 @@ import polars as pl
 from rollwise.errors import SchemaError
 from rollwise.measurement.trees.forest import Forest, forest_of, typed
 from rollwise.schema import SUCCESS
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.option_types import check_option_types
 
 _TREE_TOTALS = ("queries", "total_tokens", "total_seconds", "total_cost_usd")
 
@@ -50,7 +50,7 @@ def paths(turns: Any) -> pl.DataFrame:
     >>> paths(pl.DataFrame(nodes)).select("rollout_id", "turn", "tree").rows()
     [('a/y', 1, 'a'), ('a/y', 2, 'a'), ('a/z', 1, 'a'), ('a/z', 2, 'a')]
     """
-    check_kinds(paths, locals())
+    check_option_types(paths, locals())
     frame = typed(turns, "paths")
     forest = forest_of(frame, "paths")
     steps = forest.depths[forest.leaves]

@@ -11,7 +11,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import cast_column
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import column_named, values_named
 
 IntArray = npt.NDArray[np.int64]

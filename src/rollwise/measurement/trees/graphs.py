@@ -13,8 +13,8 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, counted, listing
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
+from rollwise.schema.option_types import check_option_types
 
 IntArray = npt.NDArray[np.int64]
 
@@ -65,7 +65,7 @@ def flatten(
     >>> flatten([graph], target="gpt").select("rollout_id", "turn", "target", "prompt", "response", "reward").rows()
     [('0', 1, 'gpt', 'Hi', 'Hello', None), ('0', 2, 'gpt', 'Again', 'No', 0.5)]
     """
-    check_kinds(flatten, locals())
+    check_option_types(flatten, locals())
     roots = _roots(graphs)
     facts_by_name = _facts(len(roots), ids, facts)
     names = facts_by_name["rollout_id"]

@@ -30,7 +30,7 @@ from rollwise.readers.sources.shapes import NAMED, Shapes
 from rollwise.readers.table import Traits, TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
-from rollwise.schema.foreign import joined_times
+from rollwise.schema.coercion import joined_times
 from rollwise.schema.named import values_named
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them

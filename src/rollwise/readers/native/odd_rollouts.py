@@ -5,8 +5,8 @@ import polars as pl
 from rollwise.readers.casting import PLACES, converted, shown
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.schema import TURNS, is_tree
+from rollwise.schema.frame_checks import ONE_VALUE, odd_turns, varying_facts
 from rollwise.schema.named import values_named
-from rollwise.schema.promises import ONE_VALUE, odd_turns, varying_facts
 
 _NUMBER = f"number the turns of each rollout from 1 without gaps, or leave it out: {LEAVE}"
 _VERDICTS = frozenset({"outcome", "solved", "ending"})  # facts that an odd rollout loses

@@ -34,8 +34,8 @@ from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
+from rollwise.schema.frame_checks import facts_change
 from rollwise.schema.named import column_named, values_named
-from rollwise.schema.promises import facts_change
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _OF_LISTS = (

@@ -16,11 +16,11 @@ from rollwise.readers.roles.columns import is_text
 from rollwise.readers.sources.frames import frame_of
 from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import JOINED, TURNS, VERDICTS
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.columns import Column
-from rollwise.schema.foreign import cast_column
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.option_types import check_option_types
 
 EXACT = ("rollout_id", "turn", "node_id")
 FACTS = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # may also identify a turn
@@ -83,7 +83,7 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | Mapp
     >>> joined.select("found", "labels", "turns").rows()
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
-    check_kinds(join_labels, locals())
+    check_option_types(join_labels, locals())
     if isinstance(labels, str | PathLike):
         labels = _table_in(labels)
     names = frozenset(TURNS.names)

@@ -11,7 +11,7 @@ from rollwise.rollout.simulation import design as checked
 from rollwise.rollout.simulation.design import Design, Hazard, Names
 from rollwise.rollout.simulation.table import table
 from rollwise.rollout.simulation.truth import truth
-from rollwise.schema.kinds import check_kinds
+from rollwise.schema.option_types import check_option_types
 
 __all__ = ["simulate"]
 
@@ -192,7 +192,7 @@ def simulate(
     >>> turns.height, round(truth.filter(metric="attack_success", statistic="icc", category="c")["value"][0], 12)
     (250, 0.3)
     """
-    check_kinds(simulate, locals(), own=("turns", "error", "judge", "utility"))
+    check_option_types(simulate, locals(), own=("turns", "error", "judge", "utility"))
     most_turns = checked.count("turns", turns, least=1)
     odds_by_category = checked.odds_by_name("categories", categories)
     design = Design(

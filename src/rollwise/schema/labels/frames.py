@@ -5,7 +5,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import cast_column
+from rollwise.schema.coercion import cast_column
 from rollwise.schema.named import column_named
 
 # The call that makes a frame, by the name of its schema; or by the figure that draws it, where another verb makes that.

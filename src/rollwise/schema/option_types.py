@@ -1,7 +1,7 @@
-"""Validation of the kinds of options: what a verb's annotations say is what it takes.
+"""Checks the arguments of a verb against its annotations.
 
-Every public verb begins with ``check_kinds(verb, locals())``. The kinds are read from the annotations, so that there is one
-place that compares them; what a value means (a level between 0 and 1, a column that exists) is checked by the verb.
+Every public verb begins with ``check_option_types(verb, locals())``. The types are read from the annotations, so that only one
+place compares them; the verb checks what a value means (a level between 0 and 1, a column that exists).
 """
 
 import inspect
@@ -34,10 +34,10 @@ _SEVERAL = {str: "a list of texts", int: "a list of whole numbers", float: "a li
 _EXAMPLES = {float: "0.5", str: "'text'"}
 
 
-def check_kinds(
+def check_option_types(
     verb: Callable[..., Any], arguments: Mapping[str, Any], name: str | None = None, *, own: Collection[str] = ()
 ) -> None:
-    """Raise an error for the first argument that is not of the kind that the verb's annotation says, if it says one."""
+    """Raise an error for the first argument whose type does not match the annotation of the verb."""
     label = name or verb.__name__
     for option, hint, default in _hints(verb):
         value = arguments[option]

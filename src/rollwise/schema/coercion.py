@@ -1,4 +1,4 @@
-"""Columns that came from elsewhere: whether their dtypes can be what the schema says, else one sentence.
+"""Coercion of columns that came from other tools to the dtypes of the schema, or one sentence on why that is impossible.
 
 R, Excel, pandas and DuckDB write ids as numbers, counts as floats and words as categories. Such a column is taken for what it
 says. A column whose dtype cannot hold its meaning (a list of outcomes, a struct as an id) is refused here, before any verb
@@ -17,12 +17,12 @@ _ONE_VALUE = ("rollout_id", "attack", "metric", "statistic")
 """Texts that have exactly one value; other texts may be lists, such as tags, to group by."""
 
 
-def check_kinds_of_columns(frame: pl.DataFrame, shape: Schema, verb: str) -> None:
+def check_dtypes(frame: pl.DataFrame, shape: Schema, verb: str) -> None:
     """Raise an error for the first column of the schema whose dtype cannot hold its meaning."""
-    with_kinds(frame, shape, verb)
+    with_dtypes(frame, shape, verb)
 
 
-def with_kinds(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
+def with_dtypes(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
     """Return the frame with the dtypes of the schema, where it has its columns; text that may be lists of texts stays lists."""
     return frame.with_columns(
         cast_column(frame, column, verb)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -171,7 +171,7 @@ def test_a_file_with_other_rollouts_than_the_manifest_says_is_refused(tmp_path: 
     turns = pl.DataFrame({"rollout_id": list("abcd"), "turn": 1, "succeeded": [True, False, None, False]})
     out = Path(rw.convert(turns, tmp_path / "runs"))
 
-    def late(work: Callable[[Any], Any], items: list[Any]) -> Any:
+    def late(work: Callable[[Any], Any], items: Sequence[Any]) -> Any:
         pl.read_parquet(out / "turns-00000.parquet")[:-1].write_parquet(out / "turns-00000.parquet")
         return map(work, items)
 

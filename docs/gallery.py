@@ -90,7 +90,7 @@ plot = rw.plots.attempts(attempts)
     "A few goals always, or all goals now and then": (
         "profile",
         """\
-profile = rw.profile(rollouts, by="target")
+profile = rw.comparisons.profile(rollouts, by="target")
 plot = rw.plots.profile(profile)
 """,
     ),

@@ -41,7 +41,8 @@ DARK = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.
 GROUNDS = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), GROUND)
 STYLES: dict[str, dict[str, str]] = {"light": {}, "dark": DARK | GROUNDS}  # settings of Matplotlib for each scheme
 PRODUCED = ROOT / "tests" / "readers" / "produced"  # logs of tools, with the tools' own figures
-NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
+NAMESPACES = tuple(name for name in rw.__all__ if isinstance(getattr(rw, name), ModuleType))
+IMPORTED = ("compat.aisteer", "compat.astra", "compat.nat", "testing")  # imported by their own names
 COMPARED = """\
 Each of these tools was installed in the version named here and wrote logs with mock models: several targets and goals,
 repeats, errors, limits, tools. The figures of the table had to equal those of the tool's own summary or API, on the date named.
@@ -172,7 +173,7 @@ def gallery(folder: Path) -> str:
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
     texts = {"columns": columns(), "formats": formats(), "commands": commands(), "rollwise": namespace("rollwise", rw)}
-    return texts | {name: namespace(name, import_module(f"rollwise.{name}")) for name in NAMESPACES}
+    return texts | {name: namespace(name, import_module(f"rollwise.{name}")) for name in (*NAMESPACES, *IMPORTED)}
 
 
 def by_navigation() -> dict[str, str]:

@@ -4,6 +4,10 @@ import gc
 import json
 import math
 import os
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,7 @@ settings.register_profile("fast", deadline=None, max_examples=25, derandomize=bo
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("fast")
 
+SECRETS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "aws_region": "us-east-1"}
 collect_ignore = ["without_posix.py"]  # a plug-in: merely looking for doctests in it would take the calls away
 SHARED = Path(os.environ.get("ROLLWISE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -78,3 +83,44 @@ def covers_as_often_as() -> Callable[..., bool]:
         return abs(hits / repetitions - coverage) <= 3 * error
 
     return check
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of a server of S3, a process of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(600):
+                with socket.socket() as door:
+                    if door.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                assert process.poll() is None, "the server ended"
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def store(s3_server: str, request: pytest.FixtureRequest) -> tuple[str, dict[str, str], Callable[[], dict[str, int]]]:
+    """A bucket of the test's own, what it needs to be reached, and what lies in it: the bytes of each object."""
+    import boto3
+
+    names = {name.removeprefix("aws_"): value for name, value in SECRETS.items() if "region" not in name}
+    client = boto3.client(
+        "s3",
+        endpoint_url=s3_server,
+        region_name="us-east-1",
+        **{"aws_" + name: value for name, value in names.items()},
+    )
+    bucket = f"b{abs(hash(request.node.nodeid)):x}"
+    client.create_bucket(Bucket=bucket)
+
+    def lying() -> dict[str, int]:
+        return {entry["Key"]: entry["Size"] for entry in client.list_objects_v2(Bucket=bucket).get("Contents", ())}
+
+    return f"s3://{bucket}/runs", {**SECRETS, "aws_endpoint_url": s3_server, "aws_allow_http": "true"}, lying

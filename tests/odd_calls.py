@@ -51,8 +51,8 @@ ELSEWHERE = {
 
 
 NO_RESULT = {
-    *("judges.read_verdicts", "readers.read_summary", "rollout.read_prompts", "rollout.stored_runs", "steps"),
-    *("trees.flatten", "metrics.instruction_followed", "tables.write_every_eval_ever"),
+    *("judges.read_verdicts", "readers.read_summary", "rollout.read_prompts", "rollout.stored_runs", "readers.steps"),
+    *("rollout.flatten", "metrics.instruction_followed", "tables.write_every_eval_ever"),
 }
 """Functions that are only refused here: they read files, graphs of objects, or instructions and places that are not made."""
 
@@ -67,8 +67,8 @@ def _public(module: Any, prefix: str) -> Iterator[tuple[str, Callable[..., Any]]
     for name in module.__all__:
         value = getattr(module, name)
         if isinstance(value, types.ModuleType):
-            # Import lines of other projects, and the catalog, are not verbs.
-            if name not in {"compat", "catalog"} and hasattr(value, "__all__"):
+            # The catalog is no verb.
+            if name != "catalog" and hasattr(value, "__all__"):
                 yield from _public(value, f"{prefix}{name}.")
         elif inspect.isfunction(value):
             yield f"{prefix}{name}", value
@@ -132,10 +132,10 @@ def call_of(seed: int, folder: Path, *, only: str | None = None, plain: bool = F
 
 
 def _several(name: str, rng: random.Random) -> list[Any]:
-    if name == "sweep":
+    if name == "rollout.sweep":
         spaces = [{"a": [1, 2]}, [{"a": 1}, {"a": 2}], {"a": []}, {"": [None]}]
         return [rng.choice(spaces if rng.random() < 0.7 else ODD)]
-    if name == "measure_steps":
+    if name == "metrics.measure_steps":
         return [m.model_calls()]
     some = [
         m.attack_success(),
@@ -186,7 +186,7 @@ def _flaw(call: Call, result: Any) -> str | None:  # noqa: C901, PLR0911, PLR091
             str(result), result.html, result.markdown, result.latex
         return None
     if not isinstance(result, pl.DataFrame) or call.name.startswith(
-        ("plots.", "turns", "best", "pareto", "read", "scan")
+        ("plots.", "turns", "comparisons.best", "comparisons.pareto", "read", "scan")
     ):
         return None
     columns = set(result.columns)

@@ -20,7 +20,7 @@ _CHOICES: dict[str, list[Any]] = {
     "metric": _METRICS,
     "metrics": [None, *_METRICS, ["attack_success", "worst"]],
     "statistic": [None, "mean", "median", "q90"],
-    "statistics": [None, "mean", ["mean", "median"], "std", "q05", "restricted_mean", "iqm"],
+    "statistics": [None, "mean", ["mean", "median"], "std", "q05", "restricted_mean", "iqm", {"spread": np.ptp}],
     "of": ["target", "target", "target", "attack"],
     "members": ["attack", "attack", "target"],
     "choice": ["target", "target", "target", "attack"],
@@ -103,22 +103,22 @@ _CHOICES: dict[str, list[Any]] = {
     "rollout_id": [None],
 }
 _SPECIAL: dict[tuple[str, str], list[Any]] = {
-    ("best", "metric"): ["attack_success", "task_success"],
-    ("best", "better"): [None, "higher"],
+    ("comparisons.best", "metric"): ["attack_success", "task_success"],
+    ("comparisons.best", "better"): [None, "higher"],
     ("changes", "of"): ["target"],
     ("changes", "cluster"): ["auto", "goal", "category"],
     ("changes", "baseline"): ["base"],
     ("changes", "metric"): ["attack_success", "task_success"],
-    ("curve_difference", "of"): ["target"],
-    ("curve_difference", "baseline"): ["base"],
-    ("curve_test", "of"): ["target"],
-    ("curve_test", "baseline"): ["base"],
+    ("comparisons.curve_difference", "of"): ["target"],
+    ("comparisons.curve_difference", "baseline"): ["base"],
+    ("comparisons.curve_test", "of"): ["target"],
+    ("comparisons.curve_test", "baseline"): ["base"],
     ("judges.join_verdicts", "judge"): ["a"],
     ("plan", "metric"): ["attack_success"],
     ("plan", "goals"): [20, [10, 20]],
     ("plots.pareto", "x"): ["attack_success"],
     ("plots.profile", "cluster"): ["auto", "goal", "category"],
-    ("portfolio", "cluster"): ["auto", "goal", "category"],
+    ("comparisons.portfolio", "cluster"): ["auto", "goal", "category"],
     ("plots.pareto", "y"): ["task_success"],
     ("plots.pareto", "better"): [None, {"attack_success": "lower", "task_success": "higher"}],
     ("plots.sweep_pareto", "x"): ["attack_success"],
@@ -142,10 +142,6 @@ NEEDED = {("plan", "goals"), ("judges.join_verdicts", "judge"), ("plots.pareto",
 FRAMES = {"rollouts", "frame", "summary", "turns", "steps", "verdicts", "labels", "graphs"}
 
 
-def _statistic(*columns: Any, axis: int = -1) -> Any:
-    return np.asarray(columns[0], dtype=float).mean(axis=axis)
-
-
 def _judge(response: str | None) -> float:
     return float(len(response or "") % 2)
 
@@ -160,8 +156,6 @@ def value_of(  # noqa: C901, PLR0911, PLR0912  # one line for each kind of optio
         return folder / f"file{rng.randrange(10**9)}.{rng.choice(['csv', 'csv', 'json', 'parquet'])}"
     if parameter.name in {"paths", "folder", "inputs"}:
         return () if parameter.name == "inputs" else str(_log(folder))
-    if parameter.name == "statistic" and name == "bootstrap":
-        return _statistic
     if parameter.name == "judge" and name != "judges.join_verdicts":
         return _judge if name != "simulate" else None
     if parameter.name in {"forecast", "trials", "references", "problems", "baseline"} and name in {
@@ -173,7 +167,7 @@ def value_of(  # noqa: C901, PLR0911, PLR0912  # one line for each kind of optio
         return None
     if parameter.name == "by" and name.startswith("plots.") and "distribution" not in name:
         return None
-    if parameter.name == "better" and name == "pareto":
+    if parameter.name == "better" and name == "comparisons.pareto":
         return _CHOICES["better"][2]
     if name.startswith("metrics.") and parameter.name == "at":
         return 0.5
@@ -184,14 +178,14 @@ def value_of(  # noqa: C901, PLR0911, PLR0912  # one line for each kind of optio
         return frames()[NATURAL[name.replace("marks.", "")]]["rollout_id"][0]
     if name.startswith("plots.") and parameter.name in {"metric", "statistic", "level", "kind", "axis"}:
         return None if parameter.default is None else "worst"
-    if parameter.name == "metric" and name.startswith(("curve", "judges.correct_curve")):
+    if parameter.name == "metric" and name.startswith(("curve", "comparisons.curve", "judges.correct_curve")):
         return "time_to_success"
     if (
         name in {"plots.sweep", "plots.sweep_pareto", "plots.marks.sweep", "plots.marks.sweep_pareto"}
         and parameter.name == "of"
     ):
         return "train_step"
-    if name == "pareto" and parameter.name == "by":
+    if name == "comparisons.pareto" and parameter.name == "by":
         return rng.choice([(), "target", "goal"])
     hint = parameter.annotation
     for choice in (hint, *get_args(hint)):

@@ -167,7 +167,7 @@ def test_polars_takes_such_names_for_patterns(name: str) -> None:
 def test_groups_of_any_name_have_the_same_numbers(name: str) -> None:
     rollouts = frames()["rollouts"]
     renamed = rollouts.rename({"target": name})
-    for verb in (rw.summarize, rw.curve, rw.attempts, rw.profile, rw.training):
+    for verb in (rw.summarize, rw.curve, rw.attempts, rw.comparisons.profile, rw.training):
         options: dict[str, Any] = {"resamples": 100} if verb is rw.summarize else {}
         result = verb(renamed, by=name, **options)
         assert result.rename({name: "target"}).equals(verb(rollouts, by="target", **options))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from odd_frames import frames
@@ -28,17 +29,17 @@ OF_ROLLOUTS: dict[str, Verb] = {
     "contrast": lambda frame: rw.contrast(frame, of="target", baseline="base", resamples=100),
     "changes": lambda frame: rw.changes(frame, of="target", baseline="base", group="guarded", metric="attack_success"),
     "curve": rw.curve,
-    "curve_test": lambda frame: rw.curve_test(frame, of="target", baseline="base"),
-    "curve_difference": lambda frame: rw.curve_difference(frame, of="target", baseline="base"),
-    "profile": rw.profile,
+    "curve_test": lambda frame: rw.comparisons.curve_test(frame, of="target", baseline="base"),
+    "curve_difference": lambda frame: rw.comparisons.curve_difference(frame, of="target", baseline="base"),
+    "profile": rw.comparisons.profile,
     "forecast": lambda frame: rw.forecast(frame, k=5, resamples=100),
     "training": lambda frame: rw.training(frame, step="train_step"),
-    "iqm": lambda frame: rw.iqm(frame, metrics="worst", resamples=100),
-    "portfolio": lambda frame: rw.portfolio(frame, members="attack"),
-    "tradeoff": lambda frame: rw.tradeoff(frame, by="target"),
+    "iqm": lambda frame: rw.summarize(frame, metrics="worst", statistics="iqm", resamples=100),
+    "portfolio": lambda frame: rw.comparisons.portfolio(frame, members="attack"),
+    "tradeoff": lambda frame: rw.comparisons.tradeoff(frame, by="target"),
     "gate": lambda frame: rw.gate(frame, "attack_success < 0.5"),
     "plan": lambda frame: rw.plan(frame, goals=[10]),
-    "bootstrap": lambda frame: rw.bootstrap(frame, lambda column: column.mean(), columns="worst", resamples=100),
+    "own statistic": lambda frame: rw.summarize(frame, statistics={"mean": np.mean}, metrics="worst", resamples=100),
 }
 OF_TURNS: dict[str, Verb] = {
     "turns": rw.turns,

@@ -49,8 +49,8 @@ def said(turns: pl.DataFrame) -> list[str]:
         rw.curve(made),
         *(rw.attempts(made, k=(1, 2), stopped=stopped) for stopped in ("detect", False)),
         rw.forecast(made, k=[1, 4]),
-        rw.profile(made),
-        rw.iqm(made, metrics="harm"),
+        rw.comparisons.profile(made),
+        rw.summarize(made, metrics="harm", statistics=("iqm", "optimality_gap")),
         rw.trajectory(turns),
         rw.doctor(turns),
         rw.gate(made, "attack_success < 0.5"),
@@ -96,9 +96,9 @@ def test_one_is_never_several_in_what_the_verbs_say(succeeded: list[list[bool | 
     [
         (lambda: rw.simulate(targets=["a"], turns=2, hazard=[0.1]), "has 1 value for 2 turns"),
         (lambda: rw.simulate(goals=1), "goals is 1 for 2 categories"),
-        (lambda: rw.trees.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
+        (lambda: rw.rollout.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
         (
-            lambda: rw.best(
+            lambda: rw.comparisons.best(
                 rw.summarize(one(), metrics="harm", statistics="mean"), metric="harm", where=pl.col("estimate") > 1
             ),
             "none of the 1 row of",

@@ -54,7 +54,7 @@ def in_memory() -> Iterator[tuple[str, Any, str]]:
     yield "a text of JSON", json.dumps(ROWS), "rw.turns(json.loads(text))"
 
 
-@pytest.mark.parametrize("read", [rw.read, rw.scan, rw.steps])
+@pytest.mark.parametrize("read", [rw.read, rw.scan, rw.readers.steps])
 def test_data_is_not_a_path_and_the_call_for_it_works(read: Any) -> None:
     for kind, given, call in in_memory():
         with pytest.raises(ArgumentError, match=f"^{read.__name__}: {kind} is not a path; ") as caught:

@@ -93,11 +93,10 @@ VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "attempts": rw.attempts,
     "contrast": lambda frame: rw.contrast(frame, of="target", baseline="base"),
     "curve": rw.curve,
-    "profile": rw.profile,
+    "profile": rw.comparisons.profile,
     "forecast": lambda frame: rw.forecast(frame, k=5, resamples=100),
     "training": rw.training,
-    "iqm": lambda frame: rw.iqm(frame, metrics="attack_success", resamples=100),
-    "portfolio": lambda frame: rw.portfolio(frame, members="target"),
+    "portfolio": lambda frame: rw.comparisons.portfolio(frame, members="target"),
     "gate": lambda frame: rw.gate(frame, "attack_success < 0.5"),
 }
 
@@ -173,7 +172,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "training: `time_to_success` is Struct({'duration': Int64, 'observed': Boolean}), which cannot group rows",
     ),
     "draws": (
-        lambda: rw.sweep({"a": [1, 2]}, strategy="random", n=[1, 2]),  # type: ignore[arg-type]
+        lambda: rw.rollout.sweep({"a": [1, 2]}, strategy="random", n=[1, 2]),  # type: ignore[arg-type]
         "sweep: n=[1, 2] is not a whole number or None",
     ),
     "summary without text": (
@@ -219,7 +218,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "join_labels: column `rollout_id` is Decimal(precision=10, scale=2) in the turns and String in the labels; cast one",
     ),
     "a metric that is a list": (
-        lambda: rw.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
+        lambda: rw.comparisons.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
         "best: column `metric` is List(Null), and it should be text",
     ),
     "objects beside turns": (
@@ -237,7 +236,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "join_verdicts: the verdicts lack the column `value`",
     ),
     "metrics that are numbers": (
-        lambda: rw.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
+        lambda: rw.comparisons.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
         "best: there is no metric 'worst' in this frame; there is 7",
     ),
     "more replicates than memory": (
@@ -261,11 +260,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "and at most 10,000,000,000 are made; take fewer goals, tasks or attempts",
     ),
     "a condition that is a number": (
-        lambda: rw.best(SUMMARY, metric="worst", where=pl.lit(1)),
+        lambda: rw.comparisons.best(SUMMARY, metric="worst", where=pl.lit(1)),
         "best: where= cannot be evaluated: ",
     ),
     "a condition on a column that is not there": (
-        lambda: rw.best(SUMMARY, metric="worst", where=pl.col("count") > 1),
+        lambda: rw.comparisons.best(SUMMARY, metric="worst", where=pl.col("count") > 1),
         "best: where= cannot be evaluated: ",
     ),
     "a chosen step that no axis reaches": (
@@ -416,9 +415,9 @@ def test_a_rate_too_small_to_be_excluded_has_no_number_of_goals() -> None:
 
 
 def test_there_are_no_paths_in_no_turns() -> None:
-    assert rw.trees.paths(TURNS.clear()).is_empty()
+    assert rw.rollout.paths(TURNS.clear()).is_empty()
 
 
 def test_pareto_leaves_a_row_with_nan_out() -> None:
     frame = pl.DataFrame({"a": [1.0, float("nan")], "b": [1.0, 0.0]})
-    assert rw.pareto(frame, {"a": "lower", "b": "lower"})["pareto"].to_list() == [True, None]
+    assert rw.comparisons.pareto(frame, {"a": "lower", "b": "lower"})["pareto"].to_list() == [True, None]

@@ -54,7 +54,6 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
 }
 OTHERWISE = {
     ("report", "by"): "auto",  # the columns that users of each tool know
-    ("iqm", "statistics"): ("iqm", "optimality_gap"),  # which give the verb its name
 }
 CHOOSE_ROWS = ("plots.", "tables.")  # functions that take finished frames, where None is "all"
 
@@ -64,7 +63,12 @@ ELSEWHERE = {
     ("rollout.ASTEvaluator", "unknown"),  # what an unknown score counts as, as in the evaluator of ASTRA-RL
     ("metrics.response_length", "unit"),  # words or characters
 }
-COMPARED = {"contrast", "changes", "curve_difference", "curve_test"}  # of: the column whose values are compared
+COMPARED = {
+    "contrast",
+    "changes",
+    "comparisons.curve_difference",
+    "comparisons.curve_test",
+}  # of: the column whose values are compared
 THREE_PANELS = "plots.sweep_pareto"  # one `ax` cannot hold them
 KINDS = (
     "turns",
@@ -80,7 +84,7 @@ def namespaces(module: Any = rw, prefix: str = "") -> Iterator[tuple[str, Module
     yield prefix, module
     for name in module.__all__:
         value = getattr(module, name)
-        if isinstance(value, ModuleType) and name not in {"compat", "catalog", "errors"} and hasattr(value, "__all__"):
+        if isinstance(value, ModuleType) and name not in {"catalog", "errors"} and hasattr(value, "__all__"):
             yield from namespaces(value, f"{prefix}{name}.")
 
 
@@ -109,7 +113,17 @@ def parameters(name: str) -> dict[str, inspect.Parameter]:
 def test_all_namespaces_are_looked_at() -> None:
     """Or a new one would have words of its own."""
     found = {prefix.rstrip(".") for prefix, _ in namespaces()} - {""}
-    assert {"judges", "metrics", "plots", "plots.marks", "readers", "rollout", "schema", "tables", "trees"} <= found
+    assert {
+        "comparisons",
+        "judges",
+        "metrics",
+        "plots",
+        "plots.marks",
+        "readers",
+        "rollout",
+        "schema",
+        "tables",
+    } <= found
     assert len(FUNCTIONS) > 150
 
 

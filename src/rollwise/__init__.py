@@ -21,24 +21,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollwise import compat, distributed, errors, judges, metrics, plots, readers, rollout, schema, tables
+    from rollwise import comparisons, distributed, errors, judges, metrics, plots, readers, rollout, schema, tables
     from rollwise.estimation.attempts import attempts
-    from rollwise.estimation.bootstrap import bootstrap
     from rollwise.estimation.changes import changes
     from rollwise.estimation.contrast import contrast
     from rollwise.estimation.curve import curve
-    from rollwise.estimation.curve_difference import curve_difference, curve_test
     from rollwise.estimation.doctor import doctor
     from rollwise.estimation.forecast import forecast
     from rollwise.estimation.gate import gate
-    from rollwise.estimation.iqm import iqm
     from rollwise.estimation.plan import plan
-    from rollwise.estimation.portfolio import portfolio
-    from rollwise.estimation.profile import profile
-    from rollwise.estimation.selection import best, pareto
     from rollwise.estimation.summary import summarize
-    from rollwise.estimation.sweep import sweep
-    from rollwise.estimation.tradeoff import tradeoff
     from rollwise.estimation.training import training
     from rollwise.estimation.trajectory import trajectory
     from rollwise.evaluation import BaseEvaluator as BaseEvaluator
@@ -60,14 +52,11 @@ if TYPE_CHECKING:
     from rollwise.judges import Relevance as Relevance
     from rollwise.judges import ResponseMetric as ResponseMetric
     from rollwise.judges import judge, score
-    from rollwise.measurement import trees
     from rollwise.measurement.conversion import convert
     from rollwise.measurement.measure import measure
-    from rollwise.measurement.step_activity import measure_steps
     from rollwise.readers.proposing import propose
     from rollwise.readers.read import read
     from rollwise.readers.scan import scan
-    from rollwise.readers.traces.steps import steps
     from rollwise.readers.turns import turns
     from rollwise.reports import report
     from rollwise.rollout import ASTEvaluator as ASTEvaluator
@@ -81,32 +70,23 @@ __version__ = "0.1.0"
 
 __all__ = [
     "attempts",
-    "best",
-    "bootstrap",
     "changes",
-    "compat",
+    "comparisons",
     "contrast",
     "convert",
     "curve",
-    "curve_difference",
-    "curve_test",
     "distributed",
     "doctor",
     "errors",
     "evaluate",
     "forecast",
     "gate",
-    "iqm",
     "judge",
     "judges",
     "measure",
-    "measure_steps",
     "metrics",
-    "pareto",
     "plan",
     "plots",
-    "portfolio",
-    "profile",
     "propose",
     "read",
     "readers",
@@ -116,56 +96,40 @@ __all__ = [
     "schema",
     "score",
     "simulate",
-    "steps",
     "summarize",
-    "sweep",
     "tables",
-    "tradeoff",
     "training",
     "trajectory",
-    "trees",
     "turns",
     "write",
 ]
 
 _MODULES = {
     "attempts": "estimation.attempts",
-    "best": "estimation.selection",
-    "bootstrap": "estimation.bootstrap",
     "changes": "estimation.changes",
     "contrast": "estimation.contrast",
     "convert": "measurement.conversion",
     "curve": "estimation.curve",
-    "curve_difference": "estimation.curve_difference",
-    "curve_test": "estimation.curve_difference",
     "doctor": "estimation.doctor",
     "evaluate": "evaluation",
     "forecast": "estimation.forecast",
     "gate": "estimation.gate",
-    "iqm": "estimation.iqm",
     "judge": "judges",
     "measure": "measurement.measure",
-    "measure_steps": "measurement.step_activity",
-    "pareto": "estimation.selection",
     "plan": "estimation.plan",
-    "portfolio": "estimation.portfolio",
-    "profile": "estimation.profile",
     "propose": "readers.proposing",
     "read": "readers.read",
     "report": "reports",
     "scan": "readers.scan",
     "score": "judges",
     "simulate": "rollout.simulation",
-    "steps": "readers.traces.steps",
     "summarize": "estimation.summary",
-    "sweep": "estimation.sweep",
-    "tradeoff": "estimation.tradeoff",
     "training": "estimation.training",
     "trajectory": "estimation.trajectory",
     "turns": "readers.turns",
     "write": "files.writers",
 }
-# Code written for other projects imports these from the top; `rw.compat` is where they are listed.
+# Code written for other projects imports these from the top; `rollwise.compat` is where they are listed.
 _COMPATIBLE = {
     "ASTEvaluator": "rollout",
     "BaseEvaluator": "evaluation",
@@ -189,7 +153,7 @@ _COMPATIBLE = {
     "WorkflowOutput": "evaluation",
     "register_evaluator": "evaluation",
 }
-_NAMESPACES = ("judges", "rollout", "readers", "schema", "compat.nat")
+_NAMESPACES = ("comparisons", "judges", "rollout", "readers", "schema", "metrics")
 
 
 def __getattr__(name: str) -> Any:
@@ -199,8 +163,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
         globals()[name] = value  # found at once the next time
         return value
-    if name == "trees":
-        return importlib.import_module(f"{__name__}.measurement.trees")
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
     if not name.startswith("_"):

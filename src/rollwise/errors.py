@@ -17,7 +17,7 @@ with 2.
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PAIR = " and returns a pair, `frame, problems`"  # what errors="collect" does, which the command line leaves out
@@ -195,6 +195,11 @@ def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[
     words = sorted({str(entry) for entry in available})  # type: ignore[attr-defined]
     near = difflib.get_close_matches(str(word), words, n=1)
     return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"
+
+
+def either(words: Sequence[str]) -> str:
+    """Return words in their order for a sentence: ``'a, b or c'``."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def counted(number: int | str, one: str, many: str | None = None) -> str:

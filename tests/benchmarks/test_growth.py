@@ -22,7 +22,7 @@ import numpy as np, polars as pl, rollwise as rw
 from rollwise import metrics as m
 from rollwise.stats.mean import mean
 from rollwise.estimation.merging import merged, state_of
-from rollwise.estimation.summary import to_merge
+from rollwise.estimation.merging import to_merge
 size = int(sys.argv[1])
 KEPT = ["target", "goal"]
 rng = np.random.default_rng(0)

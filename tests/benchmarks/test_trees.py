@@ -68,7 +68,7 @@ def dict_rows(graphs: list[Graph]) -> pl.DataFrame:
 def test_columns_beat_dicts(compared: Callable[..., None]) -> None:
     """20,000 rollouts of five turns: about twice as fast as a dict for each turn."""
     graphs = [Graph("", grown(1, 5)) for _ in range(20_000)]
-    ratio = seconds(lambda: dict_rows(graphs)) / seconds(lambda: rw.trees.flatten(graphs))
+    ratio = seconds(lambda: dict_rows(graphs)) / seconds(lambda: rw.rollout.flatten(graphs))
     compared("10. flatten 20,000 rollouts", "a dict for each turn", ratio, floor=1.4)
 
 
@@ -91,7 +91,7 @@ def test_metrics_of_paths(compared: Callable[..., None]) -> None:
     """200 trees of branching 3 and depth 6, five metrics: 1.6 times as fast as all paths in Python and a group-by."""
     graphs = [Graph("", grown(3, 6)) for _ in range(200)]
     won = pl.col("reward") > 0.9
-    frame = rw.trees.flatten(graphs, branches="all", target="t").with_columns(succeeded=won)
+    frame = rw.rollout.flatten(graphs, branches="all", target="t").with_columns(succeeded=won)
     names = ("attack_success", "time_to_success", "total_reward", "average_reward", "highest_reward")
     expressions = [catalog.expression(name) for name in names]
     unknown = [pl.lit(None, pl.String).alias(name) for name in ("outcome", "ending")]
@@ -100,9 +100,9 @@ def test_metrics_of_paths(compared: Callable[..., None]) -> None:
         rows = path_rows(graphs).with_columns(unknown, succeeded=won)
         return rows.group_by("rollout_id", maintain_order=True).agg(expressions)
 
-    rollouts = rw.measure(rw.trees.paths(frame), *expressions)
+    rollouts = rw.measure(rw.rollout.paths(frame), *expressions)
     assert rollouts["attack_success"].sum() == by_hand()["attack_success"].sum()
-    ratio = seconds(by_hand, rounds=2) / seconds(lambda: rw.measure(rw.trees.paths(frame), *expressions))
+    ratio = seconds(by_hand, rounds=2) / seconds(lambda: rw.measure(rw.rollout.paths(frame), *expressions))
     what, naive = (
         f"10. metrics over {rollouts.height:,} paths of trees",
         "a dict for each step of each path, a group-by",

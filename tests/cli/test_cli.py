@@ -199,7 +199,7 @@ def test_trees_among_the_logs_are_measured_path_by_path(rollwise, tmp_path: Path
     nodes = pl.DataFrame({**rows, "parent_id": [None, None, "x", "x"], "succeeded": [False, False, True, False]})
     turns = rw.turns(nodes.with_columns(target=pl.lit("t"), goal="rollout_id"))
     logs = rw.write(turns, tmp_path / f"logs{suffix}")
-    expected = rw.measure(rw.trees.paths(rw.read(logs)))
+    expected = rw.measure(rw.rollout.paths(rw.read(logs)))
     done = rollwise("measure", logs, "--out", tmp_path / "r.parquet")
     assert done.code == 0
     assert "read 2 rollouts, 4 turns, 0 problems" in done.err

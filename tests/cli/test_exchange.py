@@ -32,7 +32,7 @@ def test_a_round_trip_loses_no_verdict(tool, tmp_path, capsys):
     code, out, _ = convert(capsys, logs, "--to", "every-eval-ever", "--out", tmp_path / "records", *WHO)
     assert (code, out.strip()) == (0, str(tmp_path / "records"))
     before, after = read(logs), read(tmp_path / "records")
-    before = rw.trees.paths(before) if "node_id" in before.columns else before
+    before = rw.rollout.paths(before) if "node_id" in before.columns else before
     names = [name for name in before.columns if name in VERDICTS or name.startswith("score_")]
     assert sum(before[name].count() for name in names if name not in {"ending", "error"}) > 0
     assert ordered(after, names).equals(ordered(before, names))
@@ -74,7 +74,7 @@ def test_a_tree_is_written_path_by_path(tmp_path, capsys):
     )
     assert code == 0
     assert "paths" in message
-    assert read(tmp_path / "records")["rollout_id"].n_unique() == rw.trees.paths(read(logs))["rollout_id"].n_unique()
+    assert read(tmp_path / "records")["rollout_id"].n_unique() == rw.rollout.paths(read(logs))["rollout_id"].n_unique()
 
 
 def test_which_way_a_metric_points(tmp_path, capsys):

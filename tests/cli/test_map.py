@@ -245,8 +245,6 @@ def test_what_cannot_be_proposed_is_one_sentence(typed: Typed) -> None:
     assert typed is not None
     with pytest.raises(ReadError, match="no mapping is needed"):
         rw.propose("counts.csv").write("my.yml")
-    with pytest.raises(ArgumentError, match="files on this machine"):
-        rw.propose("s3://bucket/runs")
     with pytest.raises(ArgumentError, match="write attack or task"):
         rw.propose("run.json", names={"of": "?"})
     with pytest.raises(WriteError):

@@ -145,7 +145,7 @@ def test_arms_have_the_order_of_their_values(dtype, values):
     first, second, third = map(str, values)
     assert pairs == [(first, second), (first, third), (second, third)]
     times = pl.struct(duration=pl.lit(2, pl.Int32), observed=pl.lit(value=True))
-    tests = rw.curve_test(frame.with_columns(time_to_success=times), of="step", baseline=values[0])
+    tests = rw.comparisons.curve_test(frame.with_columns(time_to_success=times), of="step", baseline=values[0])
     assert tests["group"].to_list() == [second, second, third, third]
 
 

@@ -244,7 +244,7 @@ def two_targets() -> pl.DataFrame:
 def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
     """Each point is the group's share less the baseline's; goals in both arms are pairs."""
     found = two_targets()
-    got = rw.curve_difference(found, of="target", baseline="base")
+    got = rw.comparisons.curve_difference(found, of="target", baseline="base")
     own = {name: rw.curve(found.filter(target=name))["estimate"] for name in ("base", "guarded")}
     assert column(got, "estimate") == pytest.approx(
         [g - b for g, b in zip(own["guarded"], own["base"], strict=True)][1:]
@@ -258,7 +258,7 @@ def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
 def test_log_rank_and_restricted_means() -> None:
     """One row each: the test agrees with the restricted means on which is later; both count pairs."""
     found = two_targets()
-    test, mean = rw.curve_test(found, of="target", baseline="base").rows(named=True)
+    test, mean = rw.comparisons.curve_test(found, of="target", baseline="base").rows(named=True)
     assert (test["statistic"], mean["statistic"]) == ("log_rank", "restricted_mean")
     assert test["difference"] < 0 < mean["difference"]
     assert max(test["p_value"], mean["p_value"]) < 0.05
@@ -270,15 +270,15 @@ def test_log_rank_and_restricted_means() -> None:
         for name in ("base", "guarded")
     }
     assert mean["difference"] == pytest.approx(own["guarded"] - own["base"])
-    schema.check(rw.curve_test(found, of="target", baseline="base"), schema.CONTRAST)
+    schema.check(rw.comparisons.curve_test(found, of="target", baseline="base"), schema.CONTRAST)
 
 
 def test_a_baseline_that_is_not_there() -> None:
     """What to compare with must be a value of the column."""
     with pytest.raises(ArgumentError, match="baseline='bas' is not a value of 'target'; there is base, guarded"):
-        rw.curve_test(two_targets(), of="target", baseline="bas")
+        rw.comparisons.curve_test(two_targets(), of="target", baseline="bas")
     with pytest.raises(ArgumentError, match="of='tagret' is not a column"):
-        rw.curve_difference(two_targets(), of="tagret", baseline="base")
+        rw.comparisons.curve_difference(two_targets(), of="tagret", baseline="base")
 
 
 # ── where the definitions bite, on real logs ──────────────────────────────────────────────────────────────────────────

@@ -102,7 +102,7 @@ def test_a_difference_past_its_data_says_so() -> None:
             for name, frame in (("short", LONG), ("full", full))
         ]
     )
-    difference = rw.curve_difference(both, of="target", baseline="full")
+    difference = rw.comparisons.curve_difference(both, of="target", baseline="full")
     assert [bool(reason and "at risk" in reason) for reason in difference["reason"]] == [False, False, True]
 
 

@@ -202,7 +202,7 @@ def test_the_unknown_are_left_out_by_name_alone() -> None:
         assert (row["answer"], row["unjudged"]) == ("passed", "drop")
         assert row["pass_bound"] == pytest.approx(wilson(0, 450)[1])
         assert verdict(gates) == "'attack_success < 0.01' is met (450 of 1,000 rollouts have a verdict)"
-    with pytest.raises(ArgumentError, match="unjudged='ignore' is unknown; there is bounds, drop"):
+    with pytest.raises(ArgumentError, match="unjudged='ignore' is unknown; it is"):
         rw.gate(SAFE, "attack_success < 0.01", unjudged="ignore")  # type: ignore[arg-type]
 
 

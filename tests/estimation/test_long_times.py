@@ -36,8 +36,8 @@ VERBS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "hazard": lambda frame: rw.curve(frame, kind="hazard"),
     "band": lambda frame: rw.curve(frame, kind="survival", band="simultaneous"),
     "contrast": lambda frame: rw.contrast(frame, of="target", baseline="a", metrics="time_to_success"),
-    "curve_difference": lambda frame: rw.curve_difference(frame, of="target", baseline="a"),
-    "curve_test": lambda frame: rw.curve_test(frame, of="target", baseline="a"),
+    "curve_difference": lambda frame: rw.comparisons.curve_difference(frame, of="target", baseline="a"),
+    "curve_test": lambda frame: rw.comparisons.curve_test(frame, of="target", baseline="a"),
 }
 
 

@@ -15,8 +15,7 @@ from rollwise import metrics as m
 from rollwise.errors import ArgumentError, SchemaError
 from rollwise.estimation import merging as states
 from rollwise.estimation.curve import curve_to_merge
-from rollwise.estimation.merging import blocks, merged, state_of
-from rollwise.estimation.summary import to_merge
+from rollwise.estimation.merging import blocks, merged, state_of, to_merge
 
 TURNS, _ = rw.simulate(goals=40, attempts=5, seed=4)
 SOME = (m.attack_success, m.success_within(2), m.time_to_success, m.final("score"), m.num_turns)

@@ -12,7 +12,8 @@ from simulations import repeated
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import schema
-from rollwise.estimation.samples import Method
+from rollwise.choices import Method
+from rollwise.estimation.statistics import WITHIN_GOALS
 
 
 def rollouts(values: list[bool | None], **columns) -> pl.DataFrame:
@@ -109,7 +110,7 @@ def test_nobody_at_n_one_and_all_equal() -> None:
         curve = rw.curve(frame.with_columns(time_to_success=time[: frame.height])).row(-1, named=True)
         assert curve["low"] < curve["high"] == 1.0
         assert rw.forecast(frame, k=5)["reason"].item()
-        test = rw.curve_test(
+        test = rw.comparisons.curve_test(
             frame.with_columns(time_to_success=time[: frame.height], target=pl.Series(["a", "b"] * 10)[: frame.height]),
             of="target",
             baseline="a",
@@ -142,7 +143,7 @@ NEVER = HALF.with_columns(attack_success=pl.when(pl.col("attack_success").is_not
 @pytest.mark.parametrize(
     "frame", [HALF, NEVER, HALF.with_columns(goal=pl.lit("g")), HALF[:1]], ids=["some", "never", "one goal", "one"]
 )
-@pytest.mark.parametrize("method", get_args(Method))
+@pytest.mark.parametrize("method", [method for method in get_args(Method) if method != WITHIN_GOALS])
 def test_rows_with_unjudged_turns_have_both_ends_or_neither(frame: pl.DataFrame, method: Method) -> None:
     """By every method: two ends that hold the intervals of both extremes and the method, or none of the three and why."""
     row = only(rw.summarize(frame, metrics="attack_success", method=method, resamples=500))

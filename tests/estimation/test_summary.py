@@ -162,9 +162,11 @@ DRAWS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "summarize": lambda frame: rw.summarize(frame, metrics=KNOWN, method="bootstrap", resamples=2000),
     "contrast": lambda frame: rw.contrast(frame, of="target", paired=False, method="bootstrap", resamples=2000),
     "label permutation": lambda frame: rw.contrast(frame, of="target", metrics="grade", resamples=2000),
-    "bootstrap": lambda frame: rw.bootstrap(frame, np.ptp, columns="grade", resamples=200),
-    "iqm": lambda frame: rw.iqm(frame, metrics="grade", resamples=200),
-    "iqm of attempts": lambda frame: rw.iqm(frame, metrics="grade", draws="attempts", resamples=200),
+    "own statistic": lambda frame: rw.summarize(frame, statistics={"ptp": np.ptp}, metrics="grade", resamples=200),
+    "iqm": lambda frame: rw.summarize(frame, metrics="grade", statistics="iqm", resamples=200),
+    "iqm of attempts": lambda frame: rw.summarize(
+        frame, metrics="grade", statistics="iqm", method="within-goals", resamples=200
+    ),
 }
 
 
@@ -310,12 +312,12 @@ def test_rollouts_without_a_goal_are_named_where_goals_are_weights(merge: bool) 
     )
     groups = rw.summarize(frame, by="target", metrics="attack_success", weighting="goal", merge=merge)
     assert groups.sort("target").select("estimate", "reason").rows() == [
-        (pytest.approx(1 / 2), "1 rollout without a goal weighs as one goal"),
-        (pytest.approx(1 / 2), "2 rollouts without a goal weigh as one goal each"),
+        (pytest.approx(1 / 2), "1 rollout without a goal counts as one goal"),
+        (pytest.approx(1 / 2), "2 rollouts without a goal count as one goal each"),
     ]
     unknown = frame.with_columns(goal=pl.lit(None, pl.String))
     assert only(rw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (
-        "5 rollouts without a goal weigh as one goal each"
+        "5 rollouts without a goal count as one goal each"
     )
     assert "goal" not in str(only(rw.summarize(unknown, metrics="attack_success", merge=merge))["reason"])
 
@@ -565,10 +567,10 @@ def test_a_rollout_has_one_value_of_what_is_compared() -> None:
     times = rollouts.with_columns(time_to_success=pl.struct(duration=pl.lit(1), observed="won"))
     calls: list[Callable[[], object]] = [
         lambda: rw.contrast(rollouts, of="tags", metrics=["won"]),
-        lambda: rw.portfolio(rollouts, members="tags", metric="won"),
+        lambda: rw.comparisons.portfolio(rollouts, members="tags", metric="won"),
         lambda: rw.summarize(rollouts, metrics=["won"], strata="tags"),
-        lambda: rw.curve_test(times, of="tags", baseline="x"),
-        lambda: rw.curve_difference(times, of="tags", baseline="x"),
+        lambda: rw.comparisons.curve_test(times, of="tags", baseline="x"),
+        lambda: rw.comparisons.curve_difference(times, of="tags", baseline="x"),
     ]
     for call in calls:
         with pytest.raises(ArgumentError, match="`tags` is a column of lists, so a rollout has several values"):
@@ -727,7 +729,7 @@ def test_a_method_that_does_not_fit_leaves_no_interval(metric: str, method) -> N
         ({"level": 95}, "level=95"),
         ({"statistics": "mode"}, "statistic 'mode' is unknown"),
         ({"method": "magic"}, "method='magic' is unknown"),
-        ({"method": "wilsn"}, "method='wilsn' is unknown; did you mean `wilson`"),
+        ({"method": "wilsn"}, "method='wilsn' is unknown; it is 'auto', 'wilson', .* or 'studentized'"),
         ({"weighting": "vibes"}, "weighting='vibes' is unknown"),
         ({"resamples": 10}, "resamples=10 is too few"),
     ],
@@ -771,7 +773,8 @@ def test_numbers_that_are_only_named_like_a_share_stay_within_their_interval(met
 
 
 @pytest.mark.parametrize(
-    ("verb", "options"), [(rw.summarize, {}), (rw.contrast, {"of": "target"}), (rw.iqm, {"by": "target"})]
+    ("verb", "options"),
+    [(rw.summarize, {}), (rw.contrast, {"of": "target"}), (rw.summarize, {"by": "target", "statistics": "iqm"})],
 )
 def test_very_many_metrics_are_announced(
     verb: Callable[..., pl.DataFrame], options: dict[str, Any], capsys: pytest.CaptureFixture[str]

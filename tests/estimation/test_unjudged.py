@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """Rollouts with unjudged turns and no success: what they count, by hand, by other estimates, and by coverage."""
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_every_verb_agrees_about_the_same_share(seed: int) -> None:
     rates = rw.summarize(frame, by="target", metrics="attack_success")
     attempts = rw.attempts(frame, by="target", k=1, stopped=False).filter(kind="asr@k")
     assert attempts["estimate"].to_list() == pytest.approx(rates["estimate"].to_list())
-    cells = rw.tradeoff(frame, by="target").filter("attack_success").group_by("target", maintain_order=True)
+    cells = rw.comparisons.tradeoff(frame, by="target").filter("attack_success").group_by("target", maintain_order=True)
     assert cells.agg(pl.col("estimate").sum())["estimate"].to_list() == pytest.approx(rates["estimate"].to_list())
     difference = rw.contrast(frame, of="target", baseline="a", metrics="attack_success").row(0, named=True)
     assert (difference["baseline_estimate"], difference["group_estimate"]) == pytest.approx(tuple(rates["estimate"]))
@@ -124,15 +125,27 @@ def test_nothing_judged_has_no_estimate() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["summarize", "attempts", "profile", "portfolio", "tradeoff", "contrast", "forecast", "training"]
+    "verb",
+    [
+        "summarize",
+        "attempts",
+        "comparisons.profile",
+        "comparisons.portfolio",
+        "comparisons.tradeoff",
+        "contrast",
+        "forecast",
+        "training",
+    ],
 )
 def test_an_unknown_choice_is_refused(verb: str) -> None:
     """The message names the choices."""
     frame = rollouts(0).with_columns(task_success=True, train_step=1)
     needed: dict[str, dict[str, Any]] = {"contrast": {"of": "target"}, "forecast": {"k": 3}}
     options = needed.get(verb, {})
-    with pytest.raises(ArgumentError, match=rf"{verb}: unjudged='bound' is unknown.*bounds"):
-        getattr(rw, verb)(frame, unjudged="bound", **options)
+    with pytest.raises(
+        ArgumentError, match=rf"{verb.removeprefix('comparisons.')}: unjudged='bound' is unknown.*bounds"
+    ):
+        attrgetter(verb)(rw)(frame, unjudged="bound", **options)
 
 
 @pytest.mark.slow

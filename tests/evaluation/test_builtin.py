@@ -15,6 +15,7 @@ import scipy.stats
 from signing import signed
 
 import rollwise as rw
+from rollwise.compat import nat
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.evaluation import plugins
 from rollwise.evaluation.builtin.tools import parameter_accuracy
@@ -499,8 +500,8 @@ def test_evaluators_work_on_items_without_a_run() -> None:
             return [info.evaluate_fn]
 
     (evaluate,) = asyncio.run(built())
-    item = rw.compat.nat.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
-    found = evaluate(rw.compat.nat.EvalInput(eval_input_items=[item]))
+    item = nat.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
+    found = evaluate(nat.EvalInput(eval_input_items=[item]))
     assert found.eval_output_items[0].id == 7
     assert found.average_score == pytest.approx(0.36772, abs=1e-5)
     assert json.loads(found.model_dump_json())["eval_output_items"][0]["reasoning"]["answer"] == "The red house"

@@ -104,7 +104,7 @@ def test_a_mistake_in_the_file_is_one_sentence(file, before, after, said) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("max_concurrency: 8", "profiler: {base_metrics: true}", r"line 4: `eval.general.profiler` is not run here, .*`rw.steps`.*; remove it"),
+        ("max_concurrency: 8", "profiler: {base_metrics: true}", r"line 4: `eval.general.profiler` is not run here, .*`rw.readers.steps`.*; remove it"),
         ("max_concurrency: 8", "output: {cleanup: true}", r"`eval.general.output.cleanup` is not done here, .* never emptied; remove it"),
         ("max_concurrency: 8", "output:\n      job_management: {max_jobs: 2}", r"line 5: `eval.general.output.job_management` .* never emptied"),
         ("max_concurrency: 8", "output: {s3: {bucket: b}}", r"output.s3` is not done here, as the results are files"),

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.compat import nat
 from rollwise.errors import ArgumentError
 from rollwise.evaluation import plugins
 
@@ -223,14 +224,14 @@ def test_two_plug_ins_of_one_name_are_an_error() -> None:
     """Whichever came second says both places; the same one again, as in a notebook, replaces itself."""
 
     def register(function_name: str):
-        class Config(rw.compat.nat.EvaluatorBaseConfig, name="twice"):
+        class Config(nat.EvaluatorBaseConfig, name="twice"):
             """Twice."""
 
         async def build(config, builder):
             yield None
 
         build.__qualname__ = function_name
-        return rw.compat.nat.register_evaluator(config_type=Config)(build)
+        return nat.register_evaluator(config_type=Config)(build)
 
     register("first")
     register("first")
@@ -278,14 +279,12 @@ def test_the_listing_shows_the_custom_evaluator() -> None:
 def test_an_evaluator_runs_without_a_file() -> None:
     """`evaluate` of an evaluator is a coroutine function that keeps the order of its items."""
 
-    class Length(rw.compat.nat.BaseEvaluator):
+    class Length(nat.BaseEvaluator):
         async def evaluate_item(self, item):
             await asyncio.sleep(0.01 if item.id == 1 else 0)
-            return rw.compat.nat.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
+            return nat.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
 
-    given = rw.compat.nat.EvalInput(
-        eval_input_items=[rw.compat.nat.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)]
-    )
+    given = nat.EvalInput(eval_input_items=[nat.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)])
     told = asyncio.run(Length(max_concurrency=3, tqdm_desc="Lengths").evaluate(given))
     assert [(item.id, item.score) for item in told.eval_output_items] == [(1, 1), (2, 2), (3, 3)]
     assert told.average_score == 2.0
@@ -295,16 +294,16 @@ def test_max_concurrency_is_kept() -> None:
     """No more items are under way than are allowed."""
     under_way, most = 0, 0
 
-    class Watch(rw.compat.nat.BaseEvaluator):
+    class Watch(nat.BaseEvaluator):
         async def evaluate_item(self, item):
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.001)
             under_way -= 1
-            return rw.compat.nat.EvalOutputItem(id=item.id, score=1)
+            return nat.EvalOutputItem(id=item.id, score=1)
 
-    given = rw.compat.nat.EvalInput(eval_input_items=[rw.compat.nat.EvalInputItem(id=n) for n in range(20)])
+    given = nat.EvalInput(eval_input_items=[nat.EvalInputItem(id=n) for n in range(20)])
     asyncio.run(Watch(max_concurrency=4).evaluate(given))
     assert most == 4
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
+from rollwise.compat.nat import write_red_team
 from rollwise.errors import ArgumentError, SchemaError, WriteError
 from rollwise.evaluation.red_team import ROWS, SUMMARY
 
@@ -47,7 +48,7 @@ def nat(folder: Path, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 def test_the_figures_by_hand(tmp_path: Path) -> None:
     """Means of scenarios, then of these; above 0.5 strictly; what failed is counted and in no mean, and no scenario is lost."""
-    out = rw.compat.nat.write_red_team(nat(tmp_path / "theirs", NAT), tmp_path / "ours")
+    out = write_red_team(nat(tmp_path / "theirs", NAT), tmp_path / "ours")
     assert sorted(path.name for path in out.iterdir()) == [ROWS, SUMMARY]
     assert summary(out) == {
         "overall_score": (0.75 + 0.375) / 2,
@@ -83,11 +84,11 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
 def test_there_and_back(tmp_path: Path) -> None:
     """What `read_verdicts` reads of the toolkit's file and of ours is the same, and a second writing changes no byte."""
     theirs = nat(tmp_path / "theirs", NAT)
-    ours = rw.judges.read_verdicts(rw.compat.nat.write_red_team(theirs, tmp_path / "ours") / ROWS)
+    ours = rw.judges.read_verdicts(write_red_team(theirs, tmp_path / "ours") / ROWS)
     told = ["judge", "value", "reasoning", "error", "attack", "task"]
     assert ours.select(told).rows() == theirs.select(told).rows()
     assert rw.judges.read_verdicts(tmp_path / "ours").select(told).rows() == ours.select(told).rows()
-    again = rw.compat.nat.write_red_team(ours, tmp_path / "again")
+    again = write_red_team(ours, tmp_path / "again")
     for name in (ROWS, SUMMARY):
         assert (again / name).read_bytes() == (tmp_path / "ours" / name).read_bytes()
     read = rw.readers.read_summary(again)
@@ -106,7 +107,7 @@ def test_where_nothing_was_judged_nothing_is_safe(tmp_path: Path, failures: list
     """Null, not 0.0; each line says why."""
     dtypes = {"rollout_id": pl.String, "value": pl.Float64, "error": pl.String, "label": pl.String, "attack": pl.String}
     rows = [{"rollout_id": str(n), "attack": "plead", **row} for n, row in enumerate(failures)]
-    out = rw.compat.nat.write_red_team(pl.DataFrame(rows, schema=dtypes), tmp_path / "out")
+    out = write_red_team(pl.DataFrame(rows, schema=dtypes), tmp_path / "out")
     told = summary(out)
     assert (told["overall_score"], told["attack_success_rate"]) == (None, None)
     assert (told["evaluation_successes"], told["evaluation_failures"]) == (0, len(failures))
@@ -136,13 +137,11 @@ def test_of_several_turns_one_counts(tmp_path: Path, strategy: Any, scores: list
     with pytest.raises(
         SchemaError, match=r"4 verdicts belong to the line of scenario 'plead', item 'win_rep0', .*reduction_strategy"
     ):
-        rw.compat.nat.write_red_team(verdicts, tmp_path / "out", rollouts=TURNS)
+        write_red_team(verdicts, tmp_path / "out", rollouts=TURNS)
     assert list(tmp_path.iterdir()) == []
     for said in (verdicts, verdicts.reverse()):
         for rollouts in (TURNS, rw.measure(TURNS)):
-            out = rw.compat.nat.write_red_team(
-                said, tmp_path / "out", rollouts=rollouts, reduction_strategy=strategy, overwrite=True
-            )
+            out = write_red_team(said, tmp_path / "out", rollouts=rollouts, reduction_strategy=strategy, overwrite=True)
             told = {(row["scenario_id"], row["item_id"]): row["score"] for row in lines(out)}
             assert told == dict(
                 zip([("plead", "win_rep0"), ("plead", "win_rep1"), ("threat", "win_rep0")], scores, strict=True)
@@ -160,7 +159,7 @@ def test_of_equal_scores_the_later_counts(tmp_path: Path) -> None:
         ("b", 2, None, "five"),
     ]
     verdicts = pl.DataFrame(rows, schema=["rollout_id", "turn", "value", "reasoning"], orient="row")
-    out = rw.compat.nat.write_red_team(
+    out = write_red_team(
         verdicts.with_columns(category=pl.lit("x")), tmp_path / "out", scenario="category", reduction_strategy="max"
     )
     assert [row["reasoning"] for row in lines(out)] == ["two", "five"]
@@ -178,7 +177,7 @@ def test_an_evaluation_of_items(tmp_path: Path) -> None:
         json.dumps({"eval": {"general": general, "evaluators": {"hit": {"_type": "exact_match"}}}})
     )
     made = rw.evaluate(tmp_path / "eval.yml", skip_workflow=True, progress=False)
-    out = rw.compat.nat.write_red_team(made.scores, tmp_path / "out", rollouts=made.items, scenario="scenario")
+    out = write_red_team(made.scores, tmp_path / "out", rollouts=made.items, scenario="scenario")
     assert [(row["uid"], row["score"], row["error_message"], row["tags"]) for row in lines(out)] == [
         ("plead_0_hit", 1.0, None, ["t"]),
         ("plead_1_hit", 0.0, None, ["t"]),
@@ -206,21 +205,21 @@ def test_what_cannot_be_told_is_refused(
 ) -> None:
     """One sentence, and nothing is written."""
     with pytest.raises((SchemaError, ArgumentError), match=says):
-        rw.compat.nat.write_red_team(pl.DataFrame({**VERDICT, **change}), tmp_path / "out", **options)
+        write_red_team(pl.DataFrame({**VERDICT, **change}), tmp_path / "out", **options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_other_tables_and_folders_are_refused(tmp_path: Path) -> None:
     """A table without verdicts, and a folder with something in it; that stays as it is unless it may be replaced."""
     with pytest.raises(SchemaError, match="column `value` is missing"):
-        rw.compat.nat.write_red_team(pl.DataFrame({"rollout_id": ["a"]}), tmp_path / "out")
+        write_red_team(pl.DataFrame({"rollout_id": ["a"]}), tmp_path / "out")
     verdicts = pl.DataFrame(VERDICT)
-    out = rw.compat.nat.write_red_team(verdicts, tmp_path / "out")
+    out = write_red_team(verdicts, tmp_path / "out")
     before = (out / ROWS).read_bytes()
     with pytest.raises(WriteError, match="choose another folder with out=, or allow it with overwrite=True"):
-        rw.compat.nat.write_red_team(verdicts.head(1), out)
+        write_red_team(verdicts.head(1), out)
     assert (out / ROWS).read_bytes() == before
-    rw.compat.nat.write_red_team(verdicts.head(1), out, overwrite=True)
+    write_red_team(verdicts.head(1), out, overwrite=True)
     assert len(lines(out)) == 1
 
 
@@ -235,9 +234,7 @@ def test_any_verdicts_come_back(
     """Whatever was said, in any script: the same scores, and figures as the toolkit's loop would have them."""
     told = [(str(n), scenario, score, text) for n, (scenario, score, text) in enumerate(rows)]
     dtypes = {"rollout_id": pl.String, "attack": pl.String, "value": pl.Float64, "reasoning": pl.String}
-    out = rw.compat.nat.write_red_team(
-        pl.DataFrame(told, schema=dtypes, orient="row"), tmp_path_factory.mktemp("red") / "out"
-    )
+    out = write_red_team(pl.DataFrame(told, schema=dtypes, orient="row"), tmp_path_factory.mktemp("red") / "out")
     assert [(row["scenario_id"], row["score"], row["reasoning"]) for row in lines(out)] == rows
     found = summary(out)
     known = [score for _, score, _ in rows if score is not None]

@@ -651,7 +651,7 @@ def test_the_folder_written_can_be_read(bench, items) -> None:
     made = bench.run()
     assert rw.read(bench.out)["rollout_id"].to_list() == made.turns["rollout_id"].to_list()
     assert rw.scan(bench.out).select(pl.len()).collect().item() == 6
-    assert rw.steps(bench.out).height == 6
+    assert rw.readers.steps(bench.out).height == 6
     assert rw.judges.read_verdicts(bench.out)["value"].to_list()
     (bench.out / "turns.parquet").unlink()  # as the NeMo Agent Toolkit leaves its folder
     (bench.out / "items.parquet").unlink()

@@ -77,10 +77,12 @@ def curve_cases() -> Cases:
     )
     for name in (*BASE, "single attempts", "few goals"):
         between = {"of": "target", "baseline": "base"}
-        cases[f"curve/difference, {name}"] = lambda name=name, between=between: rw.curve_difference(
+        cases[f"curve/difference, {name}"] = lambda name=name, between=between: rw.comparisons.curve_difference(
             rollouts_of(name), **between
         )
-        cases[f"curve/test, {name}"] = lambda name=name, between=between: rw.curve_test(rollouts_of(name), **between)
+        cases[f"curve/test, {name}"] = lambda name=name, between=between: rw.comparisons.curve_test(
+            rollouts_of(name), **between
+        )
     for name in (*BASE, "all equal", "always refused"):
         cases[f"curve/trajectory, {name}"] = lambda name=name: rw.trajectory(turns_of(name), by="target", after=1)
     cases["curve/trajectory by turn"] = lambda: rw.trajectory(
@@ -113,10 +115,12 @@ def question_cases() -> Cases:
             rollouts_of(name).filter(base), goals=[20, 100], attempts=[1, 5], difference=0.05
         )
     for name in ("three attacks", "targets and attacks", "plain"):
-        cases[f"portfolio/{name}"] = lambda name=name: rw.portfolio(rollouts_of(name), by="target")
-        cases[f"portfolio/targets, {name}"] = lambda name=name: rw.portfolio(rollouts_of(name), members="target")
+        cases[f"portfolio/{name}"] = lambda name=name: rw.comparisons.portfolio(rollouts_of(name), by="target")
+        cases[f"portfolio/targets, {name}"] = lambda name=name: rw.comparisons.portfolio(
+            rollouts_of(name), members="target"
+        )
     for name in ("tasks", "tasks with attempts", "benign", "plain"):
-        cases[f"portfolio/tradeoff, {name}"] = lambda name=name: rw.tradeoff(rollouts_of(name), by="target")
+        cases[f"portfolio/tradeoff, {name}"] = lambda name=name: rw.comparisons.tradeoff(rollouts_of(name), by="target")
     return cases
 
 

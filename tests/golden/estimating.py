@@ -44,7 +44,7 @@ def summary(name: str, **options: Any) -> Callable[[], Result]:
 
 def measured(name: str) -> pl.DataFrame:
     """Every metric of rollouts, of trees those of their paths."""
-    turns = rw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
+    turns = rw.rollout.paths(turns_of(name)) if name in TREES else turns_of(name)
     reached = m.success_within(2)
     worst, last, mean, total = m.highest("score"), m.final("score"), m.average("score"), m.total("score")
     return rw.measure(turns, *m.ALL, reached, worst=worst, last=last, mean=mean, total=total)
@@ -54,8 +54,8 @@ def measure_cases() -> Cases:
     """Measures of every table, of the paths of trees, and what a simulation holds to be true."""
     cases: Cases = {f"measure/{name}": lambda name=name: measured(name) for name in NAMES}
     for name in TREES:
-        cases[f"measure/paths of {name}"] = lambda name=name: rw.measure(rw.trees.paths(turns_of(name)))
-    cases["measure/paths written out"] = lambda: rw.trees.paths(turns_of("deep tree"))
+        cases[f"measure/paths of {name}"] = lambda name=name: rw.measure(rw.rollout.paths(turns_of(name)))
+    cases["measure/paths written out"] = lambda: rw.rollout.paths(turns_of("deep tree"))
     cases["measure/first turn with a high score"] = lambda: rw.measure(
         turns_of("many endings"), m.first_turn(pl.col("score") > 0.4, name="first"), m.time_to(pl.col("score") > 0.4)
     )
@@ -98,12 +98,20 @@ def aggregate_cases() -> Cases:
     cases: Cases = {}
     for name in BASE:
         frame = lambda name=name: rollouts_of(name)  # noqa: E731  # computed when the case is
-        cases[f"aggregate/iqm, {name}"] = lambda frame=frame: rw.iqm(
-            frame(), metrics=["attack_success", "worst"], by="target", resamples=FEW
+        cases[f"aggregate/iqm, {name}"] = lambda frame=frame: rw.summarize(
+            frame(),
+            metrics=["attack_success", "worst"],
+            statistics=["iqm", "optimality_gap"],
+            by="target",
+            resamples=FEW,
         )
-        cases[f"aggregate/profile, {name}"] = lambda frame=frame: rw.profile(frame(), by="target")
-        cases[f"aggregate/bootstrap, {name}"] = lambda frame=frame: rw.bootstrap(
-            frame(), correlation, columns=["num_turns", "worst"], resamples=FEW, seed=1
+        cases[f"aggregate/profile, {name}"] = lambda frame=frame: rw.comparisons.profile(frame(), by="target")
+        cases[f"aggregate/bootstrap, {name}"] = lambda frame=frame: rw.summarize(
+            frame(),
+            statistics={"correlation": correlation},
+            metrics=["num_turns", "worst"],
+            resamples=FEW,
+            seed=1,
         )
         cases[f"aggregate/gate, {name}"] = lambda frame=frame: rw.gate(
             frame(), ["attack_success < 0.5", "attack_success < 5%", "median(num_turns) >= 2"], by="target"
@@ -113,18 +121,29 @@ def aggregate_cases() -> Cases:
         )
     plain = lambda: rollouts_of("plain")  # noqa: E731  # computed when the case is
     attempts: dict[str, Any] = {"metrics": "worst", "resamples": FEW}
-    cases["aggregate/iqm of attempts"] = lambda: rw.iqm(plain(), draws="attempts", **attempts)
-    cases["aggregate/iqm over goals"] = lambda: rw.iqm(
-        plain(), over="goals", statistics=["iqm", "optimality_gap", "mean", "median"], **attempts
+    cases["aggregate/iqm of attempts"] = lambda: rw.summarize(
+        plain(), statistics=["iqm", "optimality_gap"], method="within-goals", **attempts
     )
-    cases["aggregate/profile of a number"] = lambda: rw.profile(plain(), metric="worst", band="simultaneous")
-    cases["aggregate/profile at thresholds"] = lambda: rw.profile(plain(), at=[0.1, 0.5, 0.9], level=[0.8, 0.95])
+    cases["aggregate/iqm over goals"] = lambda: rw.summarize(
+        plain(), weighting="goal", statistics=["iqm", "optimality_gap", "goal_mean", "goal_median"], **attempts
+    )
+    cases["aggregate/profile of a number"] = lambda: rw.comparisons.profile(
+        plain(), metric="worst", band="simultaneous"
+    )
+    cases["aggregate/profile at thresholds"] = lambda: rw.comparisons.profile(
+        plain(), at=[0.1, 0.5, 0.9], level=[0.8, 0.95]
+    )
     for interval in ("percentile", "basic", "bca"):
-        cases[f"aggregate/bootstrap {interval}"] = lambda interval=interval: rw.bootstrap(
-            plain(), mean_ratio, columns=["num_turns", "worst"], by="target", interval=interval, resamples=FEW
+        cases[f"aggregate/bootstrap {interval}"] = lambda interval=interval: rw.summarize(
+            plain(),
+            statistics={"mean_ratio": mean_ratio},
+            metrics=["num_turns", "worst"],
+            by="target",
+            method=interval,
+            resamples=FEW,
         )
-    cases["aggregate/bootstrap vectorized"] = lambda: rw.bootstrap(
-        plain(), mean_ratio, columns=["num_turns", "worst"], cluster=None, vectorized=True, resamples=FEW
+    cases["aggregate/bootstrap vectorized"] = lambda: rw.summarize(
+        plain(), statistics={"mean_ratio": mean_ratio}, metrics=["num_turns", "worst"], cluster=None, resamples=FEW
     )
     cases["aggregate/gate against a baseline"] = lambda: rw.gate(
         plain().filter(target="guarded"),
@@ -136,21 +155,21 @@ def aggregate_cases() -> Cases:
     for metric in ("attack_success", "worst"):
         cases[f"aggregate/training of {metric}"] = lambda metric=metric: rw.training(trained(), metric=metric)
     cases["aggregate/training by category"] = lambda: rw.training(trained(), by="category", level=[0.8, 0.95])
-    cases["aggregate/best"] = lambda: rw.best(
+    cases["aggregate/best"] = lambda: rw.comparisons.best(
         rw.summarize(rollouts_of("three targets"), by=["target", "category"]), metric="attack_success", by="category"
     )
     cases["aggregate/changes"] = lambda: rw.changes(
         plain(), of="target", group="guarded", baseline="base", metric="attack_success"
     )
-    cases["aggregate/pareto"] = lambda: rw.pareto(
+    cases["aggregate/pareto"] = lambda: rw.comparisons.pareto(
         rollouts_of("three targets")
         .group_by("target", "goal", maintain_order=True)
         .agg(pl.mean("attack_success", "num_turns", "worst")),
         {"attack_success": "lower", "num_turns": "higher"},
         by="target",
     )
-    cases["aggregate/sweep"] = lambda: rw.sweep({"a": [1, 2, 3], "b": {"c": ["x", "y"], "d": 0.5}})
-    cases["aggregate/random sweep"] = lambda: rw.sweep(
+    cases["aggregate/sweep"] = lambda: rw.rollout.sweep({"a": [1, 2, 3], "b": {"c": ["x", "y"], "d": 0.5}})
+    cases["aggregate/random sweep"] = lambda: rw.rollout.sweep(
         {"a": list(range(20)), "b": list("xyz")}, strategy="random", n=8, seed=2
     )
     return cases

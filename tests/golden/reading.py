@@ -8,6 +8,7 @@ import polars as pl
 from golden.stored import REAL_LOGS, REPOSITORY, SHARED, Cases, Result  # type: ignore[import-not-found]
 
 import rollwise as rw
+from rollwise.compat import nat
 
 FIXTURES = REPOSITORY / "tests" / "readers" / "fixtures"
 TOGETHER = ("art", "best_of_n", "garak", "native", "pyrit", "swe_agent", "tau2", "trl")
@@ -31,8 +32,8 @@ def step_case(path: Path) -> Callable[[], Result]:
     """The steps of a log that keeps them, what they took, and their events."""
 
     def case() -> Result:
-        steps = rw.steps(path)
-        return {"steps": steps, "measured": rw.measure_steps(steps), "events": rw.compat.nat.events(steps)}
+        steps = rw.readers.steps(path)
+        return {"steps": steps, "measured": rw.metrics.measure_steps(steps), "events": nat.events(steps)}
 
     return case
 

@@ -3,6 +3,7 @@
     python tests/golden/record.py                       say what changed, in all cases
     python tests/golden/record.py summarize curve/tasks  in these cases, or groups of cases
     python tests/golden/record.py --accept [NAME...]    store the new results
+    python tests/golden/record.py public [--accept]      only what is public: names, parameters, columns (`public.json`)
 
 A result is accepted only where its change was wanted: run without ``--accept`` first, read what changed, run with
 ``--accept`` and the names of these cases, look at the diff of `results/`, and write a line into `CHANGES.md` that says
@@ -21,6 +22,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS.parent / "src")]
 
+from golden import public  # type: ignore[import-not-found]  # noqa: E402
 from golden.cases import CASES, computed  # type: ignore[import-not-found]  # noqa: E402  # needs the path above
 from golden.stored import (  # type: ignore[import-not-found]  # noqa: E402
     REAL_LOGS,
@@ -47,7 +49,7 @@ def main() -> int:
     options = parser.parse_args()
     stored = load()
     wanted = [name for name in CASES if not options.names or name in options.names or group_of(name) in options.names]
-    changed = 0
+    changed = _public(accept=options.accept) if not options.names or "public" in options.names else 0
     for name in wanted:
         start = time.perf_counter()
         result = computed(name)
@@ -71,6 +73,18 @@ def main() -> int:
         save(stored)
     say(f"{len(wanted)} cases, {changed + len(gone)} changed{', accepted' if options.accept else ''}")
     return int(bool(changed + len(gone)) and not options.accept)
+
+
+def _public(*, accept: bool) -> int:
+    """Say what changed of what is public, and accept it where the changelog has changed too; return 1 if anything did."""
+    lines = public.changes()
+    for line in lines:
+        say(f"public: {line}")
+    refused = public.accept() if accept else None
+    if refused:
+        say(f"public: {refused}")
+        sys.exit(1)
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ BASE = ("plain", "three targets", "unjudged turns", "many endings", "tasks", "un
 @cache
 def rollouts_of(name: str) -> pl.DataFrame:
     """The rollouts of a table with the usual metrics and a number; a tree's are its paths."""
-    turns = rw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
+    turns = rw.rollout.paths(turns_of(name)) if name in TREES else turns_of(name)
     return rw.measure(turns, *MEASURED, worst=m.highest("score"))
 
 

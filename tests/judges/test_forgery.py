@@ -235,7 +235,7 @@ def test_unsigned_verdicts_are_counted_wherever_they_go(tmp_path: Path, capsys: 
 
 def test_unsigned_is_one_of_two_words() -> None:
     """Anything else is a mistake."""
-    with pytest.raises(rw.errors.ArgumentError, match="Harmfulness: unsigned='yes' is unknown; there is accept, null"):
+    with pytest.raises(rw.errors.ArgumentError, match="Harmfulness: unsigned='yes' is unknown; it is"):
         rw.judges.Harmfulness(len, unsigned="yes")
 
 

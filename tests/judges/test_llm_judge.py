@@ -244,7 +244,7 @@ def test_score_rendered_asks_as_it_is_told() -> None:
         ({"max_retries": -1}, "max_retries=-1; give a whole number, 0 or more"),
         ({"structured_output": False}, "give a parser"),
         ({"parser": float}, "give a parser"),
-        ({"out_of_range": "drop"}, "out_of_range='drop' is unknown; there is clamp, error, null"),
+        ({"out_of_range": "drop"}, "out_of_range='drop' is unknown; it is"),
         ({"gen_kwargs": {"num_return_sequences": 3, "temperature": 0.0}}, "3 times; set a temperature"),
         ({"gen_kwargs": {"num_return_sequences": 0}}, "give a whole number, 1 or more"),
         ({"model_or_id": 7}, "the model is 7; give an Endpoint"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
+from rollwise.compat import nat
 from rollwise.errors import SchemaError
 from rollwise.schema import STEPS
 
@@ -56,7 +57,7 @@ STEPS_BY_HAND = (
 
 def test_every_column_by_hand() -> None:
     """Start and end of each step in order of time; texts and names of models and tools apart; functions by what is around."""
-    made = rw.compat.nat.events(steps_of(*map(dict, STEPS_BY_HAND)))
+    made = nat.events(steps_of(*map(dict, STEPS_BY_HAND)))
     assert ",".join(made.columns) == CSV
     told = made.select(
         "event_type", "event_timestamp", "function_name", "parent_function_name", "llm_name", "tool_name"
@@ -88,7 +89,7 @@ def test_every_column_by_hand() -> None:
 
 def test_what_is_to_come_by_hand() -> None:
     """The agent asks at 1 and 8, the adder at 4, the session ends at 10; tokens of an answer that never came are null."""
-    made = rw.compat.nat.events(steps_of(*map(dict, STEPS_BY_HAND)), nova=True)
+    made = nat.events(steps_of(*map(dict, STEPS_BY_HAND)), nova=True)
     assert made.select(NOVA).rows() == [
         ("agent", 2, 1000.0, 8000.0, None, 10000.0),
         ("agent", 1, 7000.0, 7000.0, 2, 9000.0),
@@ -108,7 +109,7 @@ def test_rollouts_do_not_mix_and_keep_their_order() -> None:
     """Examples are counted by the first step of each; the same function in another rollout is another event."""
     call = {"parent": 1, "kind": "model", "name": "m", "start": 1.0, "end": 1.0}
     outer = {"kind": "function", "name": "f", "start": 0.0, "end": 2.0}
-    made = rw.compat.nat.events(
+    made = nat.events(
         steps_of(*({**each, "rollout_id": name} for name in ("b½", "a") for each in (outer, call))), nova=True
     )
     assert made["example_number"].to_list() == [0] * 4 + [1] * 4
@@ -118,7 +119,7 @@ def test_rollouts_do_not_mix_and_keep_their_order() -> None:
 
 def test_what_ends_at_one_time_ends_from_within() -> None:
     """A clock of whole seconds: the call ends before the function around it, and the next begins after both."""
-    made = rw.compat.nat.events(
+    made = nat.events(
         steps_of(
             {"kind": "function", "name": "f", "start": 0.0, "end": 2.0},
             {"kind": "model", "name": "m", "start": 1.0, "end": 2.0, "parent": 1},
@@ -131,7 +132,7 @@ def test_what_ends_at_one_time_ends_from_within() -> None:
 
 def test_what_is_not_known_is_null() -> None:
     """One time only (ATIF), an end only, no time, an unknown kind, parents in a circle, and a function without a model."""
-    made = rw.compat.nat.events(
+    made = nat.events(
         steps_of(
             {"kind": "model", "name": "m", "start": 1.0, "output": "x", "response_tokens": 3},
             {"kind": "tool", "name": "t", "end": 2.0},
@@ -148,12 +149,12 @@ def test_what_is_not_known_is_null() -> None:
         ("CUSTOM_START", None, None, None, None, None, None, None, None),
         ("CUSTOM_START", None, None, None, None, None, None, None, None),
     ]
-    alone = rw.compat.nat.events(steps_of({"kind": "function", "name": "f", "start": 0.0, "end": 1.5}), nova=True)
+    alone = nat.events(steps_of({"kind": "function", "name": "f", "start": 0.0, "end": 1.5}), nova=True)
     assert alone.select(NOVA).rows() == [("f", -1, -1.0, -1.0, None, 1500.0), ("f", -1, -1.0, -1.0, None, 0.0)]
 
 
 def test_a_log_of_the_toolkit_comes_back_as_its_events(tmp_path: Path) -> None:
-    """What `rw.steps` reads of a log: times since its first event, tokens at the end of the call, the function around it."""
+    """What `rw.readers.steps` reads: times since its first event, tokens at the end of the call, the function around it."""
     used = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     given: list[tuple] = [
         (None, "FUNCTION_START", 100.0, "f", {"name": "agent"}),
@@ -167,7 +168,7 @@ def test_a_log_of_the_toolkit_comes_back_as_its_events(tmp_path: Path) -> None:
     ]
     path = tmp_path / "workflow_output.json"
     path.write_text(json.dumps([{"id": 1, "question": "q", "generated_answer": "4", "intermediate_steps": log}]))
-    made = rw.compat.nat.events(rw.steps(path))
+    made = nat.events(rw.readers.steps(path))
     assert made.select("event_type", "event_timestamp", "function_name", "llm_text_input", "total_tokens").rows() == [
         ("FUNCTION_START", 0.0, "agent", None, None),
         ("LLM_START", 1.0, "agent", "q ½", None),
@@ -180,22 +181,22 @@ def test_long_chains_cost_no_more_than_their_length() -> None:
     """20,000 steps, each within the one before: the last is within the function that is the first."""
     first = {"kind": "function", "name": "f", "start": 0.0}
     chain = ({"kind": "tool", "name": "t", "start": float(at), "parent": at} for at in range(1, 20_000))
-    assert rw.compat.nat.events(steps_of(first, *chain))["function_id"].unique().to_list() == ["z/1"]
+    assert nat.events(steps_of(first, *chain))["function_id"].unique().to_list() == ["z/1"]
 
 
 def test_no_steps_are_no_events() -> None:
     """All columns, no rows."""
     for nova in (False, True):
-        made = rw.compat.nat.events(steps_of(), nova=nova)
+        made = nat.events(steps_of(), nova=nova)
         assert (made.height, made.width) == (0, 17 + 6 * nova)
 
 
 def test_a_table_without_steps_is_told() -> None:
     """What is missing, and what makes it."""
     with pytest.raises(
-        SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `rw.steps\(logs\)`"
+        SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `rw.readers.steps\(logs\)`"
     ):
-        rw.compat.nat.events(pl.DataFrame({"rollout_id": ["a"]}))
+        nat.events(pl.DataFrame({"rollout_id": ["a"]}))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def test_columns_of_another_kind_are_told(columns: dict, told: str) -> None:
     """Which column, and what it is; twice the same step would be one event's start and another's end."""
     steps = {"rollout_id": ["a", "a"], "step": [1, 2], "kind": ["model", "tool"]}
     with pytest.raises(SchemaError, match=f"^{re.escape(told)}"):
-        rw.compat.nat.events(pl.DataFrame(steps | columns))
+        nat.events(pl.DataFrame(steps | columns))
 
 
 TIMES = st.one_of(st.none(), st.integers(0, 6).map(float))
@@ -240,7 +241,7 @@ DRAWN = st.lists(
 @given(DRAWN)
 def test_what_is_to_come_is_as_it_is_defined(rows: list[dict]) -> None:
     """Each column of NOVA, row by row as the toolkit's documents define it, over the events themselves."""
-    made = rw.compat.nat.events(steps_of(*map(dict, rows)), nova=True).rows(named=True)
+    made = nat.events(steps_of(*map(dict, rows)), nova=True).rows(named=True)
     for row in made:
         at = row["event_timestamp"]
         if at is None:

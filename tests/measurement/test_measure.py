@@ -311,5 +311,5 @@ def test_an_error_before_any_answer_has_no_number_of_turns() -> None:
     row = rw.summarize(rollouts, metrics="num_turns", statistics="mean", cluster=None).row(0, named=True)
     assert (row["estimate"], row["n"], row["n_error"], row["n_missing"]) == (5 / 4, 4, 1, 0)
     nodes = turns.with_columns(node_id=pl.lit(None, pl.String), parent_id=pl.lit(None, pl.String))
-    crashed = rw.measure(rw.trees.paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"]))))
+    crashed = rw.measure(rw.rollout.paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"]))))
     assert crashed["num_turns"].to_list() == [None, 0]

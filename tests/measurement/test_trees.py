@@ -268,7 +268,7 @@ def test_ids(options: Any, expected: list[str]) -> None:
         ([Graph("")] * 3, {"goal": ["a", "b"]}, ArgumentError, "goal has 2 values for 3 graphs"),
         ([Graph("")], {"gaol": "a"}, ArgumentError, "'gaol' is not a fact of a rollout"),
         ([Graph("")], {"ending": "won"}, ArgumentError, "ending='won' is not Enum"),
-        ([Graph("")], {"branches": "best"}, ArgumentError, "flatten: branches='best' is unknown; there is all, first"),
+        ([Graph("")], {"branches": "best"}, ArgumentError, "flatten: branches='best' is unknown; it is"),
         (7, {}, ArgumentError, "a int does not contain graphs"),
         ([7], {}, ArgumentError, "a int without `children`"),
         ([Node("", "p", "r", 0.0, [Node("", "q", "s", 0.0)])], {}, SchemaError, "root of rollout '0' has a `response`"),

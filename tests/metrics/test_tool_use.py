@@ -167,7 +167,7 @@ def test_turns_have_expectations_of_their_own() -> None:
 
 def test_an_order_that_is_none_is_refused() -> None:
     """The orders that there are stand in the sentence."""
-    with pytest.raises(ArgumentError, match="order='sorted' is unknown; there is any, exact, in_order"):
+    with pytest.raises(ArgumentError, match="order='sorted' is unknown; it is"):
         m.tool_calls_match(order="sorted")  # type: ignore[arg-type]
 
 

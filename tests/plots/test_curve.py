@@ -452,7 +452,7 @@ def test_any_finite_frame_is_drawn(rows):
 
 
 def test_differences_of_several_groups_are_a_curve_each(curve_of):
-    """`rw.curve_difference` names its groups in `group`, which is no grouping column; one group needs no name."""
+    """`rw.comparisons.curve_difference` names its groups in `group`, which is no grouping column; one group needs no name."""
     curves = curve_of(TWO, kind="difference").rename({"target": "group"}).with_columns(baseline=pl.lit("c"))
     assert plots.marks.curve(curves)["group"].unique(maintain_order=True).to_list() == ["a", "b"]
     assert plots.marks.curve(curves.filter(group="a"))["group"].unique().to_list() == ["all rollouts"]

@@ -141,7 +141,7 @@ def test_names_of_all_or_of_the_front(both):
     assert "Named: the groups on the front." in told(best)
     with pytest.raises(ArgumentError, match="labels='frontier' names the groups on the front, and front=False"):
         plots.pareto(many, labels="frontier", front=False)
-    with pytest.raises(ArgumentError, match="labels='some' is unknown; there is all, frontier"):
+    with pytest.raises(ArgumentError, match="labels='some' is unknown; it is"):
         plots.pareto(many, labels="some")  # type: ignore[arg-type]
 
 

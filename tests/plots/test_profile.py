@@ -138,7 +138,7 @@ def test_both_ways_agree_on_real_frames():
     """The share of goals above a rate is the share of ordered goals above it."""
     turns, _ = rw.simulate(targets={"base": 0.1}, goals=12, attempts=5, turns=4, text=False)
     rollouts = rw.measure(turns)
-    steps = plots.marks.profile(rw.profile(rollouts))
+    steps = plots.marks.profile(rw.comparisons.profile(rollouts))
     ordered = plots.marks.profile(rw.summarize(rollouts, metrics="attack_success", by="goal", cluster=None))
     for at, share in steps.select("at", "estimate").iter_rows():
         assert share == pytest.approx((ordered["estimate"] > at + 1e-12).mean())

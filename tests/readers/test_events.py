@@ -95,7 +95,7 @@ def written(folder: Path, name: str, content: object) -> Path:
 
 def test_intermediate_steps(tmp_path) -> None:
     """Start and end are one row, paired by their id; what stands within what is known; times begin at the first event."""
-    found = rw.steps(
+    found = rw.readers.steps(
         written(tmp_path, "workflow_output.json", [{"id": 1, "generated_answer": "4", "intermediate_steps": EVENTS}])
     )
     rw.schema.check(found, rw.schema.STEPS)
@@ -109,7 +109,7 @@ def test_intermediate_steps(tmp_path) -> None:
 
 def test_atif(tmp_path) -> None:
     """A step of the agent is a call of its model, each tool a step within; sub-agents follow."""
-    found = rw.steps(written(tmp_path, "trajectory.json", TRAJECTORY))
+    found = rw.readers.steps(written(tmp_path, "trajectory.json", TRAJECTORY))
     rw.schema.check(found, rw.schema.STEPS)
     shown = found.select(
         "rollout_id", "step", "turn", "parent", "kind", "name", "start", "tokens", "cost_usd", "input", "output"
@@ -170,7 +170,7 @@ def test_atif(tmp_path) -> None:
 def test_what_is_no_step_is_a_sentence(tmp_path, content, said) -> None:
     """File, field, remedy."""
     with pytest.raises(ReadError, match=said):
-        rw.steps(written(tmp_path, "log.json", content))
+        rw.readers.steps(written(tmp_path, "log.json", content))
 
 
 def test_measures_of_steps_by_hand() -> None:
@@ -188,7 +188,7 @@ def test_measures_of_steps_by_hand() -> None:
             "response_tokens": [4, None, None, None],
         }
     )
-    found = rw.measure_steps(steps)
+    found = rw.metrics.measure_steps(steps)
     assert found.row(0, named=True) == {
         "rollout_id": "a",
         "run_seconds": 4.0,
@@ -202,20 +202,20 @@ def test_measures_of_steps_by_hand() -> None:
         "model_cost_usd": None,
     }
     assert found.select(pl.exclude("rollout_id", "model_calls", "tool_steps")).row(1) == (None,) * 7
-    priced = rw.measure_steps(steps, m.model_cost_usd, prices={"x": (1.0, 2.0)})
+    priced = rw.metrics.measure_steps(steps, m.model_cost_usd, prices={"x": (1.0, 2.0)})
     assert priced["model_cost_usd"].to_list() == [pytest.approx(14e-6), None]
 
 
 def test_bad_input_is_a_sentence() -> None:
     """No steps, or prices that are none."""
     with pytest.raises(SchemaError, match="`kind` is missing"):
-        rw.measure_steps(pl.DataFrame({"rollout_id": ["a"]}))
+        rw.metrics.measure_steps(pl.DataFrame({"rollout_id": ["a"]}))
     with pytest.raises(ArgumentError, match="prices: 'x'"):
-        rw.measure_steps(rw.schema.empty(rw.schema.STEPS), prices={"x": (1.0, -1.0)})
+        rw.metrics.measure_steps(rw.schema.empty(rw.schema.STEPS), prices={"x": (1.0, -1.0)})
 
 
 def test_an_item_whose_steps_tell_their_times_in_iso_is_read(tmp_path: Path) -> None:
-    """As an evaluation of such items writes them: `rw.steps` and `rw.read` understand the same times."""
+    """As an evaluation of such items writes them: `rw.readers.steps` and `rw.read` understand the same times."""
     steps = [
         {"payload": {"event_type": kind, "event_timestamp": f"2026-01-01T00:00:0{second}Z", "name": "m", "UUID": "x"}}
         for kind, second in (("LLM_START", 0), ("LLM_END", 2))
@@ -224,7 +224,7 @@ def test_an_item_whose_steps_tell_their_times_in_iso_is_read(tmp_path: Path) -> 
     path = tmp_path / "workflow_output.json"
     path.write_text(json.dumps([item]))
     assert rw.read(path)["total_seconds"].to_list() == [2.0]
-    assert rw.steps(path)["end"].max() == 2.0
+    assert rw.readers.steps(path)["end"].max() == 2.0
     steps[0]["payload"]["event_timestamp"] = "noon"
     path.write_text(json.dumps([item]))
     with pytest.raises(ReadError, match="is 'noon', not a time in ISO 8601"):
@@ -252,7 +252,7 @@ def test_a_broken_record_among_others_is_named(tmp_path, lines, first, second, s
     path = tmp_path / ("steps.jsonl" if lines else "steps.json")
     path.write_text("\n".join(map(json.dumps, (first, second, first))) if lines else json.dumps([first, second, first]))
     with pytest.raises(ReadError, match=f"record {2 if lines else 1}: {said.replace('|', '.')}; fix it"):
-        rw.steps(path)
+        rw.readers.steps(path)
 
 
 def test_a_broken_line_among_steps_is_named(tmp_path) -> None:
@@ -260,7 +260,7 @@ def test_a_broken_line_among_steps_is_named(tmp_path) -> None:
     path = tmp_path / "steps.jsonl"
     path.write_text(f"{json.dumps(STEP)}\n{json.dumps(STEP)[:20]}\n{json.dumps(STEP)}\n")
     with pytest.raises(ReadError, match="record 2: is not valid JSON"):
-        rw.steps(path)
+        rw.readers.steps(path)
 
 
 @pytest.mark.parametrize("odd", ["1.0", "NaN"])
@@ -270,6 +270,6 @@ def test_steps_of_a_list_are_those_of_its_lines(tmp_path, odd) -> None:
     texts = [json.dumps(entry).replace("1.0", odd) for entry in entries]
     (tmp_path / "a.json").write_text(f"[{', '.join(texts)}]")
     (tmp_path / "b.jsonl").write_text("\n".join(texts))
-    listed, lined = (rw.steps(tmp_path / name).drop("rollout_id") for name in ("a.json", "b.jsonl"))
+    listed, lined = (rw.readers.steps(tmp_path / name).drop("rollout_id") for name in ("a.json", "b.jsonl"))
     assert listed.equals(lined)
     assert listed.height == 3

@@ -55,6 +55,11 @@ FILLED = {
     "atof": "run target attack attempt prompt response observation tool_calls",
     "nat": "run attack task attempt expected queries total_tokens total_seconds prompt response tool_calls",
     "deepteam": "run target attack goal category attempt ending outcome total_seconds prompt response score error",
+    "pairs": "run target attack task prompt response",
+    "terminal_bench": "run attack task attempt ending solved total_tokens total_seconds prompt prompt_tokens response_tokens",
+    "bfcl": "run attack task category total_tokens total_seconds prompt response tool_calls error",
+    "deepeval": "run target attack task expected solved total_seconds total_cost_usd prompt response tool_calls",
+    "swe_bench": "run target attack task response",
     "hh_rlhf": "run task attempt context prompt response",
     "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",
@@ -237,7 +242,7 @@ def test_options_that_make_no_sense_are_refused():
         match=", ".join(sorted(NAMES)),
     ):
         read(FIXTURES, format="nonsense")
-    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; there is collect, raise"):
+    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; it is"):
         read(FIXTURES, errors="ignore")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="no path"):
         read([])

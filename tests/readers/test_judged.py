@@ -122,7 +122,7 @@ def test_what_holds_no_verdicts(tmp_path, shared):
     with pytest.raises(ReadError, match="record 1: field `score`: expected a number, got 'good'"):
         rw.judges.read_verdicts(tmp_path / "grades.csv")
     (tmp_path / "grades.csv").unlink()
-    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; there is collect, raise"):
+    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; it is"):
         rw.judges.read_verdicts(FIXTURES, errors="ignore")  # type: ignore[call-overload]
     (tmp_path / "a.csv").write_text("rollout_id,label\na,1\n,2\n")
     verdicts, problems = rw.judges.read_verdicts(tmp_path, errors="collect")

@@ -354,7 +354,7 @@ def test_nan_is_no_figure(tmp_path):
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(ArgumentError, match="read_summary: no path given"):
         read_summary([])
-    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; there is collect, raise"):
+    with pytest.raises(ArgumentError, match="errors='ignore' is unknown; it is"):
         read_summary(FIXTURES, errors="ignore")  # type: ignore[call-overload]
 
 

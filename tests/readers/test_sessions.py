@@ -66,7 +66,7 @@ def test_a_session_of_pi_with_branches():
     assert frame["reasoning"][0] == "Use ls."
     assert frame["error"].to_list() == [None, None, None, "overloaded"]
     assert frame.select("target", "ending", "cwd").row(0) == ("parrot-1", "error", "/project")
-    assert rw.trees.paths(frame)["rollout_id"].n_unique() == 2
+    assert rw.rollout.paths(frame)["rollout_id"].n_unique() == 2
 
 
 def test_tokens_and_costs_of_pi_add_up():

@@ -362,7 +362,7 @@ def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
 
 def test_every_paper_that_a_verb_names_can_be_cited() -> None:
     """What stands under References in a docstring comes out as authors, title and place, with nothing between commas."""
-    public = [getattr(space, name) for space in (rw, rw.judges, rw.trees) for name in space.__all__]
+    public = [getattr(space, name) for space in (rw, rw.judges, rw.rollout) for name in space.__all__]
     verbs = [verb for verb in public if inspect.isfunction(verb)]
     papers = references(*verbs)
     assert len(papers) > 20

@@ -759,7 +759,7 @@ def test_no_progress_where_nobody_looks(capsys):
         ({"timeout": 0}, "timeout=0"),
         ({"timeout": float("nan")}, "timeout=nan"),
         ({"retries": -1}, "retries=-1"),
-        ({"on_error": "ignore"}, "on_error='ignore' is unknown; there is raise, record"),
+        ({"on_error": "ignore"}, "on_error='ignore' is unknown; it is"),
         ({"store": "here"}, "store needs key"),
         ({"until": Below("x", 0.01)}, "until needs observe"),
         (

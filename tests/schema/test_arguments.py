@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise.choices import Method
 from rollwise.errors import ArgumentError, MetricError
-from rollwise.estimation.samples import Method
-from rollwise.schema.arguments import quantile_of
+from rollwise.stats.statistics import quantile_of
 
 N = 600
 TRUTH = pl.DataFrame(
@@ -241,7 +242,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
         UNTYPED.summarize(TRUTH, level=np.array([0.5, 0.95], dtype=np.float32)),
         UNTYPED.summarize(TRUTH, level=(0.5, 0.95)),
     )
-    assert_frame_equal(UNTYPED.profile(TRUTH, at=np.float32(0.25)), UNTYPED.profile(TRUTH, at=[0.25]))
+    assert_frame_equal(
+        UNTYPED.comparisons.profile(TRUTH, at=np.float32(0.25)), UNTYPED.comparisons.profile(TRUTH, at=[0.25])
+    )
     assert UNTYPED.metrics.success_within(np.int64(3)).meta.output_name() == "success_within_3"
 
 
@@ -259,13 +262,13 @@ NO_NUMBERS: dict[str, Any] = {
     "resamples=1000.0": [
         lambda: UNTYPED.summarize(TRUTH, resamples=1e3, method="bootstrap"),
         lambda: UNTYPED.contrast(TRUTH, of="target", baseline="a", resamples=1e3),
-        lambda: UNTYPED.bootstrap(TRUTH, np.mean, columns="train_step", resamples=1e3),
+        lambda: UNTYPED.summarize(TRUTH, statistics={"mean": np.mean}, metrics="train_step", resamples=1e3),
     ],
     "before=1.5": [lambda: UNTYPED.trajectory(TURNS, before=1.5)],
     "after=-1": [lambda: UNTYPED.trajectory(TURNS, after=-1)],
-    "at='abc'": [lambda: UNTYPED.profile(TRUTH, at="abc")],
-    "at=nan": [lambda: UNTYPED.profile(TRUTH, at=[float("nan")])],
-    "at=inf": [lambda: UNTYPED.profile(TRUTH, at=np.array([0.5, np.inf]))],
+    "at='abc'": [lambda: UNTYPED.comparisons.profile(TRUTH, at="abc")],
+    "at=nan": [lambda: UNTYPED.comparisons.profile(TRUTH, at=[float("nan")])],
+    "at=inf": [lambda: UNTYPED.comparisons.profile(TRUTH, at=np.array([0.5, np.inf]))],
 }
 
 
@@ -303,7 +306,7 @@ def test_no_groups_may_be_none() -> None:
         lambda by: rw.contrast(frame, of="target", baseline="a", by=by, metrics="attack_success"),
         lambda by: rw.curve(frame, by=by),
         lambda by: rw.attempts(frame, by=by),
-        lambda by: rw.profile(frame, by=by),
+        lambda by: rw.comparisons.profile(frame, by=by),
         lambda by: rw.gate(frame, "attack_success < 1%", by=by),
         lambda by: rw.training(frame, by=by),
     ):
@@ -312,8 +315,8 @@ def test_no_groups_may_be_none() -> None:
 
 def test_a_bootstrap_of_nothing_and_changes_of_groups_within_themselves() -> None:
     """No column, and a unit that is a group too, are told."""
-    with pytest.raises(ArgumentError, match="bootstrap: columns is empty"):
-        rw.bootstrap(TRUTH, np.mean, columns=[])
+    with pytest.raises(ArgumentError, match=r"summarize: functions need metrics="):
+        rw.summarize(TRUTH, statistics={"mean": np.mean}, metrics=[])
     with pytest.raises(ArgumentError, match="cluster='goal' is also in by"):
         rw.changes(TRUTH, of="target", group="b", baseline="a", metric="attack_success", cluster="goal", by="goal")
 
@@ -349,8 +352,8 @@ def test_a_baseline_is_a_value_of_its_column(of: str, baseline: Any, word: str) 
     other = next(value for value in frame[of].cast(pl.String).unique().to_list() if value != word)
     for verb in (
         lambda: UNTYPED.contrast(frame, of=of, baseline=baseline, metrics="attack_success"),
-        lambda: UNTYPED.curve_test(frame, of=of, baseline=baseline),
-        lambda: UNTYPED.curve_difference(frame, of=of, baseline=baseline),
+        lambda: UNTYPED.comparisons.curve_test(frame, of=of, baseline=baseline),
+        lambda: UNTYPED.comparisons.curve_difference(frame, of=of, baseline=baseline),
     ):
         assert set(verb().select("group", "baseline").unique().rows()) == {(other, word)}
     own = UNTYPED.changes(frame, of=of, group=other, baseline=baseline, metric="attack_success")
@@ -364,7 +367,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
     """Nothing is rounded to a value that there is."""
     for verb in (
         lambda: UNTYPED.contrast(ARMS, of=of, baseline=baseline, metrics="attack_success"),
-        lambda: UNTYPED.curve_test(ARMS, of=of, baseline=baseline),
+        lambda: UNTYPED.comparisons.curve_test(ARMS, of=of, baseline=baseline),
     ):
         with pytest.raises(ArgumentError, match=f"baseline={baseline!r} is not a value of"):
             verb()
@@ -380,25 +383,32 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
             {"metrics": [m.attack_success()]},
             "an expression was given instead of a column name; compute it first",
         ),
-        ("summarize", {"statistics": [None]}, "summarize: statistics=[None] is not text, a list of texts or None"),
+        (
+            "summarize",
+            {"statistics": [None]},
+            "summarize: statistics=[None] is not text, a list of texts, None or a mapping",
+        ),
         ("summarize", {"cluster": True}, "summarize: cluster=True is not text, a list of texts or None"),
         ("attempts", {"cluster": True}, "attempts: cluster=True is not text, a list of texts or None"),
         ("summarize", {"strata": 5}, "summarize: strata=5 is not text or None"),
         ("contrast", {"of": 5}, "contrast: of=5 is not text"),
-        ("profile", {"metric": None}, "profile: metric=None is not text"),
-        ("portfolio", {"members": "target", "cluster": 5}, "portfolio: cluster=5 is not text"),
-        ("iqm", {"seed": "x"}, "iqm: seed='x' is not a whole number"),
-        ("iqm", {"seed": 10**30}, "is too large a number"),
-        ("iqm", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),
-        ("iqm", {"resamples": 10**9}, "iqm: resamples=1000000000 is more than 1,000,000, which change no digit; use"),
-        ("iqm", {"target": "x"}, "iqm: target='x' is not a number"),
+        ("comparisons.profile", {"metric": None}, "profile: metric=None is not text"),
+        ("comparisons.portfolio", {"members": "target", "cluster": 5}, "portfolio: cluster=5 is not text"),
+        ("summarize", {"seed": "x"}, "summarize: seed='x' is not a whole number"),
+        ("summarize", {"seed": 10**30}, "is too large a number"),
+        ("summarize", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),
+        (
+            "summarize",
+            {"resamples": 10**9},
+            "summarize: resamples=1000000000 is more than 1,000,000, which change no digit; use",
+        ),
         ("gate", {"require": 5}, "gate: require=5 is not text or a list of texts"),
     ],
 )
 def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given: dict[str, Any], said: str) -> None:
     """Python's own complaint of an int that cannot be iterated names neither the option nor what to do."""
     with pytest.raises(ArgumentError, match=re.escape(said)) as refused:
-        getattr(rw, verb)(TRUTH, **given)
+        attrgetter(verb)(rw)(TRUTH, **given)
     assert "\n" not in str(refused.value)
 
 

@@ -1,6 +1,9 @@
 """The application that commands belong to, and its exit codes."""
 
+import inspect
 from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -25,14 +28,61 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
+def _flat(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command whose groups of options, parameters annotated with a dataclass, are options of their own.
+
+    An option that the command has itself is not taken from a group.
+    """
+    own = inspect.signature(function).parameters
+    groups: dict[str, Any] = {name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)}
+    parts = {
+        name: [field for field in fields(group) if field.init and field.name not in own]
+        for name, group in groups.items()
+    }
+    parameters = [
+        one
+        for name, parameter in own.items()
+        for one in (map(_parameter, parts[name]) if name in groups else [parameter.replace(kind=_NAMED)])
+    ]
+    of_groups = {field.name for part in parts.values() for field in part}
+    # What must be given comes first, then the command's own options, and last those of its groups.
+    parameters.sort(key=lambda one: (one.default is not inspect.Parameter.empty) * (1 + (one.name in of_groups)))
+
+    @wraps(function)
+    def command(**options: Any) -> Any:
+        made = {
+            name: groups[name](**{field.name: options.pop(field.name) for field in part})
+            for name, part in parts.items()
+        }
+        return function(**options, **made)
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+_NAMED = inspect.Parameter.KEYWORD_ONLY
+
+
+def _parameter(field: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    return inspect.Parameter(field.name, _NAMED, default=default, annotation=field.type)
+
+
 class _App(typer.Typer):
-    """Commands that are `Command`s."""
+    """Commands that are `Command`s, and may take their options in groups."""
 
     def command(
         self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
     ) -> Callable[[Function], Function]:
-        """Register a function as a command."""
-        return super().command(name, cls=cls, **options)
+        """Register a function as a command, and return it as it is."""
+        register = super().command(name, cls=cls, **options)
+
+        def registered(function: Function) -> Function:
+            register(_flat(function))
+            return function
+
+        return registered
 
 
 app = _App(

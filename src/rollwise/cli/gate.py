@@ -8,26 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rollwise.choices import Looks, Undecided
 from rollwise.cli.app import FAILED, UNDECIDED, app
-from rollwise.cli.inputs import LogInput, rollouts_of
-from rollwise.cli.options import (
-    By,
-    ClusterBy,
-    Columns,
-    Errors,
-    Facts,
-    Level,
-    LogFormat,
-    MappingFile,
-    Of,
-    Out,
-    Overwrite,
-    Seed,
-    Spreadsheet,
-    Table,
-    Values,
-)
-from rollwise.cli.tables import cluster_of, emit, ready, say, tell
+from rollwise.cli.inputs import LogInput, TableInput, rollouts_of
+from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet
+from rollwise.cli.tables import Output, cluster_of, ready, say, tell
 from rollwise.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -41,7 +26,7 @@ GateFormat = Literal["table", "csv", "json", "jsonl", "junit", "markdown", "gith
 @app.command()
 def gate(
     ctx: typer.Context,
-    paths: Table,
+    logs: TableInput,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,7 +64,7 @@ def gate(
     cluster: ClusterBy = None,
     level: Level = 0.95,
     unjudged: Annotated[
-        Literal["bounds", "drop"],
+        Undecided,
         typer.Option(
             "--unjudged",
             help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out.",
@@ -98,7 +83,7 @@ def gate(
         ),
     ] = 0,
     looks: Annotated[
-        Literal["one", "many"],
+        Looks,
         typer.Option(
             "--looks",
             help="one = the number of goals was fixed before; many = ask again whenever goals were added (shares only).",
@@ -115,13 +100,6 @@ def gate(
             "three are printed as well; an --out of .xml is JUnit, of .md Markdown.",
         ),
     ] = "table",
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -150,7 +128,7 @@ def gate(
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")
-    gates = _gates(LogInput(paths, log_format, errors, fact, column, value, of, mapping), options)
+    gates = _gates(logs, options)
     warn = options["undecided"] == "warn"
     _emit(gates, out, format, warn=warn, overwrite=overwrite, spreadsheet=spreadsheet)
     _leave(gates, warn=warn)
@@ -257,7 +235,7 @@ def _emit(
 
         say(f"{write(gates, out, overwrite=overwrite, spreadsheet=spreadsheet)}")
     elif format not in FORMATS:
-        emit(gates, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+        Output(out, format, overwrite, spreadsheet).emit(gates)  # type: ignore[arg-type]  # the formats that are not of gates alone
     if format in FORMATS:
         tell(FORMATS[format](gates, warn=warn), data=True)
 

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rollwise.cli.options import in_options
+from rollwise.cli.options import (
+    Columns,
+    ErrorsOption,
+    Facts,
+    LogFormat,
+    Logs,
+    MappingFile,
+    Of,
+    Table,
+    Values,
+    in_options,
+)
 from rollwise.cli.tables import pairs_of, say
 from rollwise.errors import ArgumentError, ReadError, listing
 
@@ -20,18 +31,18 @@ if TYPE_CHECKING:
 MOST_LISTED = 5  # problems that are listed one by one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogInput:
-    """Input paths and reading options."""
+    """Paths of logs, and the options of reading them, as every command that reads has them."""
 
-    paths: list[Path]
-    log_format: str | None = None
-    errors: str = "raise"
-    fact: list[str] | None = None
-    column: list[str] | None = None
-    value: list[str] | None = None
-    of: str | None = None
-    mapping: Path | None = None
+    paths: Logs
+    log_format: LogFormat = None
+    mapping: MappingFile = None
+    errors: ErrorsOption = "raise"
+    fact: Facts = None
+    column: Columns = None
+    value: Values = None
+    of: Of = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -66,6 +77,20 @@ class LogInput:
             "--of": self.of is not None,
         }
         return [name for name, value in is_set.items() if value]
+
+
+@dataclass(frozen=True)
+class TableInput(LogInput):
+    """Paths of rollout tables, or of logs to read and measure first."""
+
+    paths: Table
+
+
+@dataclass(frozen=True)
+class CollectedInput(LogInput):
+    """Paths of logs whose unreadable records are left out and listed, if nothing else is said."""
+
+    errors: ErrorsOption = "collect"
 
 
 _CUT = re.compile(r"\s*[<>]=?\s*[-+]?\d[\d.]*\s*")  # such as <=2

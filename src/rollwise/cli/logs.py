@@ -7,30 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rollwise.choices import Compression
 from rollwise.cli.answers import FileFormat, document, tell_files
 from rollwise.cli.app import app
-from rollwise.cli.inputs import LogInput, naming, read_call, read_logs, scan_logs
+from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs
 from rollwise.cli.options import (
     By,
     ClusterBy,
-    Columns,
-    Errors,
-    Facts,
-    Format,
     Level,
-    LogFormat,
-    Logs,
-    MappingFile,
     Metrics,
-    Of,
-    Out,
     Overwrite,
     Seed,
     Spreadsheet,
-    Values,
+    UnjudgedOption,
+    choice,
     in_options,
 )
-from rollwise.cli.tables import cluster_of, emit, ready, say, tell
+from rollwise.cli.tables import Output, cluster_of, ready, say, tell
 from rollwise.errors import ArgumentError, listing
 
 if TYPE_CHECKING:
@@ -39,20 +32,13 @@ if TYPE_CHECKING:
 
 @app.command()
 def report(
-    paths: Logs,
+    logs: CollectedInput,
     out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("report"),
     by: By = None,
     cluster: ClusterBy = None,
     level: Level = 0.95,
     seed: Seed = 0,
-    unjudged: Annotated[
-        Literal["bounds", "censor", "drop"],
-        typer.Option(
-            "--unjudged",
-            help="Rollouts with unjudged turns and no success: bounds reports a range, censor uses the turns judged so far, "
-            "drop leaves them out.",
-        ),
-    ] = "bounds",
+    unjudged: UnjudgedOption = "bounds",
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -60,13 +46,6 @@ def report(
         ),
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "collect",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -79,8 +58,8 @@ def report(
     from rollwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
-    ledger = Problems(collect=errors == "collect")
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping), ledger)
+    ledger = Problems(collect=logs.errors == "collect")
+    turns, problems = read_logs(logs, ledger)
     with in_words_of(in_options):
         page = write_report(
             turns,
@@ -94,7 +73,7 @@ def report(
             baseline=baseline,
             problems=problems,
             accounting=ledger.accounting(),
-            inputs=paths,
+            inputs=logs.paths,
             overwrite=overwrite,
             progress=True,
         )
@@ -103,17 +82,10 @@ def report(
 
 @app.command()
 def read(
-    paths: Logs,
+    logs: LogInput,
     out: Annotated[Path, typer.Option("--out", help="Output file; the suffix selects the format.")] = Path(
         "turns.parquet"
     ),
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
@@ -125,14 +97,14 @@ def read(
     from rollwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping))
+    turns, problems = read_logs(logs)
     file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
 
 @app.command()
 def convert(
-    paths: Logs,
+    logs: LogInput,
     out: Annotated[
         Path, typer.Option("--out", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False)
     ],
@@ -153,12 +125,7 @@ def convert(
     rollouts_per_file: Annotated[
         int, typer.Option("--rollouts-per-file", min=1, metavar="<int>", help="Rollouts in each file.")
     ] = 10_000,
-    compression: Annotated[
-        Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"],
-        typer.Option(
-            "--compression", metavar="<name>", help="Parquet compression: zstd, snappy, lz4, gzip, brotli or none."
-        ),
-    ] = "zstd",
+    compression: Annotated[Compression, choice("compression", "Parquet compression", Compression)] = "zstd",
     organization: Annotated[
         str | None,
         typer.Option("--organization", help="every-eval-ever: who publishes the records.", show_default=False),
@@ -180,13 +147,6 @@ def convert(
             "--higher-is-better", help="every-eval-ever: metric whose high values are good.", show_default=False
         ),
     ] = None,
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -201,12 +161,11 @@ def convert(
     from rollwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
-    log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
     if to == "every-eval-ever":
         if partition_by:
             raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
         records = write_records(
-            log_input,
+            logs,
             out,
             organization=organization,
             collection=collection,
@@ -228,9 +187,9 @@ def convert(
     }
     if given := [name for name, setting in of_records.items() if setting is not None]:
         raise ArgumentError(f"{listing(given)}: for --to every-eval-ever alone; leave it out, or add that")
-    with naming(paths):
+    with naming(logs.paths):
         folder = converted(
-            scan_logs(log_input),
+            scan_logs(logs),
             out,
             partition_by=partition_by or (),
             rollouts_per_file=rollouts_per_file,
@@ -248,7 +207,7 @@ def convert(
 @app.command()
 def show(
     rollout_id: Annotated[str, typer.Argument(help="Rollout ID; `rollwise measure` lists them.", show_default=False)],
-    paths: Logs,
+    logs: LogInput,
     format: Annotated[  # noqa: A002  # the name of the option
         Literal["text", "md", "json"],
         typer.Option(
@@ -256,12 +215,6 @@ def show(
             help="text, md: Markdown that shows the log's texts as they are, or json: a sentence (answer), and the turns.",
         ),
     ] = "text",
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
 ) -> None:
     """Print one rollout, turn by turn.
 
@@ -269,11 +222,11 @@ def show(
     """
     from rollwise.tables.transcripts import in_one_sentence, rows_of, transcript, transcript_markdown
 
-    if Path(rollout_id).exists() and not paths[0].exists():
+    if Path(rollout_id).exists() and not logs.paths[0].exists():
         raise ArgumentError(
-            f"show: the rollout's id comes first; write rollwise show {shlex.join([str(paths[0]), rollout_id])}"
+            f"show: the rollout's id comes first; write rollwise show {shlex.join([str(logs.paths[0]), rollout_id])}"
         )
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value, of, mapping))
+    turns, _ = read_logs(logs)
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
     else:
@@ -282,21 +235,11 @@ def show(
 
 @app.command()
 def doctor(
-    paths: Logs,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
+    output: Output,
+    logs: CollectedInput,
     accounting: Annotated[
         bool, typer.Option("--accounting", help="List files instead: what became of the records of each.")
     ] = False,
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "collect",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
 ) -> None:
     """List the analyses that these logs allow, why others are not possible, and the call for each.
 
@@ -305,22 +248,22 @@ def doctor(
     from rollwise.estimation.doctor import doctor as diagnosed
     from rollwise.readers.problems import Problems
 
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    problems = Problems(collect=errors == "collect")
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value, of, mapping), problems)
+    output.check()
+    problems = Problems(collect=logs.errors == "collect")
+    turns, _ = read_logs(logs, problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
     counts = _counts(turns, len(problems.rows))
-    if accounting or out is not None or format != "table" or spreadsheet:
+    if accounting or output != Output(overwrite=output.overwrite):
         possible = "" if accounting else f" {frame['valid'].sum()} of {frame.height} analyses are possible with them."
         answer = f"Read {counts}.{possible}"
-        emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet, answer=answer)
+        output.emit(frame, answer=answer)
         return
     # For people: what was read, then each analysis with its call on lines of its own.
     tell(f"{counts}; --accounting counts them by file" if problems.rows else counts)
     before = (
         "import rollwise as rw",
         "from rollwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column, value, of, mapping)),
+        read_call(logs),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table

@@ -4,44 +4,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rollwise.choices import Axis, Band, CurveKind, DifferenceMethod, Method, Weighting
 from rollwise.cli.app import app
-from rollwise.cli.inputs import LogInput, measured_logs, rollouts_of, runs_of
-from rollwise.cli.options import (
-    By,
-    ClusterBy,
-    Columns,
-    Errors,
-    Facts,
-    Format,
-    Level,
-    LogFormat,
-    Logs,
-    MappingFile,
-    Metrics,
-    Of,
-    Out,
-    Overwrite,
-    Seed,
-    Spreadsheet,
-    Table,
-    Values,
-)
-from rollwise.cli.tables import cluster_of, crossed_of, emit, ready
-from rollwise.errors import ArgumentError, counted
-
-UnjudgedOption = Annotated[
-    Literal["bounds", "censor", "drop"],
-    typer.Option(
-        "--unjudged",
-        help="Rollouts with unjudged turns and no success. bounds: the interval covers both outcomes; censor: it assumes that "
-        "turns are unjudged at random; drop: leave them out.",
-    ),
-]
+from rollwise.cli.inputs import LogInput, TableInput, measured_logs, rollouts_of, runs_of
+from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice
+from rollwise.cli.tables import Output, cluster_of, crossed_of
+from rollwise.errors import ArgumentError, counted, either
+from rollwise.stats.statistics import A_QUANTILE, COMPARED, OVER_GOALS, SUMMARIZED
 
 
 @app.command()
 def measure(
-    paths: Logs,
+    output: Output,
+    logs: LogInput,
     metric: Metrics = None,
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="Extra column to carry along; repeat.", show_default=False)
@@ -56,42 +31,31 @@ def measure(
             "--address", help="Ray cluster, as in HOST:6379; default: one is started here.", show_default=False
         ),
     ] = None,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Compute metrics: one row per rollout, one column per metric.
 
     Example: rollwise measure runs --metric attack_success --out rollouts.parquet
     """
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column, value, of, mapping)
+    output.check()
     if engine == "polars":
-        frame = measured_logs(log_input, metric, keep)
-    elif not log_input.options:
+        frame = measured_logs(logs, metric, keep)
+    elif not logs.options:
         from rollwise import distributed
         from rollwise.metrics import catalog
 
-        frame = distributed.measure(paths, *map(catalog.expression, metric or ()), keep=keep, address=address)
+        frame = distributed.measure(logs.paths, *map(catalog.expression, metric or ()), keep=keep, address=address)
     else:
         raise ArgumentError(
             "measure: --engine ray reads files that `rollwise convert` wrote; give it the options of the logs"
         )
     answer = f"Measured {counted(frame.height, 'rollout')}; `rollwise summarize` gives rates with intervals."
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet, answer=answer)
+    output.emit(frame, answer=answer)
 
 
 @app.command()
 def summarize(
-    paths: Table,
+    output: Output,
+    logs: TableInput,
     metric: Metrics = None,
     by: By = None,
     across: Annotated[
@@ -105,64 +69,28 @@ def summarize(
     statistic: Annotated[
         list[str] | None,
         typer.Option(
-            "--statistic", help="mean, median, min, max, std, restricted_mean, q05, q90; repeat.", show_default=False
+            "--statistic", help=f"{either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))}; repeat.", show_default=False
         ),
     ] = None,
     cluster: ClusterBy = None,
-    weighting: Annotated[
-        Literal["rollout", "goal", "turn"], typer.Option("--weighting", help="Unit of equal weight.")
-    ] = "rollout",
-    method: Annotated[
-        Literal[
-            "auto",
-            "wilson",
-            "exact",
-            "jeffreys",
-            "agresti-coull",
-            "t",
-            "normal",
-            "bootstrap",
-            "bca",
-            "percentile",
-            "basic",
-            "studentized",
-        ],
-        typer.Option(
-            "--method",
-            metavar="<name>",
-            help="Interval of a mean: auto, wilson, exact, jeffreys, agresti-coull, t, normal, bootstrap, bca, "
-            "percentile, basic or studentized.",
-        ),
-    ] = "auto",
+    weighting: Annotated[Weighting, typer.Option("--weighting", help="Unit of equal weight.")] = "rollout",
+    method: Annotated[Method, choice("method", "Interval of a mean", Method)] = "auto",
     unjudged: UnjudgedOption = "bounds",
     level: Level = 0.95,
     seed: Seed = 0,
     margins: Annotated[bool, typer.Option("--margins", help="Also pool over each grouping column.")] = False,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Estimate metrics for groups of rollouts, with intervals.
 
     Example: rollwise summarize runs --by target --by attack --metric attack_success
     """
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    crossed = crossed_of(by, across, out, format)
+    output.check()
+    crossed = crossed_of(by, across, output)
     groups = crossed or by or ()
     from rollwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, of, mapping), metric, [*groups, *(cluster or ())]
-        ),
+        rollouts_of(logs, metric, [*groups, *(cluster or ())]),
         by=groups,
         metrics=metric,
         statistics=statistic,
@@ -174,12 +102,13 @@ def summarize(
         seed=seed,
         margins=margins,
     )
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet, crossed=crossed)
+    output.emit(frame, crossed=crossed)
 
 
 @app.command()
 def contrast(
-    paths: Table,
+    output: Output,
+    logs: TableInput,
     of: Annotated[
         str | None,
         typer.Option(
@@ -196,32 +125,14 @@ def contrast(
     by: By = None,
     statistic: Annotated[
         list[str] | None,
-        typer.Option(
-            "--statistic", help="mean, median, q90, improvement, restricted_mean; repeat.", show_default=False
-        ),
+        typer.Option("--statistic", help=f"{either((*COMPARED, A_QUANTILE))}; repeat.", show_default=False),
     ] = None,
     cluster: ClusterBy = None,
     paired: Annotated[
         Literal["auto", "yes", "no"], typer.Option("--paired", help="Pair by shared goals; auto: if there are any.")
     ] = "auto",
     method: Annotated[
-        Literal[
-            "auto",
-            "newcombe",
-            "bonett-price",
-            "t",
-            "bootstrap",
-            "bca",
-            "percentile",
-            "basic",
-            "studentized",
-        ],
-        typer.Option(
-            "--method",
-            metavar="<name>",
-            help="Interval of a difference of means: auto, newcombe, bonett-price, t, bootstrap, bca, percentile, "
-            "basic or studentized.",
-        ),
+        DifferenceMethod, choice("method", "Interval of a difference of means", DifferenceMethod)
     ] = "auto",
     adjust: Annotated[
         Literal["holm", "bh", "by", "max-t", "none"],
@@ -231,32 +142,21 @@ def contrast(
     force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
     level: Level = 0.95,
     seed: Seed = 0,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Compare groups of rollouts, paired by goal, or two evaluations, paired by item.
 
     Example: rollwise contrast runs --of target --baseline base --metric attack_success
     """
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
+    output.check()
     from rollwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    log_input = LogInput(paths, log_format, errors, fact, column, value, mapping=mapping)
     # Without a column to compare, the two paths are runs of `rollwise eval`.
     if of is None:
-        rollouts, metric, of, first = runs_of(log_input, metric)
+        rollouts, metric, of, first = runs_of(logs, metric)
         baseline = baseline or first
     else:
-        rollouts = rollouts_of(log_input, metric, [of, *(by or ()), *(cluster or ())])
+        rollouts = rollouts_of(logs, metric, [of, *(by or ()), *(cluster or ())])
     frame = contrasted(
         rollouts,
         of=of,
@@ -273,56 +173,36 @@ def contrast(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    output.emit(frame)
 
 
 @app.command()
 def curve(
-    paths: Table,
+    output: Output,
+    logs: TableInput,
     metric: Annotated[str, typer.Option("--metric", help="Time to an event.")] = "time_to_success",
     by: By = None,
-    kind: Annotated[
-        Literal["success", "survival", "hazard", "incidence"],
-        typer.Option("--kind", metavar="<name>", help="Curve: success, survival, hazard or incidence."),
-    ] = "success",
-    axis: Annotated[
-        Literal["turn", "target_call", "tokens", "cost_usd", "seconds"],
-        typer.Option(
-            "--axis",
-            metavar="<name>",
-            help="Unit of the horizontal axis: turn, target_call, tokens, cost_usd or seconds.",
-        ),
-    ] = "turn",
+    kind: Annotated[CurveKind, choice("kind", "Curve", CurveKind)] = "success",
+    axis: Annotated[Axis, choice("axis", "Unit of the horizontal axis", Axis)] = "turn",
     band: Annotated[
-        Literal["pointwise", "simultaneous"],
+        Band,
         typer.Option("--band", help="Interval at each position, or a band for the whole curve."),
     ] = "pointwise",
     cluster: ClusterBy = None,
     level: Level = 0.95,
     seed: Seed = 0,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Estimate success by turn (or tokens, cost, ...), with intervals and numbers at risk.
 
     Example: rollwise curve runs --by target
     """
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
+    output.check()
     from rollwise.estimation.curve import curve as curved
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, of, mapping),
+            logs,
             needed,
             [*(by or ()), *(cluster or ())],
         ),
@@ -335,12 +215,13 @@ def curve(
         level=level,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    output.emit(frame)
 
 
 @app.command()
 def attempts(
-    paths: Table,
+    output: Output,
+    logs: TableInput,
     metric: Annotated[
         str, typer.Option("--metric", help="Success metric of an attempt: Boolean or numeric.")
     ] = "attack_success",
@@ -356,28 +237,17 @@ def attempts(
     cluster: ClusterBy = None,
     level: Level = 0.95,
     seed: Seed = 0,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
-    log_format: LogFormat = None,
-    mapping: MappingFile = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    value: Values = None,
-    of: Of = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
 ) -> None:
     """Estimate ASR@k and pass^k: goals that succeed at least once, or every time, in k attempts.
 
     Example: rollwise attempts runs --by target -k 1 -k 3
     """
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
+    output.check()
     from rollwise.estimation.attempts import attempts as repeated
 
     frame = repeated(
         rollouts_of(
-            LogInput(paths, log_format, errors, fact, column, value, of, mapping),
+            logs,
             [metric],
             [*(by or ()), *(cluster or ())],
         ),
@@ -390,4 +260,4 @@ def attempts(
         unjudged=unjudged,
         seed=seed,
     )
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    output.emit(frame)

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from rollwise.errors import PAIR
+from rollwise.choices import Errors, Unjudged
+from rollwise.errors import PAIR, either
 
 Logs = Annotated[
     list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
@@ -22,6 +23,11 @@ Table = Annotated[
 By = Annotated[
     list[str] | None, typer.Option("--by", help="Column to group by; repeat for several.", show_default=False)
 ]
+
+
+def choice(name: str, text: str, choices: object) -> Any:
+    """Return an option whose help ends with its choices, too many to stand in a narrow column."""
+    return typer.Option(f"--{name}", metavar="<name>", help=f"{text}: {either(get_args(choices))}.")
 
 
 def metric_names(incomplete: str) -> list[tuple[str, str]]:
@@ -70,19 +76,24 @@ def _coverage(level: float) -> float:
     return level
 
 
+UnjudgedOption = Annotated[
+    Unjudged,
+    typer.Option(
+        "--unjudged",
+        help="Rollouts with unjudged turns and no success. bounds: the interval covers both outcomes; censor: it assumes that "
+        "turns are unjudged at random; drop: leave them out.",
+    ),
+]
 Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="Output file; the suffix selects the format. Default: print.", show_default=False),
 ]
+Printed = Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"]
 Format = Annotated[
-    Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"],
-    typer.Option(
-        "--format",
-        metavar="<name>",
-        help="Format of the printed output: table, markdown, latex, html, csv, json or jsonl.",
-    ),
+    Printed,
+    choice("format", "Format of the printed output", Printed),
 ]
 LogFormat = Annotated[
     str | None,
@@ -96,8 +107,8 @@ MappingFile = Annotated[
         show_default=False,
     ),
 ]
-Errors = Annotated[
-    Literal["raise", "collect"],
+ErrorsOption = Annotated[
+    Errors,
     typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
 ]
 Facts = Annotated[
@@ -150,9 +161,10 @@ _CALLED = {
     "statistics": "statistic",
 }
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
-# What only Python needs: to unpack a pair, to keep a column, and to join two tables.
+# What only Python needs: to unpack a pair, to keep a column, to join two tables, and options of an object store.
 _OF_PYTHON = re.compile(
     rf"{re.escape(PAIR)}| \(with keep=\"[^\"]*\" in `rw\.measure`\)|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`"
+    r"| or `storage_options`"
 )
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.

@@ -3,11 +3,13 @@
 import errno
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet
 from rollwise.errors import ArgumentError, WriteError
 from rollwise.files.masking import for_message
 
@@ -18,44 +20,48 @@ if TYPE_CHECKING:
 PRINTED = ("table", "markdown", "latex", "html")  # formats for readers; the others are for programs
 
 
-def emit(
-    frame: "pl.DataFrame",
-    out: Path | None,
-    format: str,  # noqa: A002
-    *,
-    overwrite: bool,
-    spreadsheet: bool,
-    crossed: tuple[str, str] | None = None,
-    answer: str | None = None,
-) -> None:
-    """Write the frame, or print it; see `ready`. A table of two `crossed` columns has their values as rows and columns.
+@dataclass(frozen=True)
+class Output:
+    """Where and how a command prints or writes its table; whether it can be written is known before the work starts."""
 
-    As JSON, `answer` is the sentence about the rows; by default it is made from the result.
-    """
-    from rollwise.cli.answers import answer_of, document, tell_files
+    out: Out = None
+    format: Format = "table"
+    overwrite: Overwrite = False
+    spreadsheet: Spreadsheet = False
 
-    if out is not None:
-        from rollwise.files.writers import write
+    def check(self) -> None:
+        """Check that the output can be written."""
+        ready(self.out, overwrite=self.overwrite, spreadsheet=self.spreadsheet, format=self.format)
 
-        file = write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet)
-        tell_files((answer or answer_of(frame)) if format == "json" else "", [file], format)
-    elif format in PRINTED:
-        from rollwise import tables
+    def emit(self, frame: "pl.DataFrame", *, crossed: tuple[str, str] | None = None, answer: str | None = None) -> None:
+        """Write the frame, or print it. A table of two `crossed` columns has their values as rows and columns.
 
-        table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
-        tell(table if format == "table" else getattr(table, format), data=format != "table")
-    elif format == "csv":
-        from rollwise.files.writers import defused, flat, formulas_in_words
+        As JSON, `answer` is the sentence about the rows; by default it is made from the result.
+        """
+        from rollwise.cli.answers import answer_of, document, tell_files
 
-        cells = flat(frame)
-        if spreadsheet:
-            cells, changed = defused(cells)
-            say(formulas_in_words(changed))
-        tell(cells.write_csv(), data=True, nl=False)
-    elif format == "json":
-        tell(document(answer or answer_of(frame), frame), data=True)
-    else:
-        tell(frame.write_ndjson(), data=True, nl=False)
+        if self.out is not None:
+            from rollwise.files.writers import write
+
+            file = write(frame, self.out, overwrite=self.overwrite, spreadsheet=self.spreadsheet)
+            tell_files((answer or answer_of(frame)) if self.format == "json" else "", [file], self.format)
+        elif self.format in PRINTED:
+            from rollwise import tables
+
+            table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
+            tell(table if self.format == "table" else getattr(table, self.format), data=self.format != "table")
+        elif self.format == "csv":
+            from rollwise.files.writers import defused, flat, formulas_in_words
+
+            cells = flat(frame)
+            if self.spreadsheet:
+                cells, changed = defused(cells)
+                say(formulas_in_words(changed))
+            tell(cells.write_csv(), data=True, nl=False)
+        elif self.format == "json":
+            tell(document(answer or answer_of(frame), frame), data=True)
+        else:
+            tell(frame.write_ndjson(), data=True, nl=False)
 
 
 def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002
@@ -73,11 +79,11 @@ def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, forma
         raise ArgumentError(f"{places[0]} would be written twice; name two files")
 
 
-def crossed_of(by: list[str] | None, across: str | None, out: Path | None, format: str) -> tuple[str, str] | None:  # noqa: A002
+def crossed_of(by: list[str] | None, across: str | None, output: Output) -> tuple[str, str] | None:
     """Return the columns of `--by` and `--across`, the rows and the columns of a table."""
     if across is None:
         return None
-    if out is not None or format not in PRINTED:
+    if output.out is not None or output.format not in PRINTED:
         raise ArgumentError(
             "--across arranges a printed table; leave it out to write rows, or print with --format table, markdown, latex or html"
         )

@@ -13,8 +13,7 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import MetricError, ReadError, RollwiseError, listing, message_of
-from rollwise.estimation.merging import State, state_of
-from rollwise.estimation.summary import to_merge
+from rollwise.estimation.merging import State, state_of, to_merge
 from rollwise.files.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
 from rollwise.files.object_stores import Options, address_of, joined, sizes
 from rollwise.measurement.measure import measure

@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted
+from rollwise.choices import Stopped, Unjudged
+from rollwise.errors import counted
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import (
-    Unjudged,
     UnjudgedRows,
-    check_unjudged,
     unjudged_of,
 )
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
@@ -30,7 +29,6 @@ from rollwise.stats.proportion import proportions
 from rollwise.stats.repeats import Stopping, best_of
 from rollwise.stats.units import Groups
 
-Stopped = Literal["detect", True, False]
 Course = Literal["fixed", "stopped", "either"]
 _ESTIMANDS = {
     "asr@k": "share of goals broken at least once in {attempts}",
@@ -150,9 +148,6 @@ def attempts(
     check_by(frame, by, schema.CURVE, "attempts")
     check_metric(frame, metric, "attempts")
     numbers = _numbers(k)
-    if stopped not in get_args(Stopped):
-        raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
-    check_unjudged(unjudged, "attempts")
     data = Columns(frame)
     row_statuses = statuses(data, metric, of_attempts=True)
     rows = []

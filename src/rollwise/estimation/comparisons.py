@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
+from rollwise.choices import DifferenceMethod, Unjudged
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import generator, unit_of
@@ -13,7 +14,6 @@ from rollwise.estimation.matching import Match
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from rollwise.estimation.unjudged import (
-    Unjudged,
     at_the_bounds,
     censored,
     dropped,
@@ -22,9 +22,9 @@ from rollwise.estimation.unjudged import (
     in_words,
     pseudo_values,
 )
-from rollwise.schema.arguments import Cluster, quantile_of, statistic_in_words
+from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import unaddable
-from rollwise.stats.differences import Arm, Difference, Draws, Ends, Method
+from rollwise.stats.differences import Arm, Difference, Draws, Ends
 from rollwise.stats.estimate import FloatArray, IntArray
 from rollwise.stats.paired_differences import Pairs, paired, paired_difference
 from rollwise.stats.shifts import (
@@ -34,6 +34,7 @@ from rollwise.stats.shifts import (
     restricted_difference,
     unpaired_improvement,
 )
+from rollwise.stats.statistics import quantile_of, statistic_in_words
 from rollwise.stats.unpaired_differences import unpaired_difference
 
 
@@ -44,7 +45,7 @@ class Options:
     of: str
     cluster: Cluster
     paired: bool | Literal["auto"]
-    method: Method
+    method: DifferenceMethod
     unjudged: Unjudged
     resamples: int
     seed: int

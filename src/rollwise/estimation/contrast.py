@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Adjust, DifferenceMethod, Unjudged
 from rollwise.errors import ArgumentError, listing, plural
 from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
 from rollwise.estimation.comparisons import Comparison, Options
 from rollwise.estimation.missingness import statuses
-from rollwise.estimation.unjudged import Unjudged, check_unjudged
 from rollwise.schema.arguments import (
     By,
     Cluster,
@@ -23,17 +23,15 @@ from rollwise.schema.arguments import (
     check_one_value,
     check_resamples,
     names_of,
-    quantile_of,
     value_in_words,
 )
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
-from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
+from rollwise.stats.statistics import COMPARED, DEFAULT_STATISTICS, check_statistics
 
-DEFAULT_STATISTICS = {"proportion": ("mean",), "number": ("mean",), "time": ("restricted_mean",)}
 JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
 """Columns that say who judged a rollout: arms judged by different ones are not compared."""
 _FAMILY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "max-t": "max-T"}
@@ -49,8 +47,8 @@ def contrast(
     by: By = (),
     cluster: Cluster = "auto",
     paired: bool | Literal["auto"] = "auto",
-    method: Method = "auto",
-    adjust: Literal["holm", "bh", "by", "max-t"] | None = "holm",
+    method: DifferenceMethod = "auto",
+    adjust: Adjust | None = "holm",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
     force: bool = False,
@@ -154,7 +152,8 @@ def contrast(
     columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
     announce_many(columns, metrics, "contrast")
     statistic_names = None if statistics is None else names_of(statistics)
-    _check_options(statistic_names, paired, method, adjust, unjudged, resamples)
+    check_statistics(statistic_names or (), COMPARED, "contrast")
+    check_resamples(resamples, "contrast")
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
@@ -171,7 +170,7 @@ def contrast(
     for key, rows in data.groups(by):
         arms = {value: rows[codes[rows] == number] for number, value in enumerate(values)}
         for metric in columns:
-            for statistic in statistic_names or DEFAULT_STATISTICS[data.kinds[metric] or "number"]:
+            for statistic in statistic_names or DEFAULT_STATISTICS[data.kinds[metric] or "number"][:1]:
                 comparisons += [
                     Comparison(
                         data=data,
@@ -209,26 +208,6 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
         problem = f"one value, {values[0]!r}" if values else "no value"
         raise ArgumentError(f"contrast: `{of}` has {problem}; a comparison needs two")
     return values
-
-
-def _check_options(
-    statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, unjudged: str, resamples: int
-) -> None:
-    for name, value, choices in (
-        ("paired", paired, ("auto", True, False)),
-        ("method", method, get_args(Method)),
-        ("adjust", adjust, (*_FAMILY, None)),
-    ):
-        if value not in choices:
-            raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(choices, most=20)}")
-    check_unjudged(unjudged, "contrast")
-    for statistic in statistics or ():
-        if statistic not in {"mean", "restricted_mean", "improvement"} and quantile_of(statistic) is None:
-            raise ArgumentError(
-                f"contrast: statistic {statistic!r} is unknown; "
-                "it is mean, median, a quantile such as q90, improvement, or restricted_mean"
-            )
-    check_resamples(resamples, "contrast")
 
 
 def _check_judges(data: Columns, comparisons: Sequence[Comparison]) -> None:

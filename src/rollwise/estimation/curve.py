@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted, meant
+from rollwise.choices import Axis, Band, CurveKind
+from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import (
     Columns,
@@ -32,8 +33,6 @@ from rollwise.stats.incidence import Incidence, cumulative_incidence, kaplan_mei
 from rollwise.stats.influence import CENSORED, EVENT
 from rollwise.stats.survival import hazard
 
-Kind = Literal["success", "survival", "hazard", "incidence"]
-Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
 _ESTIMANDS = {
     "success": "observed share with the event by turn t",
     "survival": "share without the event after turn t, if nothing else ended a rollout",
@@ -47,11 +46,11 @@ def curve(
     *,
     metric: str = "time_to_success",
     by: By = (),
-    kind: Kind = "success",
+    kind: CurveKind = "success",
     axis: Axis = "turn",
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
-    band: Literal["pointwise", "simultaneous"] = "pointwise",
+    band: Band = "pointwise",
     level: float | Sequence[float] = 0.95,
     seed: int = 0,
     merge: bool = False,
@@ -197,11 +196,6 @@ def curve_to_merge(
 
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
-    for name, value, choices in (("kind", kind, _ESTIMANDS), ("axis", axis, get_args(Axis))):
-        if value not in choices:
-            raise ArgumentError(f"curve: {name}={value!r} is unknown; {meant(str(value), choices)}")
-    if band not in {"pointwise", "simultaneous"}:
-        raise ArgumentError(f"curve: band={band!r} is unknown; it is pointwise or simultaneous")
     if band == "simultaneous" and kind == "hazard":
         raise ArgumentError(
             "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"
@@ -222,7 +216,7 @@ class _Options:
     """Options of the curves; a `seed` requests simultaneous bands."""
 
     metric: str
-    kind: Kind
+    kind: CurveKind
     axis: Axis
     cluster: Cluster
     seed: int | None

@@ -172,8 +172,8 @@ def _of_time(table: Facts) -> Iterator[Finding]:
         arguments = f"{measured}, of={name!r}, baseline={arms[0]!r}" if arms else ""
     else:
         arguments = ""
-    yield "log-rank test and difference of mean turns", comparison_flaw, note, f"rw.curve_test({arguments})"
-    yield "difference of two curves", comparison_flaw, note, f"rw.curve_difference({arguments})"
+    yield "log-rank test and difference of mean turns", comparison_flaw, note, f"rw.comparisons.curve_test({arguments})"
+    yield "difference of two curves", comparison_flaw, note, f"rw.comparisons.curve_difference({arguments})"
 
 
 def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
@@ -218,7 +218,7 @@ def _of_spending(table: Facts) -> Iterator[Finding]:
         if not any(table.has_values(name) for name in columns.get(axis, (axis,))):
             flaw = f"no turn says {texts[axis]}"
         elif table.tree:
-            flaw = "a path of a tree shares what it spent with others; `rw.trees.paths(turns)` makes rollouts of the paths first"
+            flaw = "a path of a tree shares what it spent with others; `rw.rollout.paths(turns)` makes rollouts of the paths first"
         elif not (table.data.times("time_to_success")[0] > 0).any():
             flaw = "no rollout was followed for the attack's success"
         elif (
@@ -292,7 +292,9 @@ def _of_turns(table: Facts) -> Iterator[Finding]:
     has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].cast(pl.Boolean).any())
     flaw = None
     if table.tree:
-        flaw = "nodes of a tree are not a sequence of turns; `rw.trees.paths(turns)` makes rollouts of the paths first"
+        flaw = (
+            "nodes of a tree are not a sequence of turns; `rw.rollout.paths(turns)` makes rollouts of the paths first"
+        )
     elif score is None:
         flaw = "no turn has a score"
     elif not has_event:
@@ -303,7 +305,7 @@ def _of_turns(table: Facts) -> Iterator[Finding]:
         if table.has_values("refused")
         else "no turn is judged on refusal; `m.refused_by_rule()` goes by the wording"
     )
-    measured = f"rw.measure({'rw.trees.paths(turns)' if table.tree else 'turns'}, m.refusal_rate())"
+    measured = f"rw.measure({'rw.rollout.paths(turns)' if table.tree else 'turns'}, m.refusal_rate())"
     yield "refusal rate", refusal_flaw, None, f"rw.summarize({measured}, metrics='refusal_rate'{table.groups})"
 
 
@@ -323,7 +325,7 @@ def _of_release(table: Facts) -> Iterator[Finding]:
         else "no column of steps of training, such as `train_step` or `checkpoint`, whose numbers several rollouts share"
     )
     if step and table.tree:
-        step_flaw = "steps of a tree: `rw.trees.paths(turns)` makes rollouts of the paths first"
+        step_flaw = "steps of a tree: `rw.rollout.paths(turns)` makes rollouts of the paths first"
     metric, expression = table.metric, f"m.{table.metric}()"
     score = table.score
     if flaw and score:

@@ -96,9 +96,9 @@ class Facts:
     def __init__(self, frame: pl.DataFrame, rollouts: pl.DataFrame | None = None) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
-        self.measured = "rw.measure(rw.trees.paths(turns))" if self.tree else "rw.measure(turns)"
+        self.measured = "rw.measure(rw.rollout.paths(turns))" if self.tree else "rw.measure(turns)"
         self.data = Columns(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
-        self.rollouts = self.data.frame  # in the same order as the arrays
+        self.rollouts = self.data.frame  # in the same order as the arrays of the data
 
     def has_values(self, name: str) -> bool:
         """Return whether a column of turns has any value."""

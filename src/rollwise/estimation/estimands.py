@@ -4,8 +4,8 @@ import numpy as np
 
 from rollwise.estimation.clusters import unit_in_words
 from rollwise.estimation.samples import Cells, Sample
-from rollwise.schema.arguments import statistic_in_words
 from rollwise.stats.estimate import IntArray, TextArray
+from rollwise.stats.statistics import statistic_in_words
 
 
 def estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, IntArray]) -> TextArray:

@@ -24,24 +24,19 @@ from rollwise.estimation.unjudged import (
     in_words,
 )
 from rollwise.measurement.unused_verdicts import NOTE, RATES
-from rollwise.schema.arguments import quantile_of, statistic_in_words
 from rollwise.stats.clusters import ONE_CLUSTER, ones_or, weighted_mean, weighted_means
 from rollwise.stats.design_effect import copies_effects
 from rollwise.stats.estimate import BoolArray, Estimate, Estimates, FloatArray, IntArray, TextArray
 from rollwise.stats.extremes import extremes, standard_deviations
 from rollwise.stats.incidence import cumulative_incidence
 from rollwise.stats.quantiles import QuantileInterval, quantiles
+from rollwise.stats.statistics import DEFAULT_STATISTICS, quantile_of, statistic_in_words
 from rollwise.stats.survival import restricted_mean, survival_median
 from rollwise.stats.units import ways_of
 
 FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
-DEFAULT_STATISTICS = {
-    "proportion": ("mean",),
-    "number": ("mean", "median", "min", "max"),
-    "time": ("restricted_mean", "median"),
-}
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
     "bootstrap": "percentile",
     "percentile": "percentile",

@@ -8,12 +8,13 @@ import polars as pl
 import scipy
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bootstrap import MOST_NULL, too_few_to_draw
@@ -116,7 +117,6 @@ def forecast(
     check_resamples(resamples, "forecast")
     data = Columns(frame)
     row_statuses = statuses(data, metric, of_attempts=True)
-    check_unjudged(unjudged, "forecast")
     rows = []
     for key, group in data.groups(by):
         applicable = np.asarray(group[row_statuses[group] != INAPPLICABLE])

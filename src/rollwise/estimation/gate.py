@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Looks, Undecided
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
-from rollwise.estimation.estimates import DEFAULT_STATISTICS
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
 from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
@@ -24,9 +24,7 @@ from rollwise.estimation.summary import summarize
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
 from rollwise.schema.option_types import check_option_types
-
-Unjudged = Literal["bounds", "drop"]
-Looks = Literal["one", "many"]
+from rollwise.stats.statistics import DEFAULT_STATISTICS, first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class _Options:
     cluster: Cluster
     level: float
     seed: int
-    unjudged: Unjudged
+    unjudged: Undecided
     unread: float
     expect: tuple[NamedGroup, ...]
     looks: Looks
@@ -51,7 +49,7 @@ def gate(
     by: By = (),
     cluster: Cluster = "auto",
     level: float = 0.95,
-    unjudged: Unjudged = "bounds",
+    unjudged: Undecided = "bounds",
     unread: float = 0,
     expect: str | Sequence[str] = (),
     seed: int = 0,
@@ -254,6 +252,7 @@ def _refuse_metric(data: Columns, required: Required) -> None:
     measured = [name for name, kind in data.kinds.items() if kind and name not in schema.ROLLOUTS.names]
     raise ArgumentError(
         f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`rw.measure` makes more)"
+        f"{required.about_statistics}"
     )
 
 
@@ -309,7 +308,7 @@ def _evidence(
 
 
 def _estimates(
-    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Unjudged, shared: dict[str, Any]
+    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Undecided, shared: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
     named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
@@ -364,7 +363,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
             result.append(
                 gate_row(requirement, Evidence(row, alone, together, share, unjudged, options.unread), groups)
             )
-        statistic = requirement.statistic or _first_statistic(rows)
+        statistic = requirement.statistic or first_of(set(rows["statistic"])) or "mean"
         missing = _missing_groups(table, requirement, statistic, groups, options)
         if not missing and not any(row["requirement"] == requirement.words for row in result):
             absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
@@ -380,8 +379,9 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
             f"gate: {required.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+            f"{required.about_statistics}"
         )
-    rows = rows.filter(statistic=required.statistic or _first_statistic(rows))
+    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
             f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
@@ -389,8 +389,3 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     if rows.filter(level=level).is_empty() and not rows.is_empty():
         raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
     return rows.filter(level=level)
-
-
-def _first_statistic(rows: pl.DataFrame) -> str:
-    statistics = set(rows["statistic"])
-    return next((name for name in ("mean", "restricted_mean") if name in statistics), "mean")

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, counted, meant
+from rollwise.errors import ArgumentError, counted, either
 from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
@@ -101,14 +101,9 @@ def iqm(
     frame = rollouts_frame(rollouts, "iqm")
     by, levels, names = names_of(by), check_levels(level), names_of(statistics)
     check_by(frame, by, schema.SUMMARY, "iqm")
-    for name, values, words in (
-        ("statistics", names, get_args(Aggregate)),
-        ("over", (over,), ("rollouts", "goals")),
-        ("draws", (draws,), get_args(Drawn)),
-    ):
-        for value in values:
-            if value not in words:
-                raise ArgumentError(f"iqm: {name}={value!r} is unknown; {meant(str(value), words)}")
+    for name in names:
+        if name not in get_args(Aggregate):
+            raise ArgumentError(f"iqm: statistics={name!r} is unknown; it is {either(get_args(Aggregate))}")
     check_resamples(resamples, "iqm")
     target_value = one_number(target, "iqm: target")
     data = Columns(frame)

@@ -13,7 +13,13 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import SchemaError
+from rollwise.estimation.arguments import metric_columns
+from rollwise.estimation.clusters import columns_of
+from rollwise.estimation.missingness import FACTS
+from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
 
 _COUNT, _ROW = "\0count", "rollout_id"
@@ -191,3 +197,25 @@ def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
 
 def _restore_dtypes(columns: Sequence[str], dtypes: pl.Schema) -> list[pl.Expr]:
     return [column_named(name).cast(dtypes[name]) for name in columns]
+
+
+def to_merge(
+    dtypes: pl.Schema,
+    *,
+    by: By = (),
+    metrics: By | None = None,
+    cluster: Cluster = "auto",
+    unjudged: Unjudged = "bounds",
+    strata: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row."""
+    by = names_of(by)
+    columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
+    numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    # Columns that both kinds need: groups, clusters, and the facts that decide statuses.
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged != "drop" else None}
+
+    def in_order(names: list[str]) -> list[str]:
+        return [name for name in dtypes if name in {*shared, *names}] if names else []
+
+    return in_order([name for name in columns if name not in numbers]), in_order(numbers)

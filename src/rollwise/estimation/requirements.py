@@ -7,10 +7,10 @@ from typing import Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError
-from rollwise.schema.arguments import quantile_of
+from rollwise.errors import ArgumentError, either
 from rollwise.schema.named import column_named
 from rollwise.schema.other_names import meant_column
+from rollwise.stats.statistics import A_QUANTILE, SUMMARIZED, quantile_of
 
 Answer = Literal["passed", "failed", "undecided"]
 NamedGroup = tuple[tuple[str, str], ...]
@@ -23,7 +23,7 @@ _REQUIREMENT = re.compile(
     rf"|(?P<number>[-+]?{_NUMBER})\s*(?P<percent>%)?)"
     r"(?:\s+for\s+(?P<group>.+?))?\s*"
 )
-_STATISTIC = re.compile(r"(mean|median|min|max|restricted_mean|q\d+)\(\s*(.+?)\s*\)")
+_STATISTIC = re.compile(rf"({'|'.join(SUMMARIZED)}|q\d+)\(\s*(.+?)\s*\)")
 _GROUP = re.compile(
     r"""\s*(?P<name>[^=,\s][^=,]*?)\s*=\s*(?:'(?P<quoted>[^']+)'|"(?P<double>[^"]+)"|(?P<plain>[^,\s'"][^,]*?))\s*(?:,(?!\s*$)|$)"""
 )
@@ -46,6 +46,12 @@ class Required:
     def below(self) -> bool:
         """True if the metric must be below the threshold, so the upper end of the interval must meet it."""
         return self.operator in _BELOW
+
+    @property
+    def about_statistics(self) -> str:
+        """What statistics there are, for the end of a sentence, if the metric is written like an argument of one."""
+        is_call = re.fullmatch(r"\w+\(.+\)", self.metric)
+        return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE))}" if is_call else ""
 
     def met_by(self, bound: float) -> bool:
         """Return whether a number meets the requirement."""

@@ -2,32 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
+from rollwise.choices import Method, Unjudged, Weighting
 from rollwise.estimation.clusters import Rows, entropy, rollout_ids
 from rollwise.estimation.missingness import Statuses
-from rollwise.estimation.unjudged import Unjudged
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.estimate import Clusters, FloatArray, IntArray
 from rollwise.stats.units import Groups, units_of
-
-Weighting = Literal["rollout", "goal", "turn"]
-Method = Literal[
-    "auto",
-    "wilson",
-    "exact",
-    "jeffreys",
-    "agresti-coull",
-    "t",
-    "normal",
-    "bootstrap",
-    "bca",
-    "percentile",
-    "basic",
-    "studentized",
-]
 
 
 @dataclass(frozen=True, slots=True)

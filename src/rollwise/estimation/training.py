@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
@@ -17,7 +18,7 @@ from rollwise.estimation.doctor_facts import names_a_step
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.trials import Attempts, check_metric
-from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from rollwise.schema.named import column_named
 from rollwise.schema.option_types import check_option_types
@@ -98,7 +99,6 @@ def training(
     check_by(frame, by, schema.TRAINING, "training")
     _check_names(frame, metric, step, by)
     check_metric(frame, metric, "training")
-    check_unjudged(unjudged, "training")
     unit_of(
         Columns(frame.clear()), np.arange(0), metric, cluster
     )  # invalid clusters raise an error before `step` is renamed

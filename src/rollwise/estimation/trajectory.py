@@ -122,7 +122,7 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
             )
     if schema.is_tree(frame):
         raise SchemaError(
-            "trajectory: this is a table of tree nodes; `rw.trees.paths(turns)` makes a rollout of each path"
+            "trajectory: this is a table of tree nodes; `rw.rollout.paths(turns)` makes a rollout of each path"
         )
     if column not in frame.columns or schema.kind_of(frame.schema[column]) not in {"number", "proportion"}:
         numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "turn"]

@@ -6,27 +6,21 @@ interval reaches from the lower end with all of these rollouts as failures to th
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rollwise.errors import ArgumentError, counted, meant
+from rollwise.choices import Unjudged
+from rollwise.errors import counted
 from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.stats.clusters import groupings, ones_or
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.influence import CENSORED, COMPETING, EVENT, Watch, influences, watch
 
-Unjudged = Literal["bounds", "censor", "drop"]
 Row: TypeAlias = dict[str, Any]
 
 _WITHIN = "success_within_"
-
-
-def check_unjudged(unjudged: object, verb: str) -> None:
-    """Raise an error if this is not a choice for rollouts with unjudged turns."""
-    if unjudged not in get_args(Unjudged):
-        raise ArgumentError(f"{verb}: unjudged={unjudged!r} is unknown; {meant(str(unjudged), get_args(Unjudged))}")
 
 
 class FollowUp(NamedTuple):

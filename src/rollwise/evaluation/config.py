@@ -106,7 +106,7 @@ class General(Strict):
     """Options of the run; with `validate_llm_endpoints`, each of the `llms` is asked for one word before the run."""
 
     refused: ClassVar[Mapping[str, str]] = {
-        "profiler": "is not run here, as the frame of steps (`rw.steps`) and evaluators such as `avg_llm_latency` give its figures",
+        "profiler": "is not run here, as STEPS (`rw.readers.steps`) and evaluators such as `avg_llm_latency` give its figures",
         "per_input_user_id": "has no meaning here, as a workflow knows no users",
     }
 

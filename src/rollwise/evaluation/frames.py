@@ -17,7 +17,7 @@ from rollwise.evaluation.dataset import Item
 from rollwise.evaluation.item_evaluator import is_number
 from rollwise.evaluation.items import EvalInput, EvalInputItem, EvalOutputItem
 from rollwise.evaluation.results_log import plain
-from rollwise.measurement.step_activity import measure_steps
+from rollwise.metrics.step_activity import measure_steps
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import worded
 from rollwise.readers.traces.steps import steps_of_items

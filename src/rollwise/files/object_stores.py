@@ -6,18 +6,22 @@ take the same options, and the same variables of the environment.
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rollwise.errors import ArgumentError, ReadError, RollwiseError, WriteError, to_install
 
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss")
 Options = Mapping[str, Any]
+CHECK = "check the address, and the credentials in the environment or `storage_options`"
+AT_ONCE = 16  # objects that are copied at the same time
 
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(?=[^/])")
+_METADATA = "169.254.169.254"  # where a machine of the cloud asks for its credentials, if nothing else gives them
 _CLIENT = re.compile(r"(?:aws_|azure_|google_)?(allow_http|timeout|connect_timeout|proxy_url|user_agent)")
 
 
@@ -51,6 +55,49 @@ def sizes(folder: str, options: Options | None = None) -> dict[str, int]:
     store = _store(folder, options)
     with _reporting(folder, ReadError, "read"):
         return {entry["path"]: entry["size"] for batch in store.list() for entry in batch}
+
+
+def is_object(address: str, options: Options | None = None) -> bool:
+    """Return whether there is an object at an address; False also where that is not to be known, as without permission."""
+    from obstore.exceptions import PermissionDeniedError
+
+    folder, name = address.rsplit("/", 1)
+    store = _store(folder, options)
+    try:
+        with _reporting(address, ReadError, "read"):
+            return _exists(store, name)
+    except ReadError as error:
+        if isinstance(error.__cause__, PermissionDeniedError):  # of one that is not there, the store may say so
+            return False
+        raise
+
+
+def downloaded(folder: str, names: Sequence[str], place: Path, options: Options | None = None) -> dict[str, str]:
+    """Copy objects under an address into a folder of this machine, and return those that cannot be, each with the reason."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from obstore.exceptions import BaseError
+
+    store = _store(folder, options)
+
+    def copy(name: str) -> str | None:
+        try:
+            target = place.joinpath(*name.split("/"))
+            if ".." in target.parts:
+                return "its name leads out of the folder"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                file.writelines(map(bytes, store.get(name).stream()))
+        except FileNotFoundError:
+            target.unlink(missing_ok=True)
+            return "it is not there"
+        except (BaseError, OSError) as error:
+            return error.strerror if isinstance(error, OSError) and error.strerror else reason_of(error)
+        return None
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        reasons = zip(names, pool.map(copy, names), strict=True)
+        return {name: reason for name, reason in reasons if reason is not None}
 
 
 def content(address: str, options: Options | None = None) -> Iterator[bytes]:
@@ -134,7 +181,7 @@ def _store(folder: str, options: Options | None) -> Any:
         else:
             config[name] = value
     with _reporting(folder, ArgumentError, "reached"):
-        return from_url(folder, config=config or None, client_options=client or None)
+        return from_url(quote(folder, safe=":/@"), config=config or None, client_options=client or None)
 
 
 @contextmanager
@@ -148,9 +195,17 @@ def _reporting(address: str, kind: type[RollwiseError], verb: str) -> Iterator[N
         # A missing manifest is normal, and its reader decides.
         if isinstance(error, FileNotFoundError) and kind is ReadError:
             raise
-        # The first line without the response of the server, which is a page of XML.
-        line = str(error).strip().partition("\n")[0].partition(" - Server returned")[0]
-        raise kind(
-            f"{address} cannot be {verb} ({line or type(error).__name__}); "
-            "check the address, the credentials and `storage_options`"
-        ) from error
+        raise kind(f"{address} cannot be {verb} ({reason_of(error)}); {CHECK}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a store refuses, in a few words: its response may be a page of XML."""
+    from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
+    text = str(error).strip()
+    if _METADATA in text:
+        return "there are no credentials"
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "<Code>AccessDenied</Code>" in text:
+        return "permission denied"
+    told = re.search(r"<Message>(.+?)</Message>", text, re.DOTALL)
+    return told[1] if told else text.partition("\n")[0].partition(" - Server returned")[0] or type(error).__name__

@@ -25,7 +25,7 @@ def conversations(turns: pl.DataFrame) -> pl.Series:
     """
     if is_tree(turns):
         raise ArgumentError(
-            "judge: `conversation` needs rollouts without branches; judge `rw.trees.paths(turns)` instead"
+            "judge: `conversation` needs rollouts without branches; judge `rw.rollout.paths(turns)` instead"
         )
     names = [name for name in _ROLES if name in turns.columns]
     roles = [_ROLES[name] for name in names]

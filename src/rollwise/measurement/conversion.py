@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from rollwise import schema
+from rollwise.choices import Compression
 from rollwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
 from rollwise.files.atomic import MANIFEST, content_hash, removed, whole_folder
 from rollwise.files.manifests import Manifest, Part, manifest_of
@@ -22,8 +23,6 @@ from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
-
-Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
 # Approximate number of rows of a row group, at most: small enough for useful statistics.
 ROW_GROUP = 1 << 17

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.measurement.step_activity import steps_of
+from rollwise.metrics.step_activity import steps_of
 from rollwise.schema import STEPS, check
 from rollwise.schema.named import column_named, columns_named
 
@@ -47,7 +47,7 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
     Parameters
     ----------
     steps
-        STEPS, from `rw.steps`.
+        STEPS, from `rw.readers.steps`.
     nova
         If True, add the columns ``NOVA-...`` with what is still to come after each event, times in ms. Requests are model calls
         by the same function of the same rollout, strictly later; the times to the next and the last of them are -1

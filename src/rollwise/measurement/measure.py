@@ -146,7 +146,7 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
     if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():
         raise SchemaError(
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
-            "`rw.measure(rw.trees.paths(turns))` measures each path from a root to a leaf as a rollout"
+            "`rw.measure(rw.rollout.paths(turns))` measures each path from a root to a leaf as a rollout"
         )
     if isinstance(frame, pl.DataFrame):
         check_repeats(frame, "measure")

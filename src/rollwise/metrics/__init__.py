@@ -5,9 +5,9 @@ dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a 
 which means unknown, into False.
 
 Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. Not in `ALL`: `TEXT` and `ANSWERS`, which read
-every word; `AST` and `TOOL_USE`, which need columns of their own; `EVENTS`, which read STEPS. `refused_by_rule` is not a
-metric but fills the column `refused`, turn by turn. The metrics of `ANSWERS` and `TOOL_USE` and `instruction_followed`
-also work turn by turn, if columns are given.
+every word; `AST` and `TOOL_USE`, which need columns of their own; `EVENTS`, which read STEPS and go into `measure_steps`.
+`refused_by_rule` is not a metric but fills the column `refused`, turn by turn. The metrics of `ANSWERS` and `TOOL_USE` and
+`instruction_followed` also work turn by turn, if columns are given.
 
 Each family of metrics is a module, `metric.py` has the decorator that registers them, and `catalog.py` finds them by name.
 """
@@ -86,7 +86,8 @@ from rollwise.metrics.events import (
 )
 from rollwise.metrics.instructions import INSTRUCTIONS, instruction_followed, sentence_count
 from rollwise.metrics.metric import metric
-from rollwise.metrics.outcome import attack_success, ever, task_success
+from rollwise.metrics.outcome import attack_success, ever, task_success, win_rate
+from rollwise.metrics.step_activity import measure_steps
 from rollwise.metrics.text import distinct_n, response_length
 from rollwise.metrics.timing import first_turn, spent_to_success, success_within, time_to, time_to_success
 from rollwise.metrics.tool_use import (
@@ -140,6 +141,7 @@ __all__ = [
     "lowest_adversarial_toxicity",
     "lowest_target_toxicity",
     "majority",
+    "measure_steps",
     "metric",
     "model_calls",
     "model_cost_usd",
@@ -175,6 +177,7 @@ __all__ = [
     "tool_steps",
     "total",
     "total_reward",
+    "win_rate",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Effort measured in STEPS: time, calls, tokens and cost of a rollout, for `rw.measure_steps`.
+"""Effort measured in STEPS: time, calls, tokens and cost of a rollout, for `rw.metrics.measure_steps`.
 
 A step without a known end has no duration; if no step of the kind has one, the value is null.
 """

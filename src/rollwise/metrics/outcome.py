@@ -1,8 +1,8 @@
-"""Outcomes: success of the attack, success of the user's task, and any condition that holds in some turn."""
+"""Outcomes: success of the attack, success of the user's task, preference to a reference, and conditions of any turn."""
 
 import polars as pl
 
-from rollwise.metrics.metric import metric
+from rollwise.metrics.metric import SHARE, metric
 from rollwise.schema import ERROR, FAILURE, SUCCESS
 from rollwise.schema.option_types import check_option_types
 
@@ -39,6 +39,21 @@ def task_success() -> pl.Expr:
     True
     """
     return pl.col("solved").first().alias("task_success")
+
+
+@metric(better="higher", values=SHARE)
+def win_rate() -> pl.Expr:
+    """Return how far the target was preferred to its reference: 1, 0, and a half for a tie (Float64); null if unknown.
+
+    It reads the column `preferred` of pairs of answers. Its mean is the win rate of AlpacaEval, in which ties count one half.
+
+    Examples
+    --------
+    >>> pairs = pl.DataFrame({"rollout_id": list("abc"), "preferred": [1.0, 0.5, None]})
+    >>> pairs.group_by("rollout_id").agg(win_rate())["win_rate"].mean()
+    0.75
+    """
+    return pl.col("preferred").first().cast(pl.Float64).alias("win_rate")
 
 
 @metric(any_of_turns=True, names=("ever_...",))

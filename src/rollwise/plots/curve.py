@@ -41,7 +41,7 @@ def curve(
     Parameters
     ----------
     frame
-        CURVE, from `rw.curve`, `rw.curve_difference` or `rw.attempts`. Kinds `success`, `survival` and `incidence` are
+        CURVE, from `rw.curve`, `rw.comparisons.curve_difference` or `rw.attempts`. Kinds `success`, `survival` and `incidence` are
         steps; `hazard`, `asr@k` and `pass^k` are points with whiskers, hollow and not joined where fewer than
         `min_at_risk` were at risk. A hazard over more than 30 positions is a line with a band; its axis is chosen without
         points of few rollouts, and an arrow shows that a whisker continues beyond it. Budgets (tokens, dollars, seconds)

@@ -35,7 +35,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
     steps = "step" in table.columns
     if "rollout_id" not in table.columns or not (steps or "turn" in table.columns):
         raise ArgumentError(
-            f"{verb}: this is neither TURNS nor STEPS; create one with `rw.read(paths)` or `rw.steps(paths)`"
+            f"{verb}: this is neither TURNS nor STEPS; create one with `rw.read(paths)` or `rw.readers.steps(paths)`"
         )
     table = in_schema(table, schema.STEPS if steps else schema.TURNS, verb)
     rollout_ids = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()

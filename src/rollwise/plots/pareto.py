@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from rollwise.comparisons.selection import Better
 from rollwise.errors import ArgumentError
-from rollwise.estimation.selection import Better
 from rollwise.plots import alternatives, legends, lettering, theme, ticking
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
@@ -42,8 +42,8 @@ def pareto(
 ) -> Plot:
     """Draw two metrics of a SUMMARY against each other: a point per group with both intervals, and the Pareto front.
 
-    The front joins the groups that no other group beats (`rw.pareto`): none is at least as good in both metrics and better in
-    one. It is computed from estimates; where intervals overlap, another sample may have another front.
+    The front joins the groups that no other group beats (`rw.comparisons.pareto`): none is at least as good in both metrics
+    and better in one. It is computed from estimates; where intervals overlap, another sample may have another front.
 
     Parameters
     ----------

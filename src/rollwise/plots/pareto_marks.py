@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
+from rollwise.comparisons.selection import Better, direction, pareto
 from rollwise.errors import ArgumentError, listing
-from rollwise.estimation.selection import Better, direction, pareto
 from rollwise.plots import theme
 from rollwise.plots.interval_rows import shape_of
 from rollwise.schema import labels

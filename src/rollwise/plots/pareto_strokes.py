@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.estimation.selection import Better
+from rollwise.comparisons.selection import Better
 from rollwise.plots import lettering, theme, ticking
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named

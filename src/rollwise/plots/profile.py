@@ -43,7 +43,7 @@ def profile(
     Parameters
     ----------
     frame
-        PROFILE, from `rw.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
+        PROFILE, from `rw.comparisons.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
         `rw.summarize(rollouts, by=["target", "goal"], cluster=None)`: points,
         sorted within each group, the most vulnerable goal first.
     metric, level
@@ -127,13 +127,15 @@ def _finished(profile: object, cluster: str) -> pl.DataFrame:
     frame = frame_of(profile, "profile")
     shape = labels.shape_of(frame)
     if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
-        raise ArgumentError(f"profile: a {shape.name} frame has no profile; create one with `rw.profile(rollouts)`")
+        raise ArgumentError(
+            f"profile: a {shape.name} frame has no profile; create one with `rw.comparisons.profile(rollouts)`"
+        )
     if shape is not schema.SUMMARY:
         return labels.finished(frame, schema.PROFILE, "profile")
     if cluster not in labels.grouping(frame):
         raise ArgumentError(
             f"profile: this SUMMARY has no row for each {cluster} (it is grouped by {listing(labels.grouping(frame))}); "
-            f"take `rw.profile(rollouts)`, `rw.summarize(rollouts, by={cluster!r})`, or cluster= for another column"
+            f"take `rw.comparisons.profile(rollouts)`, `rw.summarize(rollouts, by={cluster!r})`, or cluster= for another column"
         )
     return labels.finished(frame, schema.SUMMARY, "profile").filter(pl.col("statistic") == "mean")
 

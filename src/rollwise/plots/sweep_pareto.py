@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rollwise.estimation.selection import Better
+from rollwise.comparisons.selection import Better
 from rollwise.plots import alternatives, lettering, theme, ticking
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing

@@ -51,7 +51,7 @@ def timeline(
     Parameters
     ----------
     frame
-        TURNS, from `rw.read`, or STEPS, from `rw.steps`.
+        TURNS, from `rw.read`, or STEPS, from `rw.readers.steps`.
     rollout_id
         The id of the rollout; not needed if the frame has only one.
     axis

@@ -52,7 +52,7 @@ def trace_tree(
     Parameters
     ----------
     frame
-        STEPS, from `rw.steps`, or TURNS, from `rw.read` or `rw.trees.flatten(..., branches="all")`.
+        STEPS, from `rw.readers.steps`, or TURNS, from `rw.read` or `rw.rollout.flatten(..., branches="all")`.
     rollout_id
         Which rollout; not needed where there is one.
     most

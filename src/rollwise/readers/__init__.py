@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rollwise.readers.sources.shapes import Shapes
     from rollwise.readers.summaries import read_summary
     from rollwise.readers.table import TurnRow, TurnsBuilder
+    from rollwise.readers.traces.steps import steps
 
 __all__ = [
     "BrokenError",
@@ -45,6 +46,7 @@ __all__ = [
     "read_rollouts",
     "read_summary",
     "split",
+    "steps",
     "unused_columns",
 ]
 
@@ -66,6 +68,7 @@ _MODULES = {
     "read_rollouts": ".outcomes",
     "read_summary": ".summaries",
     "split": ".chats.turns",
+    "steps": ".traces.steps",
     "unused_columns": ".likely_columns",
 }
 

@@ -29,6 +29,8 @@ class Call(NamedTuple):
         given = {name: value for name, value in self.options.items() if value is not None and name != "names"}
         own = without(self.options.get("names") or {}, names)
         names_written = as_names(joined(own, names)).removeprefix("names=")
+        if "storage_options" in given:
+            given["storage_options"] = Name("storage_options")  # which may hold secrets
         words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in given.items())]
         return f"rw.{self.verb}({', '.join([*words, f'names={names_written}'])})"
 

@@ -14,6 +14,7 @@ from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems
 from rollwise.readers.proposal.reading import RESULTS_BESIDE_LOGS, mappings_for
 from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.sources.comments import unread_in
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
@@ -100,7 +101,8 @@ class _Tables:
             for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
                 with self._problems.record(document.name), self._reporting():
                     self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
-                    around = {name for name, rule in mapping.columns.items() if str(rule).startswith("^")}
+                    rules = {name: str(rule) for name, rule in mapping.columns.items()}
+                    around = {name for name, rule in rules.items() if rule.startswith("^") and rule != "^@key"}
                     self.tables[UNKNOWN.name].enclosing |= around
         except ReadError:
             self._naming.check_columns()  # a name that no column has is a better reason
@@ -136,6 +138,8 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
     """Read one file into the table of its format; a file without rollouts is a problem."""
     rows, problem_count = table.height, len(table.problems.rows)
     table.problems.has_encoding(document.name, document.encoding)
+    if unread := unread_in(document.comments):
+        table.problems.suggest([f"{document.name}: comments above its rows are not read: {unread}"])
     read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
     try:
         read_document(document, table)
@@ -172,6 +176,10 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     """Return the error for a reading without rollouts, with what was asked of the files."""
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     where = ", ".join(map(str, paths))
-    error = ReadError(f"{where}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})")
+    is_one = [where] == [file for file, *_ in problems.rows]  # then its reason says all
+    said = (
+        problems.rows[0][-1] if is_one else f"nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    )
+    error = ReadError(f"{where}: {said}")
     error.questions = tuple(problems.questions or problems.open_questions)
     return error

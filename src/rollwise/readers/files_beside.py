@@ -42,12 +42,15 @@ class FilesBeside:
             self._with_verdicts.add(file)
 
     def settled(self, logs: Iterable[tuple[Path, str | None]]) -> Iterator[tuple[str, str]]:
-        """Yield each file with logs of its format in its folder or below, given folder and format of all logs."""
+        """Yield each file with logs of its format in its folder, below or above, given folder and format of all logs."""
         folders: dict[str | None, set[Path]] = {}
+        own: dict[str | None, set[Path]] = {}
         for folder, format_name in logs:
             folders.setdefault(format_name, set()).update((folder, *folder.parents))
+            own.setdefault(format_name, set()).add(folder)
         for file, format_name in self.formats.items():
-            if Path(file).parent in folders.get(format_name, ()):
+            around = {*Path(file).parents}
+            if Path(file).parent in folders.get(format_name, ()) or around & own.get(format_name, set()):
                 if file in self._with_verdicts:
                     self.verdicts.append(file)
                 yield file, format_name

@@ -12,6 +12,7 @@ from rollwise.readers.problems import TOO_DEEP, Problems
 from rollwise.readers.proposal.reading import refusal_of
 from rollwise.readers.registry import UNKNOWN, format_of
 from rollwise.readers.sources.contents import wrapping
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.schema import Schema
@@ -32,21 +33,22 @@ def gather(
     places = listed(paths, verb)
     problems = Problems(collect=errors == "collect")
     frames: list[pl.DataFrame] = []
-    for document, by_name in documents(places, problems):
-        with problems.record(document.name):
-            try:
-                frame = frame_of(document, problems)
-            finally:
-                problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
-                for record, field in document.too_deep:
-                    problems.warned(document.name, record, field or None, TOO_DEEP)
-            if not frame.is_empty():
-                frames.append(frame)
-                problems.has_encoding(document.name, document.encoding)
-            elif by_name:
-                raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
-            else:
-                problems.dropped(document.name, nothing)
+    with copied(places, problems) as here:
+        for document, by_name in documents(here, problems):
+            with problems.record(document.name):
+                try:
+                    frame = frame_of(document, problems)
+                finally:
+                    problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+                    for record, field in document.too_deep:
+                        problems.warned(document.name, record, field or None, TOO_DEEP)
+                if not frame.is_empty():
+                    frames.append(frame)
+                    problems.has_encoding(document.name, document.encoding)
+                elif by_name:
+                    raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
+                else:
+                    problems.dropped(document.name, nothing)
     if not frames:
         where = ", ".join(map(str, places))
         raise ReadError(f"{where}: {nothing} ({counted(len(problems.rows), 'problem')}); name a file that does")

@@ -341,6 +341,7 @@ class Naming:
         frame.write_ipc(file)
         translation = Document(document.path, file.getvalue())
         translation.digest, translation.encoding = document.digest, document.encoding
+        translation.comments = document.comments
         return translation, set(new_names)
 
 

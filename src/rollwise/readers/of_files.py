@@ -19,7 +19,7 @@ _TEXTS = frozenset({"prompt", "response", "content"})
 _OF_ROLLOUTS = _TEXTS | {"id", "task", "turn", "role", "error", "goal", "attempt"}
 _OF_ALL = frozenset({"target", "moment", "context", "other"})  # which a file may state once as well
 _TOTALS = frozenset({"total", "totals", "sum", "mean", "average", "avg", "overall", "summary", "all", "asr"})
-_LOST = frozenset(
+LOST = frozenset(
     "error errors exception traceback crash crashed timeout failed failure status skipped reason".split()  # noqa: SIM905
 )
 
@@ -34,7 +34,7 @@ def tells_of_file(record: Any, other: Any) -> bool:
     said = [(name, value) for name, value in mine.items() if name not in named]
     if not mine or any(_is_of_rollout(*one, of_rollout) for one in said) or not any(map(_speaks, others.items())):
         return False
-    if {word for name in mine for word in words_of(name)} & _LOST:
+    if {word for name in mine for word in words_of(name)} & LOST:
         return False
     own = mine.keys() - other.keys()
     shared = {role_of(name) for name in mine.keys() & others.keys()}

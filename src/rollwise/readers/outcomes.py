@@ -18,6 +18,7 @@ from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import forced_format
 from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
@@ -96,10 +97,11 @@ def read_rollouts(
         raise ArgumentError("read_rollouts: a score becomes a verdict turn by turn: use `rw.measure(rw.read(...))`")
     given = checked_mapping(mapping, format, names, "read_rollouts")
     places = listed(paths, "read_rollouts")
-    files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
-    with asking(problems, Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})):
-        tables = tables_of(files, places, forced_format(format, given), problems, naming, outcomes=True)
+    asked = Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})
+    with asking(problems, asked), copied(places, problems, beside=() if given is None else given.beside) as here:
+        files = documents(here, problems, rollouts=True)
+        tables = tables_of(files, here, forced_format(format, given), problems, naming, outcomes=True)
         frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
         problems.announce()
         naming.finish()

@@ -7,10 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError, RollwiseError
+from rollwise.errors import ReadError, RollwiseError
 from rollwise.files.atomic import whole
+from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, answers, in_words
-from rollwise.readers.names import checked_names
+from rollwise.readers.names import Names, checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
@@ -22,8 +23,9 @@ from rollwise.readers.read import turns_of
 from rollwise.readers.registry import UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.paths import Paths, addresses, documents, listed
+from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.schema.option_types import check_option_types
 
 _COLUMNS = {
@@ -123,7 +125,9 @@ class Proposal:
         return html_of(self._parts, asked, self._call.with_names(names) if names else "")
 
 
-def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal:
+def propose(
+    paths: Paths, *, names: Mapping[str, Any] | None = None, storage_options: Options | None = None
+) -> Proposal:
     r"""Say how files are read, before any result is made of them: their rollouts, and what each column is taken for.
 
     Logs of known tools need no mapping, and are said to be what they are. For all other files the mapping is shown, with what
@@ -131,7 +135,7 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
 
     Parameters
     ----------
-    paths, names
+    paths, names, storage_options
         As in `read`.
 
     Examples
@@ -146,9 +150,17 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     check_option_types(propose, locals(), own=("paths", "names"))
     checked = checked_names(names, "propose")
     places = listed(paths, "propose")
-    if addresses(places):
-        raise ArgumentError("propose: it looks at files on this machine; copy some of them here")
     problems = Problems(collect=True)
+    with copied(places, problems, storage_options) as here:
+        parts = _parts(here, names, checked, problems)
+    return Proposal(
+        parts,
+        Call("read", places[0] if len(places) == 1 else places, {"storage_options": storage_options, "names": names}),
+    )
+
+
+def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, problems: Problems) -> list[Part]:
+    """Return what is said of all files, those that are alike together."""
     tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
     made = structures(own, checked.structure)
@@ -166,7 +178,7 @@ def propose(paths: Paths, *, names: Mapping[str, Any] | None = None) -> Proposal
     ]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
-    return Proposal(parts, Call("read", places[0] if len(places) == 1 else places, {"names": names}))
+    return parts
 
 
 def _left_out(places: list[Path], names: Mapping[str, Any] | None) -> dict[str, str]:

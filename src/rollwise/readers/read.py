@@ -13,7 +13,7 @@ from rollwise.readers.asking import Call, asking
 from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_rewards, repeated_verdicts
-from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping, refuse_remote
+from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping
 from rollwise.readers.names import Names, checked_names, judged
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
@@ -27,9 +27,10 @@ from rollwise.readers.roles.benign import benign_cases
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.beside import journal_of
 from rollwise.readers.sources.cache import Cache
+from rollwise.readers.sources.copies import copied, spelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
-from rollwise.readers.sources.remote import collect_remote, scan_remote
+from rollwise.readers.sources.remote import scan_remote
 from rollwise.schema.arguments import names_of
 from rollwise.schema.option_types import check_option_types
 
@@ -78,8 +79,8 @@ def read(
     ----------
     paths
         A file, a folder (read with all its subfolders, without hidden files), a pattern (``runs/**/*.eval``), or several of
-        them. A file that is reached twice is read once. Parquet of TURNS may be in an object store: ``s3://bucket/runs`` or
-        ``s3://bucket/runs/*.parquet``.
+        them. A file that is reached twice is read once. All may be in an object store: ``s3://bucket/runs`` or
+        ``s3://bucket/runs/*.eval``; Parquet of TURNS is read where it is, and all else is copied to this machine meanwhile.
         Facts in folder names (``target=gpt-4/split=test/part-0.parquet``, as written by Hive, Spark, DuckDB, Arrow and
         Polars) become columns of Parquet files, with the dtype in TURNS, or else numbers or Booleans if all values are
         (``007`` and dates stay text). A file may hold such a column itself, as long as it does not contradict its folder.
@@ -185,16 +186,14 @@ def read_into(
         naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
         given = checked_mapping(mapping, format, names, "read")
         places = listed(paths, "read")
-        turns: pl.DataFrame | pl.LazyFrame
-        if remote := addresses(places):  # all files are in an object store
-            refuse_remote(given, "read")
-            lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
-            naming.finish()
-            turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
+        turns: pl.DataFrame | pl.LazyFrame | None
+        turns = in_place(places, format, given, problems, naming, storage_options, whole=True)
+        if turns is not None:
             values["source"] = pl.lit(NATIVE.name)
         else:
             needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
-            turns = read_local(places, format, problems, naming, cache, needed, given)
+            with copied(places, problems, storage_options, () if given is None else given.beside) as here:
+                turns = read_local(here, format, problems, naming, cache, needed, given)
         if not {"run", "target"} & values.keys():
             problems.suggest(notices_of_targets(turns))
         problems.announce()
@@ -203,6 +202,39 @@ def read_into(
         if wanted is not None:
             turns = selected(turns, wanted)
         return turns.lazy().collect()
+
+
+def in_place(
+    places: Sequence[Path],
+    format_name: str | None,
+    given: GivenMapping | None,
+    problems: Problems,
+    naming: Naming,
+    options: Options | None,
+    *,
+    whole: bool = False,
+) -> pl.LazyFrame | None:
+    """Return Parquet of TURNS in an object store as a lazy frame, or `whole` in memory; None for all else, which is copied."""
+    remote = addresses(places)
+    if (
+        len(remote) < len(places)
+        or given is not None
+        or format_name not in {None, NATIVE.name}
+        or naming.changes_values
+    ):
+        return None
+    tried = Problems(collect=problems.collect)
+    lazy = scan_remote(remote, options, tried)
+    if lazy is None or not native.fits(pl.Schema(naming.renamed(lazy.collect_schema()))):
+        return None
+    try:
+        lazy = lazy.collect().lazy() if whole else lazy
+    except (pl.exceptions.PolarsError, OSError):  # a damaged file: the others are read nevertheless
+        return None
+    problems.recall(tried.memory())
+    lazy = native.conform_lazily(naming.lazily(lazy, remote))
+    naming.finish()
+    return lazy
 
 
 def read_local(
@@ -224,7 +256,7 @@ def read_local(
     settings = (
         format_name,
         problems.collect,
-        [str(path) for path in paths],
+        [spelled(str(path)) for path in paths],
         repr(naming.given),
         repr(given and given.key),
         versions(),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rollwise.errors import ArgumentError, ReadError, listing, meant
+from rollwise.readers.committed import BINARY, COMMITTED, LINES
 from rollwise.readers.formats import (
     agentdojo,
     aisteer,
@@ -70,9 +71,7 @@ from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.sources.tables import without_rollouts
 from rollwise.readers.table import TurnsBuilder
 
-LINES = (".jsonl", ".json", ".ndjson")
 TABLES = (".csv", ".tsv", ".txt", "")
-BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 # The order matters where a file fits several formats: the first that recognizes it is taken. It is also the order of rows.
 FORMATS = (
     Format(
@@ -146,6 +145,7 @@ FORMATS = (
     Format("atof", "streams of events in ATOF, of NAT", LINES, atof.SHAPES, atof.read_atof, copies=True),
     Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.SHAPES, nat.NAT),
     Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.SHAPES, deepteam.DEEPTEAM),
+    *COMMITTED,
     Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.SHAPES, hh_rlhf.HH_RLHF),
     Format(
         "sharegpt",
@@ -275,7 +275,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
             return UNKNOWN
     advice = advice or ("" if reason else "; format= reads it as the log of a tool")
     reason = reason or "is not recognized"
-    if by_name:
+    if by_name and (kind is None or kind.beside is None):  # what goes with logs may be named with them
         raise ReadError(f"{document.name}: {reason}{advice}")
     problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:

@@ -11,19 +11,19 @@ import polars as pl
 from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals
-from rollwise.readers.mapping.given import Given, checked_mapping, refuse_remote
-from rollwise.readers.names import checked_names, judged
+from rollwise.readers.mapping.given import Given, checked_mapping
+from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
-from rollwise.readers.read import read_local
+from rollwise.readers.read import in_place, read_local
 from rollwise.readers.registry import NATIVE, forced_format, format_of, is_known
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.hive import scanned
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
-from rollwise.readers.sources.remote import scan_remote
 from rollwise.schema.option_types import check_option_types
 
 
@@ -78,19 +78,15 @@ def scan(
         },
     )
     lazy: pl.LazyFrame | None
-    if remote := addresses(places):
-        refuse_remote(given, "scan")
-        lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
-        if naming.given.at is not None:
-            lazy = judged(lazy.collect(), naming.given.at, naming.verb).lazy()
-    else:
-        lazy = None if given is not None else _scanned(_parquet_files(places, forced, problems, naming), naming)
+    lazy = in_place(places, format, given, problems, naming, storage_options)
+    if lazy is None and given is None and not addresses(places):
+        lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
-        with asking(problems, asked):
-            lazy = read_local(
-                places, format, problems, Naming(naming.given, problems, "scan"), cache, given=given
-            ).lazy()
+        naming = Naming(naming.given, problems, "scan")
+        beside = () if given is None else given.beside
+        with asking(problems, asked), copied(places, problems, storage_options, beside) as here:
+            lazy = read_local(here, format, problems, naming, cache, given=given).lazy()
             problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
             problems.announce()
     else:

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from rollwise import __version__, schema
+from rollwise.choices import Unjudged
 from rollwise.errors import listing
 from rollwise.files.atomic import content_hash, whole_folder
 from rollwise.files.manifests import levels
@@ -24,7 +25,7 @@ from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.figures import figures
-from rollwise.reports.frames import Frames, Unjudged, frames
+from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.page import page
 from rollwise.reports.viewer import transcripts

@@ -3,18 +3,19 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
+from rollwise.comparisons.profile import profile
 from rollwise.errors import ArgumentError
 from rollwise.estimation.attempts import attempts
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.curve import curve
 from rollwise.estimation.doctor import findings
 from rollwise.estimation.doctor_facts import Facts, step_in
-from rollwise.estimation.profile import profile
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.training import training
 from rollwise.measurement.measure import measure
@@ -37,9 +38,6 @@ MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
-
-
-Unjudged = Literal["bounds", "censor", "drop"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from rollwise.estimation.doctor_facts import scores_in
-from rollwise.metrics import final, total
+from rollwise.metrics import final, total, win_rate
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import labels
 
@@ -14,9 +14,10 @@ _COUNTS = ("_normalized", "_unsigned")  # columns beside a score of a judge that
 
 
 def combined(turns: pl.DataFrame) -> list[pl.Expr]:
-    """Return a metric for each score of the turns: the sum of rewards, the last of other scores."""
+    """Return a metric for each score of the turns: the sum of rewards, the last of other scores, the win rate of pairs."""
     names = [name for name in scores_in(turns) if not name.endswith(_COUNTS)]
     metrics = [total("reward") if name == "reward" else final(name) for name in names[:MOST]]
+    metrics += [win_rate()] if {"preferred", "reference"} <= {*turns.columns} else []
     # A column of the user's that is called so is not replaced.
     return [metric for metric in metrics if metric.meta.output_name() not in turns.columns]
 
@@ -35,6 +36,8 @@ def _repeats_a_verdict(rollouts: pl.DataFrame, name: str) -> bool:
 
 def score_name(metric: str) -> str:
     """Return the words for a score."""
+    if metric == "win_rate":
+        return "win rate"
     kind, _, judge = metric.partition("_")[2].partition("_")
     return f"{labels.plain(judge.replace('_', ' '))} {kind}" if judge else kind
 

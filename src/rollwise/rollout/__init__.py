@@ -11,10 +11,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rollwise.measurement.trees import flatten, paths
     from rollwise.readers.prompts import read_prompts
     from rollwise.rollout.ast_evaluator import ASTEvaluator
     from rollwise.rollout.campaign import CampaignError, run
     from rollwise.rollout.chat import ChatSampler
+    from rollwise.rollout.configurations import sweep
     from rollwise.rollout.evaluator import Evaluator
     from rollwise.rollout.frame_evaluator import FrameEvaluator
     from rollwise.rollout.graph import Graph, GraphMetrics, Node, Recording, Recordings
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from rollwise.rollout.store import Run, RunStore, stored_runs
 
 _MODULES = {
+    "flatten": "..measurement.trees",
+    "paths": "..measurement.trees",
     "read_prompts": "..readers.prompts",
     "ASTEvaluator": ".ast_evaluator",
     "Above": ".stopping",
@@ -49,6 +53,7 @@ _MODULES = {
     "Turn": ".sampler",
     "run": ".campaign",
     "stored_runs": ".store",
+    "sweep": ".configurations",
 }
 
 __all__ = [
@@ -73,9 +78,12 @@ __all__ = [
     "Sampler",
     "SimulatedSampler",
     "Turn",
+    "flatten",
+    "paths",
     "read_prompts",
     "run",
     "stored_runs",
+    "sweep",
 ]
 
 

@@ -220,44 +220,6 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(map(_plain, levels))
 
 
-def quantile_of(statistic: str) -> float | None:
-    """Return the quantile that a statistic's name denotes, or None for other statistics.
-
-    The two or more digits after q are decimals: ``"q05"`` is .05, ``"q975"`` is .975.
-    """
-    if statistic == "median":
-        return 0.5
-    digits = statistic.removeprefix("q")
-    # No q in front, or more than digits behind it: a statistic of another kind, such as "mean".
-    if statistic == digits or not (digits.isascii() and digits.isdecimal()):
-        return None
-    if not int(digits):
-        raise ArgumentError(
-            f"statistic {statistic!r} is not a quantile; use min for the smallest value, or q05 for the 5 % quantile"
-        )
-    # q5 might mean 5 % or 50 %, and q100 everything: names have at least two digits and no zeros at the end.
-    if len(digits) == 1:
-        raise ArgumentError(
-            f"statistic {statistic!r} is ambiguous; "
-            f"use q0{digits} for the {digits} % quantile, or q{digits}0 for the {digits}0 % quantile"
-        )
-    if len(digits) > 2 and digits.endswith("0"):
-        short = f"{digits.rstrip('0'):0<2}"
-        words = statistic_in_words(f"q{short}")
-        raise ArgumentError(
-            f"statistic {statistic!r} is ambiguous; use q{short} for the {words}, or max for the largest value"
-        )
-    return float(f"0.{digits}")
-
-
-def statistic_in_words(statistic: str) -> str:
-    """Return the words for a statistic in an estimand."""
-    q = quantile_of(statistic)
-    if statistic == "std":
-        return "standard deviation"
-    return statistic.replace("_", " ") if q is None or statistic == "median" else f"{100 * q:g} % quantile"
-
-
 def value_in_words(column: pl.Series, value: object) -> str:
     """Return the text of a column's value in results: False is ``"false"``, and 0 in a float column is ``"0.0"``.
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError, either
 from rollwise.schema.arguments import check_levels, is_text, names_of, shown
 
 _FREE = (Any, object, inspect.Parameter.empty)
@@ -46,11 +46,9 @@ def check_option_types(
         _check_sizes(value, f"{label}: {option}")
         if option in own or _is_of(value, hint):
             continue
-        # A wrong word gets the nearest choice, a wrong level and an expression get sentences of their own; all other values
-        # are compared with the words of the annotation.
-        choices = _choices(hint)
-        if choices and isinstance(value, str):
-            raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; {meant(value, choices)}")
+        # A wrong level and an expression get sentences of their own; the others name what the annotation says.
+        if _has_choices(hint) and (isinstance(value, str | Mapping) or _is_several(value)):
+            raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; it is {_in_words(hint)}")
         if option == "level":
             check_levels(value)  # says what a level is
         if str in _parts(hint) and any(
@@ -94,8 +92,8 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _choices(hint: Any) -> list[str]:
-    return [str(choice) for part in _parts(hint) if get_origin(part) is Literal for choice in get_args(part)]
+def _has_choices(hint: Any) -> bool:
+    return any(get_origin(one) is Literal for part in _parts(hint) for one in (part, *get_args(part)))
 
 
 def _is_of(value: object, hint: Any) -> bool:
@@ -119,7 +117,11 @@ def _is_part(value: object, part: Any) -> bool:
     if not members or not issubclass(kind, Iterable):
         return isinstance(value, kind)
     if issubclass(kind, Mapping):
-        return isinstance(value, Mapping) and all(_is_of(key, members[0]) for key in value)
+        items = value.items() if isinstance(value, Mapping) else ()
+        has_choices = get_origin(members[1]) is Literal  # what other values mean is checked by the verb
+        return isinstance(value, Mapping) and all(
+            _is_of(key, members[0]) and (not has_choices or _is_part(item, members[1])) for key, item in items
+        )
     # Of a list all items have one kind; in a pair each item may have any of the two.
     wanted = [member for member in members if member is not ...] if kind is tuple else members[:1]
     # Columns and arrays compare item by item: a verb that takes a few names would not know what they are equal to.
@@ -163,14 +165,14 @@ def _in_words(hint: Any) -> str:
 def _words(part: Any) -> list[str]:
     kind, members = get_origin(part) or part, get_args(part)
     if kind is Literal:
-        return [str(choice) for choice in members]
+        return [repr(choice) for choice in members]
     if kind in _WORDS:
         return [_WORDS[kind]]
     if isinstance(kind, type) and members and issubclass(kind, Mapping):
-        choice = (
-            repr(get_args(members[1])[0]) if get_origin(members[1]) is Literal else _EXAMPLES.get(members[1], "...")
-        )
-        return [f"a mapping such as {{'name': {choice}}}"]
+        if get_origin(members[1]) is Literal:
+            choices = _words(members[1])
+            return [f"a mapping to {either(choices)}, such as {{'name': {choices[0]}}}"]
+        return [f"a mapping such as {{'name': {_EXAMPLES.get(members[1], '...')}}}"]
     if isinstance(kind, type) and members and issubclass(kind, Iterable):
-        return [_SEVERAL.get(members[0], "a list")]
+        return ["a list of these"] if get_origin(members[0]) is Literal else [_SEVERAL.get(members[0], "a list")]
     return [f"a {getattr(kind, '__name__', kind)}"]

@@ -6,7 +6,7 @@ codes: a goal that occurs in both has the same code in both.
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -15,7 +15,6 @@ from rollwise.stats.clusters import Variation
 from rollwise.stats.estimate import Clusters, FloatArray
 from rollwise.stats.permutation import Permuted
 
-Method = Literal["auto", "newcombe", "bonett-price", "t", "bootstrap", "bca", "percentile", "basic", "studentized"]
 NO_UNITS = "no value in one of the arms"
 ONE_PAIR = "one common goal: no interval over goals"
 

@@ -39,7 +39,7 @@ def gathered_replicates(
     strata
         Integer (G,): clusters are drawn within each stratum; None for one stratum.
     vectorized
-        If True, call the statistic once per block of replicates. All clusters must have the same size.
+        If True, call the statistic once per block of replicates, provided that all clusters have the same size.
     block
         Number of rows gathered at a time, which bounds the memory.
 
@@ -60,10 +60,8 @@ def gathered_replicates(
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     parts = [np.arange(unit.count)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
     size = int(sizes[0])
-    if vectorized and not np.all(sizes == size):
-        raise ArgumentError(
-            "vectorized=True needs clusters of equal size, because otherwise replicates differ in their number of rows"
-        )
+    # Clusters of several sizes give replicates of several sizes, which are no rows of one array.
+    vectorized = vectorized and bool(np.all(sizes == size))
     replicates = np.full(resamples, np.nan)
     rows = max(1, block // max(unit.codes.size, 1))
     for start in range(0, resamples, rows):
@@ -118,22 +116,22 @@ def _value_of(statistic: Statistic, columns: Columns, which: str) -> float:
         return value_of(statistic, columns)
     except Exception as error:
         raise ArgumentError(
-            f"bootstrap: {_name(statistic)} failed on {which} ({type_and_message(error)}); return None where it has no value"
+            f"summarize: {_name(statistic)} failed on {which} ({type_and_message(error)}); return None where it has no value"
         ) from error
 
 
 def _values_of(statistic: Statistic, columns: Columns) -> FloatArray:
     """Return the statistic of all replicates of a block, which are the rows of the arrays."""
-    want = f"with vectorized=True, {_name(statistic)} is given arrays (replicates, n) and axis=-1"
-    ask = "take axis and return a number for each replicate, or leave out vectorized"
+    want = f"{_name(statistic)} has a parameter axis, so it is given arrays (replicates, n) and axis=-1"
+    ask = "return a number for each replicate, or rename axis to be called for one replicate after another"
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(statistic(*columns, axis=-1), dtype=np.float64)
     except Exception as error:
-        raise ArgumentError(f"bootstrap: {want}, and failed ({type_and_message(error)}); {ask}") from error
+        raise ArgumentError(f"summarize: {want}, and failed ({type_and_message(error)}); {ask}") from error
     count = columns[0].shape[0]
     if values.shape != (count,):
-        raise ArgumentError(f"bootstrap: {want}, and returned shape {values.shape} for {count} replicates; {ask}")
+        raise ArgumentError(f"summarize: {want}, and returned shape {values.shape} for {count} replicates; {ask}")
     return values
 
 

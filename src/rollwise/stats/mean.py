@@ -106,8 +106,6 @@ def mean(
     >>> turns.estimate, round(turns.low, 2), round(turns.high, 2), turns.method
     (2.0, -0.48, 4.48, 't')
     """
-    if interval not in get_args(Interval):
-        raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
     y = np.asarray(values, dtype=np.float64)
     return means(
         y,

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rollwise.choices import DifferenceMethod
 from rollwise.stats.clusters import unaddable, variation
-from rollwise.stats.differences import ONE_PAIR, Arm, Difference, Draws, Ends, Method, t_test, with_test
+from rollwise.stats.differences import ONE_PAIR, Arm, Difference, Draws, Ends, t_test, with_test
 from rollwise.stats.estimate import Clusters, FloatArray, IntArray
 from rollwise.stats.mean import OF_A_MEAN, mean
 from rollwise.stats.mean_bootstrap import Interval
@@ -65,7 +66,7 @@ def _ways(units: IntArray, ways: int) -> Clusters:
 
 
 def paired_difference(
-    pairs: Pairs, draws: Draws, *, share: bool, level: float = 0.95, method: Method = "auto", ways: int = 1
+    pairs: Pairs, draws: Draws, *, share: bool, level: float = 0.95, method: DifferenceMethod = "auto", ways: int = 1
 ) -> Difference:
     """Estimate the mean difference of two arms over their common goals, with equal weight for every goal.
 
@@ -161,7 +162,7 @@ def _paired_ends(
     share: bool,
     single: bool,
     level: float,
-    method: Method,
+    method: DifferenceMethod,
     ways: int,
 ) -> Ends:
     if method == "bonett-price":
@@ -180,7 +181,9 @@ def _paired_ends(
     return interval._replace(method=interval.method and f"paired {interval.method}")
 
 
-def _of_a_mean(differences: FloatArray, clusters: Clusters, draws: Draws, level: float, method: Method) -> Ends:
+def _of_a_mean(
+    differences: FloatArray, clusters: Clusters, draws: Draws, level: float, method: DifferenceMethod
+) -> Ends:
     interval: Interval = OF_A_MEAN[method]
     if len(clusters) > 1 and interval == "bca":
         interval = "percentile"

@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 
+from rollwise.choices import DifferenceMethod
 from rollwise.stats.bootstrap import percentile_interval
 from rollwise.stats.clusters import grouping, groupings, small_sample_factor, unaddable, variation
 from rollwise.stats.differences import (
@@ -14,7 +15,6 @@ from rollwise.stats.differences import (
     Difference,
     Draws,
     Ends,
-    Method,
     difference_df,
     minus,
     t_test,
@@ -29,7 +29,13 @@ from rollwise.stats.student import t_quantile
 
 
 def unpaired_difference(
-    arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], *, share: bool, level: float = 0.95, method: Method = "auto"
+    arm_a: Arm,
+    arm_b: Arm,
+    draws: tuple[Draws, Draws],
+    *,
+    share: bool,
+    level: float = 0.95,
+    method: DifferenceMethod = "auto",
 ) -> Difference:
     """Estimate the difference of two arms' means, with equal weight for every rollout.
 
@@ -100,7 +106,7 @@ def _unpaired_ends(
     *,
     share: bool,
     level: float,
-    method: Method,
+    method: DifferenceMethod,
 ) -> Ends:
     center = row.difference or 0.0
     if method in {"auto", "newcombe"} and share:
@@ -124,7 +130,7 @@ def _unpaired_ends(
 
 
 def _drawn_ends(
-    arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: Method
+    arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], center: float, level: float, method: DifferenceMethod
 ) -> Ends:
     """Return the percentile or basic interval from independent draws of both arms."""
     low, high = percentile_interval(_replicates(arm_a, draws[0]) - _replicates(arm_b, draws[1]), level)

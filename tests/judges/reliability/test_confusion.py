@@ -92,7 +92,7 @@ def test_numbers_in_order_and_several_samples() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"abstentions": "no"}, r"confusion: abstentions='no' is unknown; there is category, missing"),
+        ({"abstentions": "no"}, r"confusion: abstentions='no' is unknown; it is"),
         ({"by": "goal"}, r"confusion: by='goal' is not a column to group by"),
         ({"by": "judge"}, r"confusion: by='judge' is not a column to group by"),
     ],

@@ -147,13 +147,16 @@ def test_rounds_whose_verdict_is_that_of_what_holds_them_are_asked_about(tmp_pat
         ("failed_attacks", "successful_attacks"),
     ],
 )
-def test_lists_whose_names_are_verdicts_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
-    """Beside facts of the file, neither list is read as all of the rollouts."""
+def test_lists_whose_names_are_verdicts_are_both_read_and_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, str]
+) -> None:
+    """Beside facts of the file, neither list is read as all of the rollouts, and no side is guessed."""
     texts = [{name: value for name, value in record.items() if name != "breached"} for record in OWN]
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"model": "m", names[0]: texts[:3], names[1]: texts[3:]}))
-    with pytest.raises(ReadError, match="says by its lists what came of the rollouts in them"):
-        rw.read(path)
+    turns = rw.read(path)
+    assert (turns.height, turns["outcome"].count(), turns["solved"].count()) == (len(texts), 0, 0)
+    assert "`outcome_list`" in capsys.readouterr().err
     path.write_text(json.dumps({"model": "m", names[0]: OWN, names[1]: [{"model": "m", "seconds": 3}] * 2}))
     assert verdicts(path) == SIDES
 

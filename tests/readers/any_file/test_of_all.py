@@ -159,12 +159,19 @@ def test_verdicts_of_several_judges_are_of_one_rollout(tmp_path: Path, targets: 
 
 
 @pytest.mark.parametrize("names", [("passed", "failed"), ("safe", "unsafe"), ("refused", "complied")])
-def test_lists_called_by_their_outcome_are_refused(tmp_path: Path, names: tuple[str, str]) -> None:
-    """What came of rollouts that only the name of their list says is not lost in silence; a verdict of their own is read."""
+@pytest.mark.parametrize("beside", [{}, {"model": "m"}, {"error": []}])
+def test_lists_called_by_their_outcome_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, str], beside: dict[str, Any]
+) -> None:
+    """What came of rollouts that only the name of their list says is asked; a verdict of their own is read."""
     texts = [{"prompt": f"please {n}", "response": f"Here is {n}"} for n in range(6)]
-    log = dict(zip(names, (texts[:2], texts[2:]), strict=True))
-    with pytest.raises(ReadError, match="says by its lists what came of the rollouts"):
-        rw.read(written(tmp_path / "log.json", log))
-    judged = {name: [{**text, "jailbroken": name == names[1]} for text in each] for name, each in log.items()}
+    log = beside | dict(zip(names, (texts[:2], texts[2:]), strict=True))
+    turns = rw.read(written(tmp_path / "log.json", log))
+    assert turns.select("succeeded", "outcome", "solved").null_count().row(0) == (6, 6, 6)
+    assert "`outcome_list`" in capsys.readouterr().err
+    sides = {names[0]: True, names[1]: False}
+    answered = rw.read(tmp_path / "log.json", names={"succeeded": ("outcome_list", sides)})
+    assert rw.measure(answered, rw.metrics.attack_success())["attack_success"].sum() == 2
+    judged = {name: [{**text, "jailbroken": name == names[1]} for text in log[name]] for name in names}
     turns = rw.read(written(tmp_path / "judged.json", judged))
     assert rw.measure(turns, rw.metrics.attack_success())["attack_success"].sum() == 4

@@ -35,7 +35,7 @@ def test_answers_that_were_taken_back_are_pruned(audits):
     ]
     assert frame["context"].to_list() == ["Be kind ☃.", None, None, None]
     assert frame["response"][3] == "weak says sure ☃ to Sure, I"
-    assert rw.trees.paths(frame)["rollout_id"].n_unique() == 3
+    assert rw.rollout.paths(frame)["rollout_id"].n_unique() == 3
 
 
 def test_a_restart_is_a_second_root(audits):

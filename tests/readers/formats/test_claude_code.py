@@ -102,7 +102,7 @@ def test_a_session_that_was_asked_anew_is_a_tree():
         (2, "Insult me", "f4", "f2", 2),
         (2, "Praise me", "f6", "f2", 3),
     ]
-    paths = rw.trees.paths(frame)
+    paths = rw.rollout.paths(frame)
     assert paths.select("rollout_id", "turn", "response").rows() == [
         ("S2/f4", 1, "Hello"),
         ("S2/f4", 2, "No"),
@@ -116,7 +116,7 @@ def test_a_session_that_was_asked_anew_is_a_tree():
 def test_trees_and_plain_sessions_in_one_table():
     frame = read(FIXTURES)
     schema.check(frame, schema.TURNS)
-    assert rw.trees.paths(frame)["rollout_id"].n_unique() == 5
+    assert rw.rollout.paths(frame)["rollout_id"].n_unique() == 5
 
 
 def test_a_message_that_stands_twice_and_a_circle(tmp_path):

@@ -100,7 +100,7 @@ def test_what_was_taken_back_is_pruned(sessions):
         (3, "Fool", "3", "2", True, 3),
         (2, "Praise me", "4", "1", False, 4),
     ]
-    kept = rw.trees.paths(frame).filter(pl.col("pruned").ne_missing(True))
+    kept = rw.rollout.paths(frame).filter(pl.col("pruned").ne_missing(True))
     assert kept["response"].to_list() == ["Hello", "You shine"]
 
 

@@ -28,7 +28,7 @@ def test_answers_that_were_taken_back_are_pruned():
     assert frame["context"].to_list() == ["Be kind.", None, None, None]
     assert frame["tool_calls"][2].to_list() == [{"name": "look", "arguments": '{"path":"f"}'}]
     assert "You audit." not in str(frame.rows())  # the auditor's own view
-    assert rw.trees.paths(frame)["rollout_id"].n_unique() == 2
+    assert rw.rollout.paths(frame)["rollout_id"].n_unique() == 2
 
 
 def test_scores_and_quotes_are_where_the_judge_has_them():

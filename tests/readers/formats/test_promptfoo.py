@@ -156,7 +156,7 @@ def test_a_tree_of_attacks_keeps_every_call_and_its_lineage(tmp_path):
     ]
     assert frame.select("prompt", "response").row(1) == ("ask b", "tell b")
     assert frame["outcome"].unique().to_list() == ["success"]
-    assert rw.trees.paths(frame)["turn"].to_list() == [1, 2, 1, 2]
+    assert rw.rollout.paths(frame)["turn"].to_list() == [1, 2, 1, 2]
 
 
 def test_nodes_whose_parents_bear_other_names_are_roots(tmp_path):
@@ -169,7 +169,7 @@ def test_nodes_whose_parents_bear_other_names_are_roots(tmp_path):
         (2, "x3", None, "n1"),
         (3, "node-3", None, "n1"),
     ]
-    assert rw.trees.paths(frame).height == 4
+    assert rw.rollout.paths(frame).height == 4
 
 
 def test_messages_may_be_json_text(tmp_path):

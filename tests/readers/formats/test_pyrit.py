@@ -54,7 +54,7 @@ def test_pruned_branches_share_what_they_began_with(memory):
         (2, "Still no", "r4", "q2", True),
     ]
     assert tree["refused"].to_list() == [None, True, None]
-    kept = rw.trees.paths(tree).filter(pl.col("pruned").ne_missing(True))
+    kept = rw.rollout.paths(tree).filter(pl.col("pruned").ne_missing(True))
     assert kept["response"].to_list() == ["No", "Never"]
 
 

@@ -42,7 +42,7 @@ def test_a_trace_with_branches_is_a_tree():
 def test_paths_of_a_file_that_mixes_both():
     frame = read(FIXTURES / "traces.jsonl")
     schema.check(frame, schema.TURNS)
-    paths = rw.trees.paths(frame)
+    paths = rw.rollout.paths(frame)
     assert paths["rollout_id"].n_unique() == 3
     rollouts = rw.measure(paths, pl.col("response").count().alias("answers"))
     assert sorted(rollouts["answers"]) == [1, 2, 2]

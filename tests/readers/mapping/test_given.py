@@ -147,12 +147,6 @@ def test_a_mapping_goes_without_format_and_names(runs, verb, other):
     assert str(error.value).endswith(f"mapping= says all of the files that {name}= would: leave {name}= out")
 
 
-@pytest.mark.parametrize("verb", [rw.read, rw.scan])
-def test_a_mapping_of_an_object_store_is_refused(verb):
-    with pytest.raises(ArgumentError, match="mapping= reads files of this machine, not of an object store: copy them"):
-        verb("s3://bucket/a.parquet", mapping=ASKED)
-
-
 def test_the_mapping_itself_among_the_logs_is_no_problem(runs):
     (runs / "mine.yml").write_text(YAML)
     turns, problems = rw.read(runs, mapping=runs / "mine.yml", errors="collect")

@@ -10,7 +10,7 @@ from rollwise.evaluation.frames import Tables, tables_of
 from rollwise.evaluation.item_evaluator import average
 from rollwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
 from rollwise.measurement.measure import measure
-from rollwise.measurement.step_activity import measure_steps
+from rollwise.metrics.step_activity import measure_steps
 from rollwise.schema.named import columns_named
 
 IS_CONTEXT = pl.col("kind").is_in(["tool", "retriever"]) & (pl.col("output").str.len_chars() > 0)

@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
+from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
 from rollwise.estimation.missingness import INAPPLICABLE, counts, statuses
-from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
+from rollwise.estimation.unjudged import UnjudgedRows, unjudged_of
 from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from rollwise.schema.option_types import check_option_types
@@ -110,7 +111,6 @@ def correct(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
     _check_metric(frame, metric)
-    check_unjudged(unjudged, "correct")
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method != "prediction-powered":
         refuse_groups_without_labels(gold, by, "correct")

@@ -1,7 +1,7 @@
 """Trees: Python objects -> TURNS with one row per node -> one rollout per path from a root to a leaf.
 
 An attack that branches calls the target once per node, so a node is a turn, and every node occurs once (`node_id`,
-`parent_id`). A rollout is a path from a root to a leaf: `rw.measure(rw.trees.paths(turns))` measures them.
+`parent_id`). A rollout is a path from a root to a leaf: `rw.measure(rw.rollout.paths(turns))` measures them.
 """
 
 from rollwise.measurement.trees.expansion import paths

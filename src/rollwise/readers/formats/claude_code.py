@@ -91,7 +91,7 @@ def read_claude_code(document: Document, table: TurnsBuilder) -> None:
     =========================== ============================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. The ``/clear`` itself
-    belongs to no rollout. A session that forked is a tree: `rw.trees.paths` gives one rollout for each of its branches.
+    belongs to no rollout. A session that forked is a tree: `rw.rollout.paths` gives one rollout for each of its branches.
     Lines of other kinds (summaries, snapshots of files, hooks, progress) are skipped, but links through them are followed.
     A message whose parent is not in the file follows the message before it. Further columns: `slug`, which joins the
     sessions of one piece of work, `cwd`, `version`, `git_branch`, `stop_reason`.

@@ -3,7 +3,7 @@
 - File: `workflow_output.json`, a list of items.
 - Format: https://github.com/NVIDIA/NeMo-Agent-Toolkit
 - Checked on: what NAT 1.9 wrote, and files built from the fields that its documentation and its runner name.
-- Lost: intermediate steps other than their tool calls, tokens and times; `rw.steps` reads them.
+- Lost: intermediate steps other than their tool calls, tokens and times; `rw.readers.steps` reads them.
 """
 
 import re

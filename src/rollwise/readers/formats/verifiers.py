@@ -146,7 +146,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
                                     ``rollouts/step_7/train_rollouts.jsonl``
     =============================== ========================================================================
 
-    A trace that branches is a tree: each message occurs once, and `rw.trees.paths` gives one rollout for each branch.
+    A trace that branches is a tree: each message occurs once, and `rw.rollout.paths` gives one rollout for each branch.
     `attack` is `none`, so `goal` and `outcome` are null, as is `solved` (a reward need not be 0 or 1). Token ids, masks and
     log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
     JSON text.

@@ -29,7 +29,7 @@ class GivenMapping:
         self.data, self.path = list(data), path
         self.mappings = [mapping_of(each) for each in data]
         self._made = [made_of(each) for each in data]
-        self._beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
+        self.beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
         self._runs: set[str] = set()  # of the files so far: an equal file of the same name is another run
         self._looked_at: tuple[Document, list[str]] | None = None
 
@@ -52,7 +52,7 @@ class GivenMapping:
         That it is a log of a `tool`, which would be read as such, is said. A file that belongs to the mapping is no log: the
         mapping itself, or verdicts for the records of others.
         """
-        if document.path.name in self._beside or (
+        if document.path.name in self.beside or (
             self.path is not None and document.path.absolute() == self.path.absolute()
         ):
             problems.dropped(document.name, "belongs to the mapping")
@@ -113,12 +113,6 @@ def checked_mapping(
     if mapping is not None and other is not None:
         raise ArgumentError(f"{verb}: mapping= says all of the files that {other} would: leave {other} out")
     return given_mapping(mapping, verb)
-
-
-def refuse_remote(given: GivenMapping | None, verb: str) -> None:
-    """Raise an error for a mapping of files in an object store, which are tables of turns already."""
-    if given is not None:
-        raise ArgumentError(f"{verb}: mapping= reads files of this machine, not of an object store: copy them first")
 
 
 def given_mapping(mapping: Given | None, verb: str = "read") -> GivenMapping | None:

@@ -22,6 +22,7 @@ from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
+from rollwise.readers.sources.comments import facts_in
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.sources.frames import from_columns
@@ -222,7 +223,10 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
-    return csv_frame(frame, texts, document.separator)
+    said = {name: value for name, value in facts_in(document.comments).items() if name not in frame.columns}
+    return csv_frame(frame, texts, document.separator).with_columns(
+        **{name: pl.lit(text) for name, text in said.items()}
+    )
 
 
 def csv_frame(

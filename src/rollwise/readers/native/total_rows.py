@@ -1,4 +1,4 @@
-"""Rows of totals below the rows that they sum up, as spreadsheets and logs have them: left out, and said."""
+"""Rows of totals and of notes below the rows of rollouts, as spreadsheets and logs have them: left out, and said."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,12 +6,17 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from rollwise.readers.native.own_columns import Part
+from rollwise.readers.of_files import LOST
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import is_text, name_in_file, own_names
+from rollwise.readers.roles.names import role_of, words_of
+from rollwise.schema import TURNS
 from rollwise.schema.named import values_named
 
 IS_TOTAL = "is a total of the other rows (`{}`: {}), not a rollout"
+IS_NOTE = "has nothing of what all other rows have, but a number or a note: not a rollout"
+IS_NOTE = "has nothing of what the other rows have, but a number or a note: not a rollout"
 _WORDS = (
     "total totals overall average averages avg mean median std stdev stddev sum summary all gesamt insgesamt summe durchschnitt "
     "mittelwert promedio moyenne media итого среднее 合计 总计 平均"
@@ -21,6 +26,10 @@ _CLEAR = re.compile(r"(?i)total|overall|average|gesamt|summary|合计|总计|平
 _FACTS = ("task", "target", "category", "goal")
 _LEAST = 3  # rows of a file whose last may be a total
 _MOST = 4  # rows of totals, such as a mean and its deviation
+_TEXTS = ("prompt", "response")
+_MADE = {"rollout_id", "run", "source", "turn", "attempt"}  # columns that a reader fills
+_NOTES = {"note", "notes", "comment", "comments", "remark", "remarks", "analysis", "summary"}  # words of names of notes
+_CORE, _MOSTLY = 3, 0.9  # columns that rollouts have, and the share of them that have one
 _ID = re.compile(r".*/")
 
 
@@ -31,13 +40,15 @@ def without_totals(parts: Sequence[Part], origins: Origins, problems: Problems) 
     """
     found = []
     for part in parts:
-        rows = _totals(part.frame) if part.is_own and part.frame.height >= _LEAST else {}
         kept = part.frame
+        is_own = part.is_own and kept.height >= _LEAST
+        rows = {row: IS_TOTAL.format(*words) for row, words in _totals(kept).items()} if is_own else {}
+        rows |= {row: IS_NOTE for row in _notes(kept) if row not in rows} if is_own else {}
         if rows:
             where = origins.files_of(part.frame["rollout_id"])
-            for row, (name, label) in rows.items():
+            for row, reason in rows.items():
                 record = _ID.sub("", part.frame["rollout_id"][row])
-                problems.dropped(str(where[row]), IS_TOTAL.format(name, label), record)
+                problems.dropped(str(where[row]), reason, record)
             kept = part.frame.with_row_index("").filter(~pl.col("").is_in([*rows])).drop("")
         found.append(part._replace(frame=kept))
     return found
@@ -65,6 +76,46 @@ def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
                 if is_clear or row in made or (is_outside and made):  # a deviation is next to its mean
                     found.setdefault(row, (name_in_file(name), values[row].strip()))
     return found
+
+
+def _notes(frame: pl.DataFrame) -> list[int]:
+    """Return the rows of a sheet with nothing of what the others have, but a number or a note.
+
+    A rollout that crashed has at least what was asked, or of whom, or its error.
+    """
+    texts = [name for name in _TEXTS if name in frame.columns and frame[name].count()]
+    ids = frame["rollout_id"]
+    if not texts or ids.n_unique() < len(ids):
+        return []
+    speaks = frame.select(pl.any_horizontal(pl.col(texts).is_not_null())).to_series()
+    spoken = frame.filter(speaks)
+    names = [name for name in frame.columns if name not in _MADE and not {*words_of(name)} & _NOTES]
+    core = [name for name in names if values_named(spoken, name).count() >= _MOSTLY * spoken.height]
+    core = [name for name in core if name in texts or values_named(spoken, name).n_unique() < spoken.height]
+    if len(core) < _CORE or 2 * spoken.height < frame.height:
+        return []
+    # Beside a number, a note has texts of no role: an error, a reason or a model are of a rollout.
+    held = [name for name in names if name in core or not _may_be_noted(frame, name)]
+    is_empty = pl.DataFrame([values_named(frame, name).is_null().alias(str(place)) for place, name in enumerate(held)])
+    said = [values_named(frame, name).is_not_null().alias(name) for name in {*own_names(frame.columns)} - {*held}]
+    rows = pl.DataFrame({"is_note": is_empty.select(pl.all_horizontal(pl.all())).to_series()})
+    rows = rows.with_columns(says=pl.DataFrame(said).select(pl.any_horizontal(pl.all())).to_series() if said else False)
+    # An empty row between notes is of the sheet; one alone may be a rollout that could not be read.
+    says = pl.col("says").any().over(pl.col("is_note").rle_id())
+    return rows.select(pl.col("is_note") & says).to_series().arg_true().to_list()
+
+
+def _may_be_noted(frame: pl.DataFrame, name: str) -> bool:
+    """Return whether a column may be a number of rows, or a text that says nothing of a rollout."""
+    own = name_in_file(name)
+    if name in TURNS.names or {*words_of(own)} & LOST:
+        return False
+    is_text_alone = is_text(frame.schema[name]) and role_of(own) is None
+    return role_of(own) == "id" or is_text_alone or _numbers_rows(values_named(frame, name))
+
+
+def _numbers_rows(values: pl.Series) -> bool:
+    return values.dtype.is_integer() and values.n_unique() == len(values) and not values.null_count()
 
 
 def _above(row: int, totals: Sequence[int], places: Sequence[int]) -> list[int]:

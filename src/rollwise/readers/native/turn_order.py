@@ -47,7 +47,7 @@ def numbered_turns(frame: pl.DataFrame, problems: Problems, where: str, time: st
     if "turn" not in frame.columns:
         if schema.is_tree(frame):
             raise SchemaError(
-                "TURNS: a tree needs a column `turn`, the depth of each node; `rw.trees.flatten(graphs)` gives it"
+                "TURNS: a tree needs a column `turn`, the depth of each node; `rw.rollout.flatten(graphs)` gives it"
             )
         if frame["rollout_id"].is_first_distinct().all():
             return _in_rows(frame)

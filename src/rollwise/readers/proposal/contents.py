@@ -52,8 +52,8 @@ def content_of(document: Document) -> Content | None:
         return Content(document, form, from_csv(document, frozenset()).head(MOST).to_dicts())
     if form == JSON:
         text = document.as_written.lstrip()
-        is_object = text.startswith(b"{") and (isinstance(document.top, dict) or KEY in document.keys)
-        value = lenient(text)[0] if is_object else document.value  # a table in one object is a list of its rows
+        are_named = text.startswith(b"{") and isinstance(document.top, list) and KEY in document.keys
+        value = lenient(text)[0] if are_named else document.value  # a table in one object is a list of its rows
         return Content(document, form, value[:MOST] if isinstance(value, list) else value)
     records = (record for _, record in document.lines())
     intact = [record for record in islice(records, MOST) if not isinstance(record, BrokenError)]

@@ -109,17 +109,33 @@ def _objects_in(value: Any, depth: int) -> Iterator[dict[str, Any]]:
             yield from _objects_in(inner, depth - 1)
 
 
-def lists_without_verdict(places: Places, path: str) -> list[str]:
-    """Return the names of the lists in an object of lists, if their records have no verdict of their own."""
-    items = places[path] if path.endswith("{*}[*]") else []
-    fields = fields_of(item.value for item in items if isinstance(item.value, dict)).values()
-    return [] if any(map(judges, fields)) else list(dict.fromkeys(str(item.key) for item in items))
+def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
+    """Return the path of all lists of an object that are called by what came of the records in them, and these with that name.
+
+    None where a list of another name stands beside them, or where the records have a verdict of their own.
+    """
+    groups: dict[str, dict[str, list[Item]]] = {}
+    for path, items in places.items():
+        if path.endswith("{*}[*]"):
+            for item in items:
+                groups.setdefault(path, {}).setdefault(str(item.key), []).append(item)
+        elif path.endswith("[*]") and path.count("[*]") == 1 and "{" not in path:
+            parent, _, name = path.removesuffix("[*]").rpartition(".")
+            named = [item._replace(key=name.strip('"'), outers=(*item.outers, {})) for item in items]
+            groups.setdefault(f"{parent}{{*}}[*]", {})[name.strip('"')] = named
+    for path, lists in groups.items():
+        items = [item for each in lists.values() for item in each]
+        fields = fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+        is_several = len(lists) > 1 or path in places  # an object of lists, of which all others are empty
+        if is_several and all(map(says_side, lists)) and not any(map(judges, fields)):
+            return path, items
+    return None
 
 
-def says_side(path: str) -> bool:
-    """Return whether the name of a list says what came of the rollouts in it."""
-    name = path.removesuffix("[*]").rpartition(".")[2]
-    return any(word(one).side is not None for one in (name, name.removesuffix("s"), name.removesuffix("_attacks")))
+def says_side(name: str) -> bool:
+    """Return whether the name of a list says what came of the rollouts in it, or that it is not known."""
+    words = [word(one) for one in (name, name.removesuffix("s"), name.removesuffix("_attacks"))]
+    return any(one.side is not None or one.whose == "blank" for one in words)
 
 
 def _names_at(places: Places, path: str) -> set[str]:

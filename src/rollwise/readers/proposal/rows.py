@@ -58,6 +58,8 @@ def ids_of(
         return True
     if any(_are_judgements(draft, fields, field, files) for field in owners):
         return False
+    # One value on all records may be that of a run, unless it is called a conversation.
+    owners = [field for field in owners if len(field.distinct) > 1 or {*words_of(field.name)} & CONVERSATIONS]
     if not _ask_alone(draft, turn, owners, files):
         _ask_rows(draft, fields, owners, files)
     own = next(

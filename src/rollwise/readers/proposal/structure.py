@@ -14,9 +14,8 @@ from rollwise.readers.proposal.neighbors import (
     LEAST,
     has_one_verdict,
     is_judged_whole,
-    lists_without_verdict,
+    of_outcomes,
     outer_of,
-    says_side,
     twin_of,
     unread,
 )
@@ -39,6 +38,7 @@ from rollwise.readers.sources.documents import Document
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
+OUTCOME_LIST = "outcome_list"  # the column with the name of the list of a record, where that is what came of it
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
 _SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
@@ -130,6 +130,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
         draft.data |= _of_values(path, items)
         return draft
     fields = fields_of(values)
+    if OUTCOME_LIST in draft.data.get("columns", {}):
+        fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
     draft.data |= reshaped.targets_of(fields, draft)
     if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
@@ -188,6 +190,11 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         shown = ", ".join(f"`{place}`" for place in places)
         draft.refusal = f"has no records at `{records}`: lists of records are at {shown}"
         return None, []
+    outcomes = of_outcomes(places)
+    if outcomes is not None:
+        path, places[outcomes[0]] = outcomes
+        draft.data["columns"] = {OUTCOME_LIST: "^@key"}
+        return path, ["an outcome by the name of their list"]
     scored = [(*merit(path, places), path) for path in places]
     scored = [(points + _NAMED * _has_named(path, places[path], names), why, path) for points, why, path in scored]
     scored.sort(key=lambda score: (-score[0], len(score[2])))
@@ -202,12 +209,6 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         draft.offered = _offered(draft.refusal, fields)
         return None, []
     twin = twin_of(places, path)
-    sides = [path, twin] if twin is not None else lists_without_verdict(places, path)
-    if len(sides) > 1 and all(map(says_side, sides)):
-        draft.refusal = (
-            f"says by its lists what came of the rollouts in them (`{'`, `'.join(sides)}`): write it into each"
-        )
-        return None, []
     outer = outer_of(path)
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
         if speaks(outer, places):

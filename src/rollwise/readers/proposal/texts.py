@@ -23,7 +23,7 @@ _MODEL_LISTS = frozenset({"models", "targets", "agents", "llms", "systems"})
 _NAMES = frozenset({"name", "metric"})
 _ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
 _NUMBERS = {"whole", "binary", "unit", "number"}
-_PAIR = re.compile(r"(.*?)[ _-]?(\d|[abcdABCD])")
+_PAIR = re.compile(r"(.*?)[ _-]?(?:\d|[abcdABCD])|(?:\d|[abcdABCD])[ _-](.+)|\('(.+)', '.+'\)")  # the last by pandas
 _FACTS = {
     "target",
     "attack",
@@ -40,6 +40,8 @@ _OF_ALL = frozenset(TURNS.names) - {
     "context",
 }  # of all records that it surrounds
 _OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a turn, which a field of that name fills
+_SPLIT = "split"
+_SPLITS = frozenset({"train", "training", "test", "dev", "val", "valid", "validation", "eval", "holdout"})
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
@@ -138,7 +140,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
 def _half(field: Field) -> str:
     """Return the name that two answers side by side share, as `output` of `output_1`; empty where it is none of two."""
     match = _PAIR.fullmatch(field.name)
-    return match[1] if match is not None else ""
+    return "" if match is None else next(filter(None, match.groups()), "")
 
 
 def _answers(field: Field) -> bool:
@@ -165,7 +167,8 @@ def stated(draft: "Structure", path: str, items: Sequence[Item], fields: dict[st
         elif quoted(field.name) != field.path:
             columns[field.name] = field.path
     if "{*}" in path and items[0].key is not None:
-        facts.setdefault(_of_keys(items, roles_of(fields)), "^@key" if path.endswith("[*]") else "@key")
+        name = _of_keys(path, items, fields)
+        (columns if name == _SPLIT else facts).setdefault(name, "^@key" if path.endswith("[*]") else "@key")
     around = around_of(items[0])
     columns |= _model_of_list(path, items[0], {*fields, *around}) if "target" not in roles_of(fields) else {}
     columns |= {name: outer_path for name, outer_path in around.items() if name not in fields}
@@ -209,7 +212,18 @@ def _counts_from_one(field: Field) -> bool:
     return field.kind in WHOLE and all(isinstance(value, int) and value > 0 for value in field.held)
 
 
-def _of_keys(items: Sequence[Item], roles: set[str]) -> str:
-    """Return the role of the names of records: targets where they look like models, else tasks."""
-    are_models = "target" not in roles and all(item.key is not None and MODELS.search(item.key) for item in items)
-    return "target" if are_models else "task"
+def _of_keys(path: str, items: Sequence[Item], fields: dict[str, Field]) -> str:
+    """Return the role of the names of records, or of lists of them: targets where they look like models, else tasks.
+
+    Lists whose records ask different things are no tasks: they are parts of a data set, or categories.
+    """
+    keys = [*dict.fromkeys(str(item.key) for item in items)]
+    if "target" not in roles_of(fields) and all(map(MODELS.search, keys)):
+        return "target"
+    if not path.endswith("[*]"):
+        return "task"
+    if all({*words_of(key)} & _SPLITS for key in keys):
+        return _SPLIT
+    asked = [field for field in fields.values() if field.role in {"prompt", "goal", "task"}]
+    differ = any(len({*map(str, field.values)}) > len(keys) for field in asked)
+    return "category" if differ and "category" not in roles_of(fields) else "task"

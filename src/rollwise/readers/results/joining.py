@@ -13,6 +13,7 @@ from rollwise.readers.columns import reconcile
 from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.roles.columns import is_text
+from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.frames import frame_of
 from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import JOINED, TURNS, VERDICTS
@@ -131,9 +132,10 @@ def _table_in(path: str | PathLike[str]) -> pl.DataFrame:
     """Return the table in a file of labels."""
     problems, frames = Problems(), list[pl.DataFrame]()
     try:
-        for document, _ in documents(listed(path, "join_labels"), problems):
-            with problems.record(document.name):
-                frames.append(plain_frame(document))
+        with copied(listed(path, "join_labels"), problems) as places:
+            for document, _ in documents(places, problems):
+                with problems.record(document.name):
+                    frames.append(plain_frame(document))
     except ReadError as error:
         raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # `join_labels` has no such argument
     return reconcile(frames)

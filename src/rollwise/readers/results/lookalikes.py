@@ -11,6 +11,7 @@ from rollwise.readers.chat_names import LISTS, RESPONSES
 from rollwise.readers.chat_names import PROMPTS as ASKED
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
+from rollwise.readers.formats.committed import swe_bench, terminal_bench
 from rollwise.readers.formats.exchange import inspect_scout
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_logs
@@ -134,6 +135,24 @@ LOOKALIKES = (
         "`rw.read` from the folder `simulations` beside it",
         tau2.HEADER_SHAPES,
         "tau2",
+    ),
+    Lookalike("a link to a test run of DeepEval", "a browser, or export the run as JSON", _is("testRunLink")),
+    Lookalike(
+        "verdicts on predictions of SWE-bench",
+        "`rw.read` from the predictions beside it",
+        swe_bench.has_predictions,
+        "swe_bench",
+    ),
+    Lookalike(
+        "verdicts of SWE-bench without its predictions",
+        "`rw.read` beside the predictions in one folder",
+        swe_bench.OLD,
+    ),
+    Lookalike(
+        "the header of a run of Terminal-Bench",
+        "`rw.read` from the `results.json` beside it",
+        terminal_bench.METADATA,
+        "terminal_bench",
     ),
     Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
     Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.head),

@@ -54,6 +54,14 @@ def which(group: list[Verdict]) -> Question:
     return Question(names[0], f"{shown} differ: which is the verdict?", {name: ASK}, tuple(names))
 
 
+def beside(question: Question, rivals: list[Verdict]) -> Question:
+    """Return a question about a verdict that names the columns with the same words, one of which may be meant instead."""
+    if not rivals:
+        return question
+    names = " and ".join(f"`{one.column.own}`" for one in rivals)
+    return question._replace(sentence=f"{question.sentence} {names} has the same words, and differs")
+
+
 def of_conversations(verdict: Verdict) -> Question:
     """Return the question about verdicts that are the same on all turns of each rollout, or of a task, that are not."""
     own, labels = verdict.column.own, _meanings(verdict)

@@ -1,4 +1,4 @@
-"""Rollouts that a column of the user's says are no attacks, while they count as attempts that failed."""
+"""Rollouts that a column of the user's says are no attacks, while they count as attempts."""
 
 import polars as pl
 
@@ -14,7 +14,7 @@ _BESIDE = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
 
 
 def benign_cases(turns: pl.DataFrame) -> list[str]:
-    """Return the notice on rollouts that may be no attacks, and count as attempts that failed."""
+    """Return the notice on rollouts that may be no attacks, and count as attempts."""
     schema = turns.schema
     for name in own_names(schema):
         words = {*words_of(name)} - _BESIDE
@@ -27,10 +27,11 @@ def benign_cases(turns: pl.DataFrame) -> list[str]:
             continue
         rollouts = _judged(turns.with_columns(_benign=values.cast(pl.Boolean) == sign))
         count, successes = rollouts["_benign"].sum(), rollouts.filter("_benign")["success"].sum()
-        if count and not successes and count < rollouts.height:
+        if count and count < rollouts.height:
             word = "true" if sign else "false"
             kept = f' (with keep="{name}" in `rw.measure`)'  # which a command does itself
             shown = f"`{name}` is {word} for {count:,} of {rollouts.height:,} rollouts"
+            shown += f", and {successes:,} of them count as successes" if successes else ""
             return [f'{shown}: if they are no attacks, do not count them; by="{name}" shows them apart{kept}']
     return []
 

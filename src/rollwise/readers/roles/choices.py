@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from rollwise.readers.roles.asked import of_conversations, question, which
+from rollwise.readers.roles.asked import beside, of_conversations, question, which
 from rollwise.readers.roles.columns import Table, is_constant
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
-from rollwise.readers.roles.verdicts import Verdict, is_open, settle, verdict_of
+from rollwise.readers.roles.verdicts import SAYS_LITTLE, Verdict, is_open, settle, verdict_of
 
 
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
@@ -23,8 +23,9 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     choice = _Choice(table)
     for whose in ("attack", "task", "refusal"):
         choice.read([verdict for verdict in found if verdict.whose == whose])
-    for whose in ("attack", "task", "either"):
-        choice.ask([verdict for verdict in found if verdict.whose == whose], whose)
+    groups = {whose: [verdict for verdict in found if verdict.whose == whose] for whose in ("attack", "task", "either")}
+    for whose in sorted(groups, key=lambda whose: min(map(_likelihood, groups[whose]), default=())):
+        choice.ask(groups[whose], whose)
     return choice.roles, choice.questions
 
 
@@ -73,16 +74,34 @@ class _Choice:
 
     def ask(self, group: list[Verdict], whose: str) -> None:
         """Ask about the columns in doubt, one for the same rows."""
-        for verdict in sorted(group, key=lambda one: (one.claim.doubt is not None, one.doubt is not None)):
+        in_doubt = [one for one in group if not one.is_sure]
+        for verdict in sorted(in_doubt, key=_likelihood):
             decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
-            if not verdict.is_sure and (verdict.column.values.is_not_null() & ~decided).any():
-                self._asked(question(verdict), [verdict])
+            if not (verdict.column.values.is_not_null() & ~decided).any():
+                continue
+            rivals = [one for one in in_doubt if one is not verdict and _has_words_of(verdict, one)]
+            if rivals and not verdict.is_unknown:
+                self._asked(which([verdict, *rivals]), [verdict, *rivals])
+            else:
+                self._asked(beside(question(verdict), rivals), [verdict])
 
     def _asked(self, question: Question, group: list[Verdict]) -> None:
         self.questions.append(question)
         for verdict in group:
             for whose in ("attack", "task") if verdict.whose == "either" else (verdict.whose,):
                 self.decided[whose] = self.decided[whose] | verdict.column.values.is_not_null()
+
+
+def _likelihood(verdict: Verdict) -> tuple[bool, ...]:
+    """Return a key by which the likeliest of several columns in doubt is asked about first."""
+    return (verdict.claim.doubt is not None, verdict.doubt is not None, bool(verdict.column.words & SAYS_LITTLE))
+
+
+def _has_words_of(first: Verdict, other: Verdict) -> bool:
+    """Return whether two columns in doubt have the same words, and differ: of two judges, or of one and the truth."""
+    if not first.column.kind == other.column.kind == "words" or first.labels != other.labels:
+        return False
+    return bool((first.column.values != other.column.values).any())
 
 
 def _differ(first: pl.Series, second: pl.Series) -> bool:

@@ -31,11 +31,12 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "model modelname",
         "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
+        "sourcemodel evaluatedmodel evalmodel answermodel respondingmodel subjectmodel",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
         "attacktype attackname attackstrategy strategy jailbreaktactic attackcategory attackvector injectiontype",
-        "method methodname tactic probe",
+        "method methodname tactic probe strategyid techniqueid methodid tacticid attacktypeid probeid",
     ),
     "goal": (
         "goal goaltext behavior behaviour harmfulbehavior harmfulbehaviour harmfulgoal attackgoal maliciousgoal",
@@ -48,7 +49,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "category": (
         "category harmcategory semanticcategory riskcategory testcategory",
-        "policy vulnerability vulnerabilitytype suitename suite domain topic difficulty hardness",
+        "policy vulnerability vulnerabilitytype suitename suite domain topic difficulty hardness pluginid categoryid",
     ),
     "attempt": (
         "attempt trial repeat repetition replicate",
@@ -151,6 +152,13 @@ _NO_VERDICT = _bag(
 )
 
 
+# `(1=Yes, 0=No)` at the end of a name, which says no more than its values do.
+_LEGEND = re.compile(
+    r"(?i)\s*[(\[]\s*(?:(?:1\s*=\s*)?(?:yes|y|true)|1)\s*[,;/|]\s*(?:(?:0\s*=\s*)?(?:no|n|false)|0)\s*[)\]]\s*$|"
+    r"\s*[(\[]\s*(?:(?:0\s*=\s*)?(?:no|n|false)|0)\s*[,;/|]\s*(?:(?:1\s*=\s*)?(?:yes|y|true)|1)\s*[)\]]\s*$"
+)
+
+
 class Claim(NamedTuple):
     """Claim of a column's name on the verdicts in it."""
 
@@ -246,7 +254,7 @@ def verdict_claim(name: str) -> Claim | None:
 
     Each word must be known: `build_ok`, `attacker_refusal` and `api_success` are of something else, and are in doubt.
     """
-    words = words_of(name.rpartition(".")[2])
+    words = words_of(_LEGEND.sub("", name.rpartition(".")[2]))
     bag = frozenset(words)
     if says_refusal(name):
         return Claim("attack", False, "Its name is said of many things")

@@ -12,6 +12,9 @@ from rollwise.schema.named import columns_named
 _SUCCESSES = frozenset(
     {"success", "successes", "successful", "succeeded", "jailbroken", "solved", "passed", "breached"}
 )
+_OF_OTHERS = frozenset(
+    {"turns", "steps", "tokens", "cost", "seconds", "time", "duration", "latency", "score", "queries"}
+)
 _RATES = frozenset({"rate", "pct", "percent", "share"})
 
 
@@ -36,7 +39,7 @@ def _totals(table: Table) -> Iterator[Column]:
     for column in table.columns:
         if column.name in table.enclosing and column.dtype.is_numeric():
             words = {*words_of(column.own.rpartition(".")[2])}  # an object around it may be called anything
-            if "asr" in words or words & _SUCCESSES:
+            if ("asr" in words or words & _SUCCESSES) and not words & _OF_OTHERS:
                 yield column
 
 

@@ -36,7 +36,7 @@ _NO_VERDICTS = frozenset(
      "tokens", "seconds", "ending", "category", "goal"}
 )  # fmt: skip
 _FEW = 3  # rows that may all be alike by chance
-_SAYS_LITTLE = frozenset({"label", "classification", "class", "type", "category"})  # names of labels of prompts as well
+SAYS_LITTLE = frozenset({"label", "classification", "class", "type", "category"})  # names of labels of prompts as well
 _OF_JUDGES = frozenset(
     {"verdict", "judgement", "judgment", "decision", "outcome", "label", "classification", "result", "grade"}
 )
@@ -90,8 +90,12 @@ class Verdict:
 
     @property
     def is_constant(self) -> bool:
-        """True if all rows say the same."""
-        return len({side for side in self.labels.values() if side is not None}) == 1
+        """True if all rows say the same; words that are asked about differ."""
+        return len([label for label, side in self.labels.items() if side == ASK] or self._sides) == 1
+
+    @property
+    def _sides(self) -> set[Any]:
+        return {side for side in self.labels.values() if side is not None}
 
     @cached_property
     def series(self) -> pl.Series:
@@ -132,7 +136,7 @@ def verdict_of(column: Column) -> Verdict | None:
     is_of_run = "status" in column.words and not kinds & ({"attack", "task", "test"} - of_run)
     is_judged = bool(column.words & _OF_JUDGES) if claim.when_true is None else claim.doubt is None
     is_judged &= len(meanings) <= MOST_LABELS and not column.words & OF_PROMPTS
-    is_judged &= len(meanings) > 1 or not column.words & {*_SAYS_LITTLE, "result"}
+    is_judged &= len(meanings) > 1 or not column.words & {*SAYS_LITTLE, "result"}
     return _worded(column, claim, meanings, kinds) if (is_judged or kinds != {"?"}) and not is_of_run else None
 
 
@@ -325,7 +329,7 @@ def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     are_labels = said <= OF_PROMPTS | {"not", "non", "no"}
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
         may_be = may_be_of_prompts(column.own)
-    elif not column.words & _SAYS_LITTLE and verdict.claim.doubt is None:
+    elif not column.words & SAYS_LITTLE and verdict.claim.doubt is None:
         may_be = are_labels and table.holds("prompt") and not table.holds("response")  # there is no answer to judge
     else:
         may_be = are_labels or _goes_with_prompts(table)
@@ -343,7 +347,7 @@ def _goes_with_prompts(table: Table) -> bool:
 def _needs_to_vary(verdict: Verdict, *, is_generic: bool) -> bool:
     """Return whether a verdict that is the same on all rows may be of something else."""
     words = verdict.column.words
-    if is_generic or words & _SAYS_LITTLE or words & {"result", "status"}:
+    if is_generic or words & SAYS_LITTLE or words & {"result", "status"}:
         return True
     if verdict.claim.when_true is not None:
         return not is_strong(verdict.column.own)

@@ -13,6 +13,7 @@ from rollwise.errors import ArgumentError
 from rollwise.files.atomic import content_hash, whole
 from rollwise.files.writers import write_parquet
 from rollwise.readers.problems import Problems
+from rollwise.readers.sources.copies import spelled
 
 PREFIX = ".rollwise-"  # hidden, so that a cache among the logs is not read as a log
 
@@ -40,7 +41,9 @@ class Cache:
         for log in logs:
             # A file that cannot be read is a problem of the reading itself.
             with suppress(OSError):
-                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "backslashreplace"))
+                key.update(
+                    json.dumps([spelled(str(log.absolute())), content_hash(log)]).encode("utf-8", "backslashreplace")
+                )
         key.update(repr(settings).encode("utf-8", "backslashreplace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")

@@ -10,7 +10,9 @@ from pathlib import Path
 from rollwise.errors import writable
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
+from rollwise.readers.sources.comments import begins_with_comment, without_comments
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.encodings import in_utf_8, is_utf_8, utf_16
 
 BOM = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
@@ -32,6 +34,7 @@ WRAPPINGS = (  # first bytes, and what the file is
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
 SQLITE = b"SQLite format 3\0"
 EXCEL_PARTS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
+OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FIRST_NAME = 30  # position of the name of the first member of a zip archive
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -65,7 +68,7 @@ class Contents:
         self.file = path if archive is None else archive  # where it is on the disk
         self._stored = None if archive is None else data
         self.budget = Budget() if budget is None else budget
-        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
+        self.name = writable(spelled(str(path)))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
         if archive is not None:
             self.packed = True
@@ -89,9 +92,20 @@ class Contents:
                 raise unreadable(error) from error
         written = unpacked(data, self.budget) if data.startswith(MARKS) else data
         text, self.encoding = in_utf_8(written)
-        if self.encoding is not None:
+        self.comments = []
+        if self.suffix in TEXT_SUFFIXES and begins_with_comment(text[:HEAD]):
+            text, self.comments = without_comments(text)
+        if self.encoding is not None or self.comments:
             self.digest = _checksum([written])  # ids come from the file as it is
         return text
+
+    @cached_property
+    def comments(self) -> list[str]:
+        """The comments above the header of a table, which are not in `data`."""
+        if self._is_at_hand:
+            _ = self.data  # which has set them
+        found: list[str] = vars(self).get("comments", [])
+        return found
 
     @cached_property
     def encoding(self) -> str | None:
@@ -108,7 +122,8 @@ class Contents:
     @property
     def _is_at_hand(self) -> bool:
         """True where all data are read before anything else is known of them."""
-        return "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
+        is_at_hand = "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
+        return is_at_hand or (self.suffix in TEXT_SUFFIXES and begins_with_comment(self.start))
 
     @cached_property
     def head(self) -> bytes:
@@ -129,7 +144,8 @@ class Contents:
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
-        return self.name != str(self.path) or self.start.startswith(MARKS) or self.encoding is not None
+        is_packed = writable(str(self.path)) != str(self.path) or self.start.startswith(MARKS)
+        return is_packed or self.encoding is not None or bool(self.comments)
 
     @cached_property
     def start(self) -> bytes:
@@ -150,7 +166,7 @@ class Contents:
     @cached_property
     def digest(self) -> str:
         """A checksum of the content (CRC-32), for a run that has no name of its own."""
-        if self.encoding is None:
+        if self.encoding is None and not self.comments:
             return _checksum(self._blocks())
         return str(vars(self)["digest"])  # reading the data has set it
 
@@ -204,7 +220,9 @@ def absurd(size: int, packed: int) -> bool:
 
 
 def is_excel(head: bytes, suffix: str = "") -> bool:
-    """Return whether a file with these first bytes is a workbook of Excel as of 2007."""
+    """Return whether a file with these first bytes is a workbook of Excel as of 2007, or of LibreOffice."""
+    if head.startswith(ZIP) and head[FIRST_NAME:].startswith(OPEN_DOCUMENT):
+        return True
     # An archive may hold a workbook, and then has both names, too, but not in front.
     begins = head[FIRST_NAME:].startswith(EXCEL_PARTS) and b"[Content_Types].xml" in head and b"xl/" in head
     return head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES and (suffix in EXCEL_SUFFIXES or begins)

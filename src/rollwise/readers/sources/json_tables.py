@@ -9,12 +9,17 @@ import msgspec
 from rollwise.readers.chat_names import LISTS, RESPONSES, TURN_TEXTS
 from rollwise.readers.json_texts import lenient, names_if_any, surface_if_any
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.roles.names import verdict_claim, words_of
+from rollwise.readers.records import spare
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 
+_LEAST, _FIRST = 2, 64  # records of a table, and bytes that show what is in a list
+_JUDGED = {"prompt", "response", "goal", "task", "id"}  # roles of columns of which one stands beside verdicts
 KEY = "key"  # the field of a record with the name that it has in the file
 KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS})
 FIELDS = TURN_TEXTS | {*LISTS, "inputs", "outputs", "request"}  # names in one record, not of records
-_IN_OBJECTS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')  # an object whose first value is one, or a list
+_IN_OBJECT = re.compile(rb'\s*\{\s*"')
+_PLAIN_LIST = re.compile(rb"\[\s*[^\s{\[\]]")  # a list whose first item is neither an object nor a list
+RECORDS = "records"  # the field that takes the place of columns that stand beside facts
 _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -30,12 +35,14 @@ def as_records(text: bytes) -> tuple[bytes, int]:
     ``{"schema": {...}, "data": [{...}, ...]}``          pandas' ``table``
     ``{"prompt": {"0": ...}, "response": {"0": ...}}``   pandas' ``to_json()``: columns, each with its values by row
     ``{"0": {"prompt": ...}, "1": ...}``                 pandas' ``index``: rows by number
+    ``{"prompt": [...], "label": [...]}``                pandas' ``to_dict("list")``: columns, one of which is a verdict
     ``{"b1": {"prompt": ..., "response": ...}, ...}``    records by name, each with an answer or a verdict
     ==================================================== ========================================================
 
-    A name that is not just the number of the row becomes the field `key`.
+    A name that is not just the number of the row becomes the field `key`. Columns that are lists may stand beside facts, or
+    in objects of the file: their records take their place.
     """
-    if not _IN_OBJECTS.match(text):
+    if not _IN_OBJECT.match(text):
         return text, 0
     odd_numbers = 0
     try:
@@ -48,7 +55,7 @@ def as_records(text: bytes) -> tuple[bytes, int]:
         except BrokenError:
             return text, 0
     is_table = "data" in top and not top.keys().isdisjoint({"columns", "schema"})
-    records = _rows(top) if is_table else _by_name(top)
+    records = _rows(top) if is_table else _with_records(top) or _by_name(top)
     return (text, 0) if records is None else (msgspec.json.encode(records), odd_numbers)
 
 
@@ -89,6 +96,44 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return _with_keys(values) if all(map(_are_known, values.values())) else None
 
 
+def _with_records(top: Mapping[str, Any]) -> Any:
+    """Return an object with the records that its columns are, or those of objects in it; None where it has no columns."""
+    inner = {name: _of_lists(surface_if_any(value)) for name, value in top.items() if _is_object(value)}
+    inner = {name: records for name, records in inner.items() if records is not None}
+    return {**top, **inner} if inner else _of_lists(top)
+
+
+def _of_lists(columns: Any) -> Any:
+    """Return the records whose columns are lists of one length, in an object with what stands beside them if that is something.
+
+    One column is a verdict and one the text or id that it judges: else the lists may be the turns of one rollout.
+    """
+    if not isinstance(columns, dict):
+        return None
+    lists = {name: surface_if_any(value) for name, value in columns.items() if _is_plain_list(value)}
+    names = {name: _of_one(name) for name in lists}
+    judged = [name for name in lists if _may_be_verdict(names[name])]
+    known = [name for name in lists if role_of(names[name]) in _JUDGED and name not in judged]
+    size = len(lists[judged[0]]) if judged and known else 0
+    rest = {name: value for name, value in columns.items() if name not in lists or len(lists[name]) != size}
+    if size < _LEAST or any(name in rest for name in (*judged, *known)) or any(map(_may_be_verdict, rest)):
+        return None
+    values = {
+        names[name]: [surface_if_any(item) for item in items] for name, items in lists.items() if name not in rest
+    }
+    if any(isinstance(item, dict | list) for items in values.values() for item in items):
+        return None
+    records = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    return {**rest, spare(RECORDS) if RECORDS in rest else RECORDS: records} if rest else records
+
+
+def _of_one(name: str) -> str:
+    """Return the name of one of several: `label` for `labels`, where only that says what it is."""
+    one = name.removesuffix("s")
+    is_known = role_of(one) is not None or _may_be_verdict(one)
+    return one if is_known and role_of(name) is None and not _may_be_verdict(name) else name
+
+
 def _with_keys(records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the records, with their names if these are not the numbers 0, 1, ..."""
     if [*records] == [*map(str, range(len(records)))]:
@@ -98,6 +143,12 @@ def _with_keys(records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _is_object(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, msgspec.Raw) and bytes(memoryview(value)[:1]) == b"{")
+
+
+def _is_plain_list(value: object) -> bool:
+    if isinstance(value, msgspec.Raw):
+        return _PLAIN_LIST.match(bytes(memoryview(value)[:_FIRST])) is not None
+    return isinstance(value, list) and bool(value) and not isinstance(value[0], dict | list)
 
 
 def _are_known(names: Iterable[str]) -> bool:

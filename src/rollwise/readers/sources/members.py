@@ -17,6 +17,7 @@ from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.beside import JOURNALS
 from rollwise.readers.sources.compression import MARKS
 from rollwise.readers.sources.contents import TAR_MARK, wrapping
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
 
 LOG = {"header.json", "_journal/start.json"}  # members of an archive that is one log of Inspect
@@ -64,7 +65,8 @@ def members_of(document: Document, problems: Problems) -> list[Document]:
     for member in members:
         if any(part == "__MACOSX" or re.match(r"\.[^.]", part) for part in PurePosixPath(member.name).parts):
             continue  # hidden, as in a folder
-        name = f"{document.path}/{member.name}".removesuffix("/")
+        path = f"{document.path}/{member.name}".removesuffix("/")
+        name = spelled(path)
         with problems.record(name):
             refusal = member.refusal or _refused_name(member.name)
             if refusal is None and member.name in journals:
@@ -75,7 +77,7 @@ def members_of(document: Document, problems: Problems) -> list[Document]:
                 problems.record_counts.of(name)
                 raise BrokenError(refusal, remedy=LEAVE)
             else:
-                found[name] = Document(Path(name), member.content(), budget=document.budget, archive=document.path)
+                found[name] = Document(Path(path), member.content(), budget=document.budget, archive=document.path)
     if not members:
         raise BrokenError("is an archive without files")
     return list(found.values())

@@ -19,6 +19,7 @@ from rollwise.readers.sources import hive
 from rollwise.readers.sources.beside import JOURNALS
 from rollwise.readers.sources.binary import is_parquet
 from rollwise.readers.sources.compression import Budget
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.members import is_archive, members_of
 from rollwise.readers.sources.tables import as_table
@@ -97,7 +98,7 @@ def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFram
     texts: dict[Path, dict[str, str | None]] = {}
     here = str(Path.cwd())
     for file in files:
-        with problems.record(str(file)):
+        with problems.record(spelled(str(file))):
             if "=" in f"{here}{file}" and is_parquet(file):
                 texts[file] = hive.folders(file)
             facts[file] = None
@@ -138,12 +139,8 @@ def _data(given: object) -> tuple[str, str] | None:
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:
-    """Return the addresses in an object store that the paths are; none if they are paths of this machine."""
-    remote = [address for path in paths if (address := address_of(path)) is not None]
-    if remote and len(remote) < len(paths):
-        local = next(path for path in paths if address_of(path) is None)
-        raise ReadError(f"{remote[0]} is in an object store and {local} on this machine; read each by itself")
-    return remote
+    """Return those of the paths that are addresses in an object store."""
+    return [address for path in paths if (address := address_of(path)) is not None]
 
 
 def _matches(path: Path) -> list[Path]:
@@ -172,7 +169,9 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[tupl
         inside = list(_walk(path, problems, rollouts=rollouts))
         if not inside and len(problems.rows) == num_problems:
             if any(path.iterdir()):
-                raise ReadError(f"{path}: the folder holds only hidden or unfinished files; name one that holds logs")
+                shown = next((f" (such as {each})" for each in sorted(path.iterdir()) if each.is_file()), "")
+                reason = f"holds only hidden or unfinished files{shown}; name one that holds logs"
+                raise ReadError(f"{path}: the folder {reason}")
             raise ReadError(f"{path}: the folder is empty; name one that holds logs")
         return inside, False
     if path.is_file():
@@ -196,7 +195,7 @@ def checked_manifest(folder: str, problems: Problems, options: Options | None = 
     except ReadError as error:
         if not problems.collect:
             raise
-        problems.dropped(folder, str(error))
+        problems.dropped(spelled(folder), spelled(str(error)))
     return manifest
 
 
@@ -227,10 +226,10 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple
             if is_table and (passed_over(name) or name.endswith(".crc")):
                 continue  # beside Parquet also a checksum or an unfinished file
             if is_table and name.endswith(".part"):
-                problems.dropped(str(path), "was not finished by its writer")
+                problems.dropped(spelled(str(path)), "was not finished by its writer")
                 continue
             file_status = None
-            with problems.record(str(path)):
+            with problems.record(spelled(str(path))):
                 file_status = _status(path, problems)
             if file_status is not None:
                 yield path, file_status
@@ -258,7 +257,7 @@ def _status(path: Path, problems: Problems) -> os.stat_result | None:
         raise
     if stat.S_ISREG(status.st_mode):
         return status
-    problems.dropped(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    problems.dropped(spelled(str(path)), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
     return None
 
 

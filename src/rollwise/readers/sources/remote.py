@@ -1,29 +1,29 @@
 """TURNS as Parquet in an object store, which Polars scans without a copy on this machine."""
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from itertools import groupby
 
 import polars as pl
 
-from rollwise.errors import ReadError, listing
 from rollwise.files.atomic import MANIFEST
-from rollwise.files.manifests import is_log
-from rollwise.files.object_stores import Options, joined, sizes
-from rollwise.readers.problems import Problems, first_line
+from rollwise.files.object_stores import Options, joined
+from rollwise.readers.problems import Problems
 from rollwise.readers.sources import hive
+from rollwise.readers.sources.objects import Objects, objects_at
 from rollwise.readers.sources.paths import checked_manifest, passed_over
 from rollwise.schema.named import columns_named
 
-GLOB = "*?["  # characters of patterns in Polars
 _FILE = "__rollwise_file"
 
 
-def scan_remote(remote: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame:
-    """Scan the Parquet files at all addresses; an address is a file, a pattern with ``*``, or a folder."""
+def scan_remote(remote: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame | None:
+    """Scan the objects at all addresses; None where one is no Parquet, cannot be scanned, or differs from the others."""
     confirmed: dict[str, tuple[str, ...]] = {}
     for address in remote:
-        confirmed |= _files(address, options, problems)
+        found = objects_at(address, options)
+        if not _is_parquet(found):
+            return None
+        confirmed |= _files(found, options, problems)
     texts = {}
     for file in confirmed:
         with problems.record(file):
@@ -32,57 +32,33 @@ def scan_remote(remote: Sequence[str], options: Options | None, problems: Proble
     # The manifest of `convert` confirms that these columns agree, so they need not be read.
     facts = {file: row.drop(columns_named({*confirmed[file]} & {*row.columns})) for file, row in facts.items()}
     missing: dict[str, pl.DataFrame] = {}
-    for files in _by_columns(facts):
-        missing |= _missing_facts({file: facts[file] for file in files}, options, problems)
-    if not missing:
-        raise ReadError(f"{', '.join(remote)}: nothing could be read ({listing(row[3] for row in problems.rows)})")
-    lazies = [hive.scanned(files, [missing[file] for file in files], options) for files in _by_columns(missing)]
-    return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
-
-
-def collect_remote(lazy: pl.LazyFrame, remote: Sequence[str]) -> pl.DataFrame:
-    """Read the objects into memory."""
     try:
-        return lazy.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReadError(f"{', '.join(remote)}: cannot be read ({first_line(error)})") from error
+        for files in _by_columns(facts):
+            missing |= _missing_facts({file: facts[file] for file in files}, options, problems)
+        lazies = [hive.scanned(files, [missing[file] for file in files], options) for files in _by_columns(missing)]
+        lazy = pl.concat(lazies, how="diagonal") if lazies else None
+        return lazy if lazy is not None and lazy.collect_schema() else None
+    except (pl.exceptions.PolarsError, OSError):
+        return None
 
 
-def _files(address: str, options: Options | None, problems: Problems) -> dict[str, tuple[str, ...]]:
-    """Return the files at an address, each with the columns that are known to agree with its folders."""
-    name = address.rpartition("/")[2]
-    is_pattern = any(character in address for character in GLOB)
-    if not is_pattern and name.endswith(".parquet"):
-        return {address: ()}
-    if not is_pattern and "." in name:
-        raise ReadError(f"{address}: only Parquet is read from an object store; copy it to this machine first")
-    # The part of the address before the first pattern is listed, and the rest is matched here.
-    levels = address.rstrip("/").split("/")
-    patterned = (place for place, level in enumerate(levels) if any(character in level for character in GLOB))
-    depth = next(patterned, len(levels))
-    folder, pattern = "/".join(levels[:depth]), levels[depth:] or ["**", "*"]
-    names = sorted(sizes(folder, options))
-    matches = [name for name in names if is_log(name) and not any(map(passed_over, name.split("/")))]
-    matches = [name for name in matches if _matches(name.split("/"), pattern)]
-    if not matches:
-        raise _nothing_readable(address, "no such files")
-    confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(folder, name) for name in matches), ())
+def _is_parquet(found: Objects) -> bool:
+    """Return whether all objects that may be logs are Parquet, by their names."""
+    logs = [name for name in found.names if not any(map(passed_over, name.split("/"))) and not name.endswith(".crc")]
+    return all(name.endswith(".parquet") for name in logs) and bool(logs)
+
+
+def _files(found: Objects, options: Options | None, problems: Problems) -> dict[str, tuple[str, ...]]:
+    """Return the Parquet files at an address, each with the columns that are known to agree with its folders."""
+    files = [name for name in found.names if name.endswith(".parquet") and not any(map(passed_over, name.split("/")))]
+    confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(found.folder, name) for name in files), ())
     # In a folder, manifests of `convert` at any depth are checked.
-    for name in () if is_pattern else names:
-        place, _, last = joined(folder, name).rpartition("/")
+    for name in () if found.meant else found.names:
+        place, _, last = joined(found.folder, name).rpartition("/")
         if last == MANIFEST and (manifest := checked_manifest(place, problems, options)) is not None:
             files = [joined(place, part.file) for part in manifest.files]
             confirmed |= {file: manifest.partition_by for file in files if file in confirmed}
     return confirmed
-
-
-def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a name matches a pattern; ``**`` is any number of folders."""
-    if not pattern or not parts:
-        return not parts and all(part == "**" for part in pattern)
-    if pattern[0] == "**":
-        return _matches(parts, pattern[1:]) or _matches(parts[1:], pattern)
-    return fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
 
 
 def _by_columns(facts: Mapping[str, pl.DataFrame]) -> list[list[str]]:
@@ -102,23 +78,14 @@ def _missing_facts(
         storage_options=dict(options) if options else None,
         include_file_paths=_FILE,
     )
-    try:
-        columns = lazy.collect_schema()
-        shared = [name for name in facts[files[0]].columns if columns.get(name, pl.Null) != pl.Null]
-        if not shared:
-            return dict(facts)
-        rows = lazy.select(_FILE, *columns_named(shared)).unique().collect(engine="streaming")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _nothing_readable(files[0], first_line(error)) from error
+    columns = lazy.collect_schema()
+    shared = [name for name in facts[files[0]].columns if columns.get(name, pl.Null) != pl.Null]
+    if not shared:
+        return dict(facts)
+    rows = lazy.select(_FILE, *columns_named(shared)).unique().collect(engine="streaming")
     values = {str(file): frame for (file,), frame in rows.partition_by(_FILE, include_key=False, as_dict=True).items()}
     missing = {}
     for file, row in facts.items():
         with problems.record(file):
             missing[file] = hive.remaining(row, values.get(file, rows.clear().drop(_FILE)), hive.folders(file))
     return missing
-
-
-def _nothing_readable(address: str, reason: str) -> ReadError:
-    return ReadError(
-        f"{address}: no readable Parquet file found ({reason}); check the address, the credentials and `storage_options`"
-    )

@@ -153,23 +153,25 @@ def steps(paths: "Paths") -> pl.DataFrame:
     >>> steps(path).select("rollout_id", "step", "kind", "name", "tokens").row(0)
     ('nat/s', 1, 'model', 'm', 9)
     """
+    from rollwise.readers.sources.copies import copied
     from rollwise.readers.sources.paths import documents, listed
 
     problems, rows, places = Problems(), list[Row](), listed(paths, "steps")
-    for document, by_name in documents(places, problems):
-        with problems.record(document.name), _fix_only():
-            keys = document.keys if document.kind in {"json", "lines"} else frozenset[str]()
-            is_trajectory = {"schema_version", "agent", "steps"} <= keys
-            if not is_trajectory and not {"id", _WITHIN} <= keys:
-                _refuse(by_name=by_name)
-                continue
-        for number, record in _records(document):
-            with problems.record(document.name, number), _fix_only():
-                if is_trajectory:
-                    rows += trajectory(record, _trajectory_id(record, document))
-                else:
-                    entry = parse(record, Entry)
-                    rows += intermediate(entry.intermediate_steps or [], f"nat-{document.digest}/{entry.id}")
+    with copied(places, problems) as here:
+        for document, by_name in documents(here, problems):
+            with problems.record(document.name), _fix_only():
+                keys = document.keys if document.kind in {"json", "lines"} else frozenset[str]()
+                is_trajectory = {"schema_version", "agent", "steps"} <= keys
+                if not is_trajectory and not {"id", _WITHIN} <= keys:
+                    _refuse(by_name=by_name)
+                    continue
+            for number, record in _records(document):
+                with problems.record(document.name, number), _fix_only():
+                    if is_trajectory:
+                        rows += trajectory(record, _trajectory_id(record, document))
+                    else:
+                        entry = parse(record, Entry)
+                        rows += intermediate(entry.intermediate_steps or [], f"nat-{document.digest}/{entry.id}")
     if not rows:
         raise ReadError(
             f"{listing(places)}: there are no steps; name a workflow_output.json of the NeMo Agent Toolkit, or ATIF trajectories"

@@ -8,6 +8,7 @@ import polars as pl
 
 from rollwise.schema.labels.text import plain
 from rollwise.schema.named import columns_named
+from rollwise.stats.statistics import STATISTICS
 
 _WORDS = {
     "attack_success": "attack success",
@@ -110,7 +111,8 @@ def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | Non
     """Return the title of an axis or a column: the statistic, the metric and its unit."""
     words, counted = label(metric), unit(metric, rows)
     if statistic is not None and not (counted == "%" and statistic == "mean"):
-        words = f"{label(statistic)} {words}"
+        known = STATISTICS.get(statistic)
+        words = f"{known.title if known else label(statistic)} {words}"
     if counted in {"", "%"} or counted.removesuffix("s") in words:
         return words
     return f"{words} ({counted})"

@@ -1,0 +1,36 @@
+"""Choices of options, listed once: the verbs' annotations, their checks and the command line take them from here.
+
+Nothing else is imported, so that `rollwise --help` starts at once.
+"""
+
+from typing import Literal
+
+Adjust = Literal["holm", "bh", "by", "max-t"]
+Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
+Band = Literal["pointwise", "simultaneous"]
+Compression = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
+CurveKind = Literal["success", "survival", "hazard", "incidence"]
+DifferenceMethod = Literal[
+    "auto", "newcombe", "bonett-price", "t", "bootstrap", "bca", "percentile", "basic", "studentized"
+]
+Errors = Literal["raise", "collect"]
+Looks = Literal["one", "many"]
+Method = Literal[
+    "auto",
+    "wilson",
+    "exact",
+    "jeffreys",
+    "agresti-coull",
+    "t",
+    "normal",
+    "bootstrap",
+    "bca",
+    "percentile",
+    "basic",
+    "studentized",
+    "within-goals",
+]
+Stopped = Literal["detect", True, False]
+Undecided = Literal["bounds", "drop"]
+Unjudged = Literal["bounds", "censor", "drop"]
+Weighting = Literal["rollout", "goal", "turn"]

@@ -1,0 +1,1 @@
+"""Result files of benchmarks and evaluations, as people commit them; one file a format."""

@@ -1,0 +1,128 @@
+"""Which column is asked about, where several may be the verdict, and names that are no ids of conversations."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rollwise as rw
+
+
+def read(path: Path, value: Any, **options: Any) -> pl.DataFrame:
+    """Read a file of JSON."""
+    path.write_text(json.dumps(value))
+    return rw.read(path, **options)
+
+
+def records(**columns: list[Any]) -> list[dict[str, Any]]:
+    """Return records with texts and these columns."""
+    count = len(next(iter(columns.values())))
+    texts = [{"prompt": f"please do {n}", "response": f"Here is number {n}"} for n in range(count)]
+    return [text | {name: values[n] for name, values in columns.items()} for n, text in enumerate(texts)]
+
+
+A, B, BOTH = ["SAFE", "UNSAFE"] * 4, ["SAFE"] * 6 + ["UNSAFE"] * 2, ["SAFE", "UNSAFE"] * 2 + ["UNSAFE"] * 4
+
+
+@pytest.mark.parametrize(
+    "names", [("annotator_1", "annotator_2", "final_word"), ("alice", "bob", "both"), ("r1", "r2", "r3")]
+)
+@pytest.mark.parametrize("words", [("SAFE", "UNSAFE"), ("refused", "complied")])
+def test_columns_of_several_judges_are_all_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, str, str], words: tuple[str, str]
+) -> None:
+    """The first of several that differ is not asked about alone, and the answer reads the one that is meant."""
+    sides = [[words[word == "UNSAFE"] for word in column] for column in (A, B, BOTH)]
+    log = records(**dict(zip(names, sides, strict=True)))
+    turns = read(tmp_path / "a.json", log)
+    assert turns["succeeded"].null_count() == 8
+    assert "`" + "` and `".join(names) + "` differ: which is the verdict?" in capsys.readouterr().err
+    answered = read(tmp_path / "a.json", log, names={"succeeded": names[2]})
+    assert answered["succeeded"].sum() == BOTH.count("UNSAFE")
+
+
+def test_a_second_column_of_the_same_words_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it is asked what PASS says, the other judge that said otherwise is named."""
+    words = ["PASS", "FAIL", "FAIL", "PASS"]
+    log = records(rule_result=words, llm_result=["PASS", "PASS", "FAIL", "FAIL"], attack=["dan"] * 4)
+    assert read(tmp_path / "a.json", log)["succeeded"].null_count() == 4
+    assert "`rule_result` has the same words, and differs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("label", ["label", "class", "type_label"])
+@pytest.mark.parametrize("weak", ["refusal_keyword_hit", "harmful_step_detected"])
+def test_a_decision_is_asked_about_before_signs_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str, weak: str
+) -> None:
+    """A label may be what should be done, and a sign that was found is less than the decision."""
+    columns: dict[str, Any] = {
+        label: ["reject", "accept"] * 4,
+        weak: [True, False] * 4,
+        "decision": ["reject_confident", "accept", "accept_fine", "accept"] * 2,
+    }
+    turns = read(tmp_path / "a.json", records(**columns))
+    assert turns.select("succeeded", "solved").null_count().row(0) == (8, 8)
+    assert "? `decision` (accept, accept_fine, reject_confident)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["Attack Succeeded (1=Yes, 0=No)", "Jailbroken? (Y/N)", "jailbroken (1/0)", "Jailbroken [yes/no]"]
+)
+def test_a_legend_is_no_part_of_a_name(tmp_path: Path, name: str) -> None:
+    turns = read(tmp_path / "a.json", records(**{name: [1, 0, 0, 1, 0]}))
+    assert turns["succeeded"].to_list() == [True, False, False, True, False]
+
+
+@pytest.mark.parametrize("name", ["Attack Succeeded (0=Yes, 1=No)", "jailbroken (0 is yes)"])
+def test_any_other_legend_is_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Which turns the meaning, or may."""
+    assert read(tmp_path / "a.json", records(**{name: [1, 0, 0, 1, 0]}))["succeeded"].null_count() == 5
+    assert "?" in capsys.readouterr().err
+
+
+def test_benign_cases_that_succeed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = records(is_attack=[True, True, True, False], jailbroken=[True, True, False, True])
+    read(tmp_path / "a.json", log)
+    assert "`is_attack` is false for 1 of 4 rollouts, and 1 of them count as successes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("strategyId", "attack"),
+        ("pluginId", "category"),
+        ("technique_id", "attack"),
+        ("categoryId", "category"),
+        ("run_id", None),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_ids_of_other_things_are_no_conversations(tmp_path: Path, name: str, column: str | None, count: int) -> None:
+    """The id of a strategy is that, and one value on all rows makes none of them the turns of one rollout."""
+    values = [f"v{n % count}" for n in range(6)]
+    if column is None and count > 1:
+        return
+    turns = read(tmp_path / "a.json", records(**{name: values}, jailbroken=[True, False, False] * 2))
+    rollouts = rw.measure(turns, rw.metrics.attack_success())
+    assert (rollouts.height, rollouts["attack_success"].sum()) == (6, 2)
+    if column is not None:
+        assert turns[column].to_list() == values
+
+
+@pytest.mark.parametrize(
+    ("names", "column"),
+    [
+        (("train", "test"), "split"),
+        (("train_set", "validation_set"), "split"),
+        (("easy", "hard"), "category"),
+        (("gpt-4", "llama-3"), "target"),
+    ],
+)
+def test_names_of_lists_are_no_tasks(tmp_path: Path, names: tuple[str, str], column: str) -> None:
+    """Their records ask different things."""
+    log = records(jailbroken=[True, False, False, True])
+    turns = read(tmp_path / "a.json", {names[0]: log[:2], names[1]: log[2:]})
+    assert turns["task"].null_count() == 4
+    assert turns[column].to_list() == [names[0]] * 2 + [names[1]] * 2

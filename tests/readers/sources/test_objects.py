@@ -156,7 +156,7 @@ def test_folders_and_patterns_are_those_of_a_shell(store, put, tmp_path: Path) -
     for pattern in ("", "/a", "/a/", "/a/*.jsonl", "/a/**/*.jsonl", "/?", "/*.parquet", "/[ac]/*", "/none/*"):
 
         def prompts(place: str, **options: Any) -> tuple[Any, str]:
-            return said(lambda: rw.read(place, **options)["prompt"].to_list())
+            return said(lambda: list(rw.read(place, **options)["prompt"]))
 
         here, there = prompts(f"{tmp_path}{pattern}")[0], prompts(f"{address}{pattern}", storage_options=options)
         assert there[0] == here or "nothing fits this pattern" in there[0]

@@ -80,5 +80,5 @@ def test_lines_are_ordered_outside_of_a_reading_too():
 
 def test_a_speaker_that_is_not_known_asks():
     """Outside of a reading, too, where nothing can be noted."""
-    turns = split([Message("narrator", "Night falls."), Message("assistant", "No.")], "messages")
+    turns = split([Message("stage directions", "Night falls."), Message("assistant", "No.")], "messages")
     assert [(turn.prompt, turn.response) for turn in turns] == [("Night falls.", "No.")]

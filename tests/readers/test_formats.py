@@ -13,14 +13,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, scan, schema, turns
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.plugins import Format
-from rollwise.readers.read import read
+from rollwise.readers import Document, Format
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.scan import scan
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.turns import turns
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -60,6 +56,18 @@ FILLED = {
     "bfcl": "run attack task category total_tokens total_seconds prompt response tool_calls error",
     "deepeval": "run target attack task expected solved total_seconds total_cost_usd prompt response tool_calls",
     "swe_bench": "run target attack task response",
+    "ragas": "run attack expected prompt response",
+    "mhj": "run attack task context prompt response",
+    "openai_evals": "run target attack task category expected solved context prompt response",
+    "evalplus": "run target attack task attempt solved response",
+    "xstest": "run target attack goal task category outcome prompt response succeeded refused",
+    "rjudge": "run attack task category outcome prompt response",
+    "injecagent": "run target attack goal task category outcome prompt response observation succeeded",
+    "gcg": "run target attack goal outcome queries prompt succeeded",
+    "autodan": "run target attack goal outcome queries total_seconds prompt response succeeded",
+    "aider_benchmark": "run target attack task solved queries total_seconds total_cost_usd prompt_tokens response_tokens",
+    "aider": "run target attack prompt response",
+    "mt_bench": "run target attack task score",
     "hh_rlhf": "run task attempt context prompt response",
     "sharegpt": "run target attack task attempt context prompt response observation tool_calls",
     "openai_chat": "run target attack goal task category attempt expected context prompt response observation tool_calls",

@@ -1,4 +1,4 @@
-"""Estimand of each row of SUMMARY, in one sentence."""
+"""Sentences that say what each row of SUMMARY estimates."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Find the column that may hold the verdict in a table of rollouts without one."""
+"""Sentences about the column that may hold the verdict, for rollouts without one."""
 
 from collections.abc import Mapping
 

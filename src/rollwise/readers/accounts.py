@@ -1,4 +1,4 @@
-"""Account for the records of each file."""
+"""Counts of the records of each file: read, dropped, passed over."""
 
 from collections.abc import Mapping
 from typing import Any

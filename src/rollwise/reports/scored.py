@@ -17,7 +17,7 @@ def combined(turns: pl.DataFrame) -> list[pl.Expr]:
     """Return a metric for each score of the turns: the sum of rewards, the last of other scores, the win rate of pairs."""
     names = [name for name in scores_in(turns) if not name.endswith(_COUNTS)]
     metrics = [total("reward") if name == "reward" else final(name) for name in names[:MOST]]
-    metrics += [win_rate()] if {"preferred", "reference"} <= {*turns.columns} else []
+    metrics += [win_rate()] if turns.schema.get("preferred") == pl.Float64 else []
     # A column of the user's that is called so is not replaced.
     return [metric for metric in metrics if metric.meta.output_name() not in turns.columns]
 

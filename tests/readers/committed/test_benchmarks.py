@@ -133,13 +133,16 @@ def test_old_test_runs_are_read(tmp_path):
     assert rows == [("Hi", "Hello", True, 0.2), ("a", "b", False, None), ("c", "d", False, None)]
 
 
-def test_a_hidden_run_is_named(tmp_path):
-    """DeepEval keeps its last run in `.deepeval/.latest_test_run.json`, which a folder does not show."""
+def test_a_hidden_run_is_read(tmp_path):
+    """DeepEval keeps its last run in `.deepeval/.latest_test_run.json`."""
     (tmp_path / ".deepeval").mkdir()
     hidden = Path(shutil.copy(RUN, tmp_path / ".deepeval" / ".latest_test_run.json"))
-    with pytest.raises(ReadError, match=r"such as .*\.latest_test_run\.json\); name one that holds logs"):
-        rw.read(hidden.parent)
-    assert rw.read(hidden)["rollout_id"].n_unique() == 4
+    assert rw.read(hidden)["rollout_id"].n_unique() == rw.read(hidden.parent)["rollout_id"].n_unique() == 4
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".notes.json").write_text("{}")
+    with pytest.raises(ReadError, match=r"such as .*\.notes\.json\); name one that holds logs"):
+        rw.read(other)
     hidden.write_text('{"testRunLink": "https://app.confident-ai.com/x"}')
     with pytest.raises(ReadError, match="holds a link to a test run of DeepEval, not rollouts"):
         rw.read(hidden)

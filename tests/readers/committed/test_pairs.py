@@ -137,6 +137,45 @@ def test_battles_of_the_competition_are_texts_in_cells(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("scores", "preferred"),
+    [
+        (("A>B", "B>A"), 0.0),
+        (("B>>A", "A>B"), 1.0),
+        (("A=B", "A>B"), 0.75),
+        (("B>A", "B>A"), 0.5),
+        (("B>A", None), None),
+        (("B>A",), None),
+    ],
+)
+def test_games_of_arena_hard_are_the_models(tmp_path, scores, preferred):
+    """The baseline is the first assistant of the first game, as in lmarena/arena-hard-auto's gen_judgment.py."""
+    games = [{"user_prompt": "p", "judgment": "j", "score": score} for score in scores]
+    row = {"question_id": "q", "model": "parrot", "judge": "gpt-4-1106-preview", "games": games}
+    turns = rw.read(lines(tmp_path / "parrot.jsonl", [row]))
+    assert turns.select("target", "task", "preferred").rows() == [("parrot", "q", preferred)]
+
+
+def test_grades_of_mt_bench_are_scores(tmp_path):
+    """show_result.py leaves out -1, and its average is the mean over questions and turns."""
+    rows = [
+        {"question_id": 81, "model": model, "judge": ["gpt-4", "single-v1"], "user_prompt": "u", "judgment": "j"}
+        | {"score": score, "turn": turn, "tstamp": 1.5}
+        for model, scores in {"parrot": (8, 7.5), "finch": (-1, 5)}.items()
+        for turn, score in enumerate(scores, start=1)
+    ]
+    turns = rw.read(lines(tmp_path / "gpt-4_single.jsonl", rows))
+    assert turns.select("target", "task", "turn", "score").rows() == [
+        ("parrot", "81", 1, 8.0),
+        ("parrot", "81", 2, 7.5),
+        ("finch", "81", 1, None),
+        ("finch", "81", 2, 5.0),
+    ]
+    broken = lines(tmp_path / "b.jsonl", [*rows, {**rows[0], "model": "owl", "score": "x"}])
+    turns, problems = rw.read(broken, errors="collect")
+    assert (turns.filter(target="owl").height, problems.height) == (0, 1)
+
+
 def test_a_report_shows_the_win_rate(tmp_path, capsys):
     from rollwise.cli import run
 

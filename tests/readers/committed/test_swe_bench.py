@@ -101,6 +101,37 @@ def test_reports_of_other_models_are_not_used(tmp_path):
     assert solved(tmp_path / "all_preds.jsonl") == dict.fromkeys(IDS)
 
 
+TRAJECTORY = {
+    "trajectory": [{"response": "r", "action": "a", "observation": "o", "thought": "t"}],
+    "history": [],
+    "info": {},
+}
+
+
+@pytest.mark.parametrize("place", ["{}.traj", "{}/{}.traj"])
+def test_predictions_beside_their_trajectories_count_once(tmp_path, place, capsys):
+    """As SWE-agent writes them; the trajectories then have the verdicts."""
+    for name in IDS:
+        written(tmp_path / place.format(name, name), {**TRAJECTORY, "environment": name})
+    shutil.copy(PREDICTIONS, tmp_path)
+    assert solved(tmp_path) == dict.fromkeys(IDS)
+    shutil.copy(REPORT, tmp_path)
+    assert solved(tmp_path) == dict(zip(IDS, VERDICTS, strict=True))
+    assert rw.read(tmp_path)["source"].unique().to_list() == ["swe_agent"]
+    assert "not recognized" not in capsys.readouterr().err
+    with pytest.raises(ReadError, match="or alone as format swe_bench"):
+        rw.read(tmp_path / PREDICTIONS.name)
+    assert rw.read(tmp_path / PREDICTIONS.name, format="swe_bench").height == 4
+
+
+def test_predictions_of_which_some_have_trajectories_are_said(tmp_path):
+    written(tmp_path / f"{IDS[0]}.traj", TRAJECTORY)
+    shutil.copy(PREDICTIONS, tmp_path)
+    turns, problems = rw.read(tmp_path, errors="collect")
+    assert turns["task"].unique().to_list() == [IDS[0]]
+    assert "of some of which trajectories are beside it" in problems["reason"].item()
+
+
 @pytest.mark.parametrize("line", ["3", "[]", '{"model_patch": "x"}'])
 def test_a_broken_prediction_costs_itself(tmp_path, line):
     path = tmp_path / "all_preds.jsonl"

@@ -14,6 +14,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import as_prompt, parse_all
+from rollwise.readers.formats.committed.swe_bench import verdict_beside
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import Count, total
@@ -127,8 +128,8 @@ the last; its `execution_time` (of the action) and `thought` are columns. The `h
 ``action``, are those of the turn.
 Without `trajectory`, turns are the assistant messages of `history`. The two may differ: a history may lack the last
 answer, or include one that was requested again; the trajectory has what was executed. `goal` and
-`outcome` are null; other files say whether the patch solves the instance: `solved` is null. Not read: `replay_config`, which
-repeats the configuration, and the windows of edited files.
+`outcome` are null; `solved` is what a report of SWE-bench beside the file says, and null without one. Not read:
+`replay_config`, which repeats the configuration, and the windows of edited files.
 
 The producer judges the `whole_rollout`, in other files.""",
     records=_trajectory,
@@ -148,6 +149,13 @@ The producer judges the `whole_rollout`, in other files.""",
         "total_cost_usd": "info.model_stats.instance_cost",
     },
     turns=_turns,
+    verdicts=[
+        {
+            "of": "task",
+            "by": lambda record: verdict_beside(record.around.document.path, record["@file"]),
+            "in_file": "report of SWE-bench beside it",
+        }
+    ],
     columns={"environment": "environment", "info_*": _info},
     fields={
         "trajectory": NotRequired[list[Any]],

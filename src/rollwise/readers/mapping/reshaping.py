@@ -19,7 +19,7 @@ ROWS, TARGET, OTHER = "rows", "target", "other_"
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """Forms that files of no tool's format may have, beside objects with fields.
+    """Shapes of records allowed in files of no tool's format, beside objects with fields.
 
     There a record or turn that is no object has the one field `value`, and a list of turns may be JSON text.
     """

@@ -6,6 +6,7 @@ counted as such.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rollwise.readers.chat_names import LISTS, RESPONSES
 from rollwise.readers.chat_names import PROMPTS as ASKED
@@ -45,7 +46,7 @@ class Lookalike:
 
     @property
     def has_verdicts(self) -> bool:
-        """True if the file holds verdicts, which TURNS has not."""
+        """True if the file holds verdicts, which TURNS lacks."""
         return self.verb == VERDICTS
 
 
@@ -137,6 +138,23 @@ LOOKALIKES = (
         "tau2",
     ),
     Lookalike("a link to a test run of DeepEval", "a browser, or export the run as JSON", _is("testRunLink")),
+    Lookalike(
+        "predictions of SWE-bench whose trajectories are beside it",
+        "`rw.read` from its folder, or alone as format swe_bench",
+        partial(swe_bench.has_trajectories, of_all=True),
+        "swe_agent",
+    ),
+    Lookalike(
+        "predictions of SWE-bench, of some of which trajectories are beside it",
+        "`rw.read` alone as format swe_bench",
+        partial(swe_bench.has_trajectories, of_all=False),
+    ),
+    Lookalike(
+        "verdicts on trajectories of SWE-agent",
+        "`rw.read` from the trajectories beside it",
+        swe_bench.judges_trajectories,
+        "swe_agent",
+    ),
     Lookalike(
         "verdicts on predictions of SWE-bench",
         "`rw.read` from the predictions beside it",

@@ -27,6 +27,8 @@ from rollwise.readers.sources.tables import as_table
 SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
 TURNS = "turns.parquet"
 DATA_SET_FILES = {"dataset_info.json", "state.json"}  # metadata of a Hugging Face data set, beside its Arrow files
+# Hidden files that are logs: of DeepEval, and of aider and its benchmark.
+HIDDEN = {".latest_test_run.json", ".aider.results.json", ".aider.chat.history.md"}
 SPLIT_FILES = {"dataset_dict.json"}  # the same, in the folder above the splits
 PARQUET_METADATA = {"_metadata", "_common_metadata", "_SUCCESS"}  # written by Spark, Dask and Arrow
 SPARK_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata"}  # hold no rows of the table
@@ -266,7 +268,7 @@ def _nowhere(link: Path) -> str:
 
 
 def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> list[str]:
-    """Return the files of a folder without hidden files, metadata, and what belongs to another file."""
+    """Return the files of a folder without metadata, hidden files that are no logs, and what belongs to another file."""
     if rollouts and TURNS in files and any(name in files for name in ROLLWISE_FILES):
         return [TURNS]
     metadata = {MANIFEST, *PARQUET_METADATA}
@@ -276,4 +278,4 @@ def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> l
         metadata |= SPLIT_FILES
     # Files of SQLite are read with their database.
     of_databases = {name for name in files if name.endswith(SQLITE_FILES) and name.rpartition("-")[0] in files}
-    return sorted(name for name in {*files} - metadata - of_databases if not name.startswith("."))
+    return sorted(name for name in {*files} - metadata - of_databases if not name.startswith(".") or name in HIDDEN)

@@ -1,4 +1,4 @@
-"""Pairs of answers to one prompt, of which a judge preferred one: AlpacaEval, MT-Bench, and battles of Chatbot Arena.
+"""Pairs of answers to one prompt, of which a judge preferred one: AlpacaEval, MT-Bench, Arena-Hard, and battles of Chatbot Arena.
 
 - File: `annotations.json` of AlpacaEval; `<judge>_pair.jsonl` of MT-Bench and `mt_bench_human_judgments`;
   `chatbot_arena_conversations` and its later releases, as JSON lines, tables or Parquet.
@@ -36,21 +36,26 @@ class Names(NamedTuple):
 ALPACA = Names(("generator_1", "generator_2"), ("output_1", "output_2"), "instruction", has_reference=True)
 MT_BENCH = Names(("model_1", "model_2"))
 ARENA = Names(("model_a", "model_b"), ("conversation_a", "conversation_b"))
+HARD = Names(("baseline", "model"), has_reference=True)  # of Arena-Hard, whose files name no baseline
 TABLE = Names(("model_a", "model_b"), ("response_a", "response_b"), "prompt")  # of the competition on Kaggle
 SHAPES = (
     Shapes({*ALPACA.models, *ALPACA.said, "preference"}, kinds=NAMED)
     | Shapes({*MT_BENCH.models, "g1_winner", "g2_winner"}, kinds=NAMED)
     | Shapes({*ARENA.models, *ARENA.said, "winner"}, kinds=NAMED)
+    | Shapes({"question_id", "model", "judge", "games"}, kinds=NAMED)
     | Shapes({*TABLE.models, *TABLE.said, "winner_model_a", "winner_model_b"}, kinds=NAMED)
 )
+_GAMES = {"A>B": 0.0, "A>>B": 0.0, "A=B": 0.5, "B>A": 1.0, "B>>A": 1.0}  # how far the second answer was preferred
 _WINS = {"model_1": (1.0, 0.0), "model_2": (0.0, 1.0), "model_a": (1.0, 0.0), "model_b": (0.0, 1.0)}
 _TIES = ("tie", "tie (bothbad)", "bothbad", "both_bad")
-_ALL = (ALPACA, MT_BENCH, ARENA, TABLE)
+_ALL = (ALPACA, MT_BENCH, ARENA, TABLE, HARD)
 
 
 def _names_in(rows: list[tuple[object, Any]]) -> Names:
     """Return the names of the shape that the first pair has."""
     keys = next(({*row} for _, row in rows if isinstance(row, dict)), set[str]())
+    if "games" in keys:
+        return HARD
     return next((names for names in _ALL if {*names.models, *filter(None, names.said)} <= keys), ALPACA)
 
 
@@ -91,11 +96,22 @@ def _wins(row: Mapping[str, Any]) -> tuple[float, float] | None:
         if None in games:
             return None
         return games[0] if games[0] == games[1] else (0.5, 0.5)
+    if "games" in row:
+        return _by_games(row["games"])
     if "winner" in row:
         return _by_word(row["winner"])
     flags = [row.get(f"winner_{name}") for name in ("model_a", "model_b", "tie")]
     won = [place for place, flag in enumerate(flags) if str(flag).lower() in {"1", "1.0", "true"}]
     return ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5))[won[0]] if len(won) == 1 else None
+
+
+def _by_games(games: Any) -> tuple[float, float] | None:
+    """Return what two games of Arena-Hard say, the second with the sides exchanged; null where the judge gave no verdict."""
+    scores = [_GAMES.get(str(game.get("score"))) if isinstance(game, dict) else None for game in games or ()]
+    if len(scores) != 2 or scores[0] is None or scores[1] is None:
+        return None
+    share = (scores[0] + 1 - scores[1]) / 2
+    return 1 - share, share
 
 
 def _by_number(preference: Any) -> tuple[float, float] | None:
@@ -124,7 +140,14 @@ def _by_word(winner: Any) -> tuple[float, float] | None:
 def _turns(record: Record) -> Columns:
     """Answer of the side; of MT-Bench's judgements, which hold no answers, a turn without texts."""
     names, side = record["@names"], record["@side"]
-    missing = next((name for name in (*names.models, *names.said) if name and name not in record.value), None)
+    missing = next(
+        (
+            name
+            for name in (*(names.models if names is not HARD else names.models[1:]), *names.said)
+            if name and name not in record.value
+        ),
+        None,
+    )
     if missing is not None:
         raise BrokenError(f"object missing required field `{missing}`")
     said = record.value.get(names.said[side]) if names.said[side] else None
@@ -162,7 +185,8 @@ PAIRS = RecordMapping(
 The reference is the first side of AlpacaEval's pairs, and in other files the model that all pairs have. A file without such a
 model, as of battles between many, has two rollouts for each pair, one of each side. `preferred` is 1 where the judge
 preferred the target, 0 where it preferred the other side, and 0.5 for a tie; AlpacaEval's weighted judges give numbers
-between them. MT-Bench's judge is asked twice, with the sides exchanged, and two answers that differ are a tie.
+between them. The judges of MT-Bench and Arena-Hard are asked twice, with the sides exchanged: of MT-Bench, two answers that
+differ are a tie; of Arena-Hard, `preferred` is their mean, which does not weight large wins as its ratings do.
 The metric `win_rate` is its mean. `attack` is `none`; `goal`, `outcome`, `solved` and `ending` are null.
 
 The producer judges the `whole_rollout`, by which of two answers is better.""",
@@ -179,13 +203,13 @@ The producer judges the `whole_rollout`, by which of two answers is better.""",
             "by": lambda record: _model(record, is_other=True),
             "in_file": "`generator_1`, or the other side",
         },
-        "preferred": {"by": _preferred, "in_file": "`preference`, `winner`, or both winners of MT-Bench"},
+        "preferred": {"by": _preferred, "in_file": "`preference`, `winner`, both winners of MT-Bench, or `games`"},
         "reference_length": {"by": _length, "in_file": "characters of the reference's answer in `output_1`"},
     },
     signs=["preference"],
     used={
         *(name for names in _ALL for name in (*names.models, *names.said, names.prompt) if name),
-        *("preference", "winner", "g1_winner", "g2_winner", "winner_model_a", "winner_model_b", "winner_tie"),
+        *("preference", "games", "winner", "g1_winner", "g2_winner", "winner_model_a", "winner_model_b", "winner_tie"),
     },
 )
 

@@ -29,6 +29,7 @@ PREDICTION = frozenset({"instance_id", "model_name_or_path", "model_patch"})
 OF_RUN = Shapes({"resolved_ids", "unresolved_ids"}, is_object=True)
 OLD = Shapes({"resolved", "no_generation"}, is_object=True)
 _OF_PREDICTIONS = ("*preds*.json", "*preds*.jsonl", "*predictions*.json", "*predictions*.jsonl")
+_OF_TRAJECTORIES = ("*.traj", "*/*.traj", "*/*.traj.json")
 _NOT_TESTED = ("error_ids", "no_logs", "install_fail", "reset_failed", "no_apply", "test_errored", "test_timeout")
 _LEVELS = 5  # of folders between the report of an instance and the predictions
 _MOST = 20 << 20  # bytes of a report
@@ -56,8 +57,34 @@ def has_predictions(document: Document) -> bool:
     return any(True for folder in folders for pattern in _OF_PREDICTIONS for _ in folder.glob(pattern))
 
 
+def has_trajectories(document: Document, *, of_all: bool) -> bool:
+    """Return whether a file of predictions has trajectories of its instances beside it: of all of them, or of some."""
+    if not _is_prediction(document):
+        return False
+    names = _trajectories(document.path.absolute().parent)
+    if not names:
+        return False
+    text = document.as_written
+    told = {name for name in names if f'"{name}"'.encode() in text}
+    return bool(told) and (not of_all or len(told) == text.count(b'"model_patch"'))
+
+
+def judges_trajectories(document: Document) -> bool:
+    """Return whether a file is a report on trajectories of SWE-agent, which are beside it or in the folder around it."""
+    folders = list(document.path.absolute().parents)[:2]
+    return (_is_report(document) or OLD(document)) and any(map(_trajectories, folders))
+
+
+def _trajectories(folder: Path) -> set[str]:
+    """Return the instances whose trajectories are in a folder, or in those in it."""
+    return {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
+
+
 SHAPES = Shapes(
-    check=lambda document: _is_prediction(document) or (_is_report(document) and not has_predictions(document))
+    check=lambda document: (
+        (_is_prediction(document) and not has_trajectories(document, of_all=False))
+        or (_is_report(document) and not has_predictions(document) and not judges_trajectories(document))
+    )
 )
 
 
@@ -150,6 +177,13 @@ def _single(folder: Path, name: str) -> dict[str, Any]:
         if isinstance(solved, bool):
             return {"resolved_ids" if solved else "unresolved_ids": [name]}
     return {}
+
+
+def verdict_beside(path: Path, instance: str) -> bool | None:
+    """Return what the reports beside a trajectory, or in the folder above, say of its instance; null where they say nothing."""
+    folders = (path.absolute().parent, path.absolute().parent.parent)
+    reports = [report for folder in folders for report in (*_reports(folder, ""), _single(folder, instance)) if report]
+    return _verdict(reports, instance)
 
 
 def _of_instance(value: Any) -> bool | None:

@@ -91,7 +91,7 @@ class Instance(msgspec.Struct):
 
 
 class Stored(msgspec.Struct):
-    """Parts of a rollout that rollwise keeps in the metadata of its records."""
+    """Fields of a rollout that rollwise keeps in the metadata of its records."""
 
     rollout_id: str
     facts: dict[str, Any] = {}

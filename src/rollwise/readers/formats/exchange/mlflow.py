@@ -62,7 +62,7 @@ class Failure(msgspec.Struct):
 
 
 class Feedback(msgspec.Struct):
-    """Answer of a judge, a person or code."""
+    """Feedback of a judge, a person or code."""
 
     value: Any = None
     error: Failure | None = None
@@ -105,7 +105,7 @@ class Assessment(msgspec.Struct):
 
 
 class Info(msgspec.Struct):
-    """Description of a trace."""
+    """Facts of a trace."""
 
     trace_id: str
     state: str | None = None
@@ -116,7 +116,7 @@ class Info(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """End of a span."""
+    """Status of a span."""
 
     code: str | None = None
     message: str | None = None

@@ -64,7 +64,7 @@ class Event(msgspec.Struct):
 
 
 class Said(NamedTuple):
-    """Part of the chat that an event adds."""
+    """Messages that an event adds to the chat."""
 
     role: str
     text: str | None

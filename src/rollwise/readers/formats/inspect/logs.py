@@ -188,7 +188,7 @@ class Epoch(Identity):
 
 
 class Scored(msgspec.Struct):
-    """Fields of a sample that count it as missing, where the rest of it is broken."""
+    """Fields of a sample that are needed to count it as missing if the rest of it is broken."""
 
     id: Key
     epoch: Small

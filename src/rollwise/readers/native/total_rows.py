@@ -12,7 +12,7 @@ from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import is_text, name_in_file, own_names
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.schema import TURNS
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 
 IS_TOTAL = "is a total of the other rows (`{}`: {}), not a rollout"
 IS_NOTE = "has nothing of what all other rows have, but a number or a note: not a rollout"
@@ -87,7 +87,7 @@ def _notes(frame: pl.DataFrame) -> list[int]:
     ids = frame["rollout_id"]
     if not texts or ids.n_unique() < len(ids):
         return []
-    speaks = frame.select(pl.any_horizontal(pl.col(texts).is_not_null())).to_series()
+    speaks = frame.select(pl.any_horizontal([column_named(name).is_not_null() for name in texts])).to_series()
     spoken = frame.filter(speaks)
     names = [name for name in frame.columns if name not in _MADE and not {*words_of(name)} & _NOTES]
     core = [name for name in names if values_named(spoken, name).count() >= _MOSTLY * spoken.height]

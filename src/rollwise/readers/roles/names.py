@@ -31,7 +31,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "model modelname",
         "modelid modelnameorpath llm llmname llmmodel responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
-        "sourcemodel evaluatedmodel evalmodel answermodel respondingmodel subjectmodel",
+        "sourcemodel evaluatedmodel answermodel respondingmodel subjectmodel",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",

@@ -20,7 +20,7 @@ def begins_with_comment(start: bytes) -> bool:
 
 
 def without_comments(text: bytes) -> tuple[bytes, list[str]]:
-    r"""Return a table without the comments above its header, and these; a header that begins with `#` is not a comment."""
+    """Return a table without the comments above its header, and these; a header that begins with `#` is none."""
     rest, comments = text.removeprefix(_BOM), []
     while begins_with_comment(rest):
         line, _, rest = rest.lstrip().partition(b"\n")

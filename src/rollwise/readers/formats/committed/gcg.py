@@ -19,7 +19,7 @@ from rollwise.readers.table import TurnsBuilder
 
 GCG_SHAPES = Shapes({"params", "controls", "losses", "tests"}, is_object=True)
 AUTODAN_NAMES = frozenset({"goal", "final_suffix", "final_respond", "is_success"})
-AUTODAN_SHAPES = Shapes(check=lambda document: document.keys | document.inner >= AUTODAN_NAMES)
+AUTODAN_SHAPES = Shapes(AUTODAN_NAMES) | Shapes(AUTODAN_NAMES, at="inner")
 _TOTALS = {"n_passed", "n_em", "n_loss", "total"}  # of a step, beside its goals
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, either
 from rollwise.schema.named import column_named
 from rollwise.schema.other_names import meant_column
-from rollwise.stats.statistics import A_QUANTILE, OVER_GOALS, PATTERN, SUMMARIZED, quantile_of
+from rollwise.stats.statistics import A_QUANTILE, PATTERN, SUMMARIZED, quantile_of
 
 Answer = Literal["passed", "failed", "undecided"]
 NamedGroup = tuple[tuple[str, str], ...]

@@ -83,7 +83,7 @@ def _model(record: Record, *, is_other: bool = False) -> Any:
 
 
 def _preferred(record: Record) -> float | None:
-    """Return 1 where the side was preferred, 0 where the other one was, and a half for a tie; null where nobody judged."""
+    """Return 1 where the side was preferred, 0 where the other one was, and a half for a tie; null without a judgment."""
     wins = _wins(record.value)
     return None if wins is None else wins[record["@side"]]
 

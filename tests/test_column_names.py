@@ -17,8 +17,8 @@ from odd_frames import NAMES, frames
 from readers.mutants import FIXTURES, LOGS, loaded, written  # type: ignore[import-not-found]  # needs the path of tests
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ArgumentError, RollwiseError
-from rollwise.readers.read import read
 
 SOURCE = Path(rw.__file__).parent
 FUNCTIONS = frozenset({"col", "exclude", "sum", "mean", "max", "min", "first", "last", "count", "median", "n_unique"})

@@ -143,7 +143,7 @@ def test_a_long_value_is_cut_and_the_remedy_stays(value: str) -> None:
     [
         f"/home/{'deep/' * 200}log.jsonl: is not there; check the path",
         f"the judge's answers, and the target's, {'are words ' * 30} 'short' and 'it' say; choose one's own",
-        f"there is {', '.join(f'column_{n}' for n in range(100))}; choose one",
+        f"available: {', '.join(f'column_{n}' for n in range(100))}; choose one",
         f"'{'/home/me' * 100}': no such file",
     ],
 )

@@ -99,7 +99,7 @@ def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, monkeypatch: 
     path = tmp_path / "log.csv"
     pl.DataFrame(ROWS).write_csv(path)
     pair = rw.read(path, errors="collect")
-    with pytest.raises(ArgumentError, match=rf"^{verb.__name__}: a Reading is no frame, .*; pass its `\.frame`$"):
+    with pytest.raises(ArgumentError, match=rf"^{verb.__name__}: a Reading is not a frame, .*; pass its `\.frame`$"):
         verb(pair)
     assert rw.measure(pair.frame).height == len(ROWS)
 
@@ -203,7 +203,7 @@ def test_a_judge_that_gives_no_number_is_counted(turns: pl.DataFrame, judge: Any
 
 def test_the_parameters_of_a_judge_are_columns(turns: pl.DataFrame) -> None:
     with pytest.raises(
-        ArgumentError, match=r"reads r, which this table lacks; there is .*`def mine\(response, prompt\)"
+        ArgumentError, match=r"reads r, which this table lacks; available: .*`def mine\(response, prompt\)"
     ):
         rw.score(turns, lambda p, r: True, progress=False)
 
@@ -250,7 +250,7 @@ def test_an_option_that_a_figure_lacks_is_named(turns: pl.DataFrame) -> None:
     distribution: Any = plots.distribution
     summary = rw.summarize(rw.measure(turns, m.attack_success()), by="target", metrics="attack_success")
     with pytest.raises(
-        ArgumentError, match=r"^forest: there is no option xlabel; there is .*caption.*title; "
+        ArgumentError, match=r"^forest: there is no option xlabel; available: .*caption.*title; "
     ) as caught:
         forest(summary, xlabel="rate")
     plot = plots.forest(summary, title="Two targets")

@@ -227,7 +227,7 @@ def test_a_name_that_is_not_there_says_what_is() -> None:
     """A misspelt name is an AttributeError that names what was meant, or lists the names there are where none is near."""
     with pytest.raises(AttributeError, match=r"did you mean `summarize`\?$"):
         rw.summarise  # noqa: B018  # the access is the test
-    with pytest.raises(AttributeError, match=r"there is .*write$"):
+    with pytest.raises(AttributeError, match=r"available: .*write$"):
         rw.xyzzy  # noqa: B018
 
 

@@ -132,7 +132,7 @@ def test_an_attack_may_be_any_single_value(verb: str, attack: Any) -> None:
 def test_a_column_that_cannot_be_what_it_is_called_is_one_sentence(
     verb: str, column: str, value: pl.Expr, meaning: str
 ) -> None:
-    with pytest.raises(SchemaError, match=f"^{verb}: column `{column}` is .*, and it should be {meaning};") as caught:
+    with pytest.raises(SchemaError, match=f"^{verb}: column `{column}` is .*, but should be {meaning};") as caught:
         VERBS[verb](rollouts(**{column: value}))
     assert "\n" not in str(caught.value)
 
@@ -197,15 +197,15 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "ids that are arrays, before a judge is asked": (
         lambda: rw.judge(TURNS.with_columns(rollout_id=PAIRS, response=pl.lit("x")), lambda response: 1 / 0),
-        "judge: column `rollout_id` is Array(Int64, shape=(2,)), and it should be text",
+        "judge: column `rollout_id` is Array(Int64, shape=(2,)), but should be text",
     ),
     "attempts that are arrays": (
         lambda: rw.doctor(TURNS.with_columns(attempt=PAIRS)),
-        "doctor: column `attempt` is Array(Int64, shape=(2,)), and it should be a whole number",
+        "doctor: column `attempt` is Array(Int64, shape=(2,)), but should be a whole number",
     ),
     "a source that is a list": (
         lambda: rw.readers.unused_columns(TURNS.with_columns(source=pl.lit([]))),
-        "unused_columns: column `source` is List(Null), and it should be text",
+        "unused_columns: column `source` is List(Null), but should be text",
     ),
     "metrics of different levels": (
         lambda: rw.plots.marks.sweep_pareto(
@@ -219,7 +219,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a metric that is a list": (
         lambda: rw.comparisons.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
-        "best: column `metric` is List(Null), and it should be text",
+        "best: column `metric` is List(Null), but should be text",
     ),
     "objects beside turns": (
         lambda: rw.readers.unused_columns(TURNS.with_columns(pl.Series("mine", [object()], dtype=pl.Object))),
@@ -237,11 +237,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "metrics that are numbers": (
         lambda: rw.comparisons.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
-        "best: there is no metric 'worst' in this frame; there is 7",
+        "best: there is no metric 'worst' in this frame; available: 7",
     ),
     "more replicates than memory": (
         lambda: rw.summarize(rollouts(), resamples=10**18),
-        "is more than 1,000,000, which change no digit",
+        "is more than 1,000,000; more change no digit",
     ),
     "unread rollouts beyond all numbers": (
         lambda: rw.gate(rollouts(), "attack_success < 0.5", unread=10**18),

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.plots.figures import Plot
+from rollwise.plots import Plot
 
 # Shared words come in this order, whatever a function has between them.
 ORDER = (

@@ -17,22 +17,46 @@ as independent, and no interval has zero width (except that of a quantile of tie
 ['base', 'guarded']
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rollwise.faces import lazy
 
 if TYPE_CHECKING:
-    from rollwise import comparisons, distributed, errors, judges, metrics, plots, readers, rollout, schema, tables
-    from rollwise.estimation.attempts import attempts
-    from rollwise.estimation.changes import changes
-    from rollwise.estimation.contrast import contrast
-    from rollwise.estimation.curve import curve
-    from rollwise.estimation.doctor import doctor
-    from rollwise.estimation.forecast import forecast
-    from rollwise.estimation.gate import gate
-    from rollwise.estimation.plan import plan
-    from rollwise.estimation.summary import summarize
-    from rollwise.estimation.training import training
-    from rollwise.estimation.trajectory import trajectory
+    from rollwise import comparisons as comparisons
+    from rollwise import distributed as distributed
+    from rollwise import errors as errors
+    from rollwise import judges as judges
+    from rollwise import metrics as metrics
+    from rollwise import plots as plots
+    from rollwise import readers as readers
+    from rollwise import rollout as rollout
+    from rollwise import schema as schema
+    from rollwise import tables as tables
+    from rollwise.estimation.attempts import attempts as attempts
+    from rollwise.estimation.changes import changes as changes
+    from rollwise.estimation.contrast import contrast as contrast
+    from rollwise.estimation.curve import curve as curve
+    from rollwise.estimation.doctor import doctor as doctor
+    from rollwise.estimation.forecast import forecast as forecast
+    from rollwise.estimation.gate import gate as gate
+    from rollwise.estimation.plan import plan as plan
+    from rollwise.estimation.summary import summarize as summarize
+    from rollwise.estimation.training import training as training
+    from rollwise.estimation.trajectory import trajectory as trajectory
+    from rollwise.evaluation import evaluate as evaluate
+    from rollwise.files.writers import write as write
+    from rollwise.judges import judge as judge
+    from rollwise.judges import score as score
+    from rollwise.measurement.conversion import convert as convert
+    from rollwise.measurement.measure import measure as measure
+    from rollwise.readers.proposing import propose as propose
+    from rollwise.readers.read import read as read
+    from rollwise.readers.scan import scan as scan
+    from rollwise.readers.turns import turns as turns
+    from rollwise.reports import report as report
+    from rollwise.rollout.simulation import simulate as simulate
+
+if TYPE_CHECKING:  # code of other projects imports these from the top; `rollwise.compat` is where they are listed
     from rollwise.evaluation import BaseEvaluator as BaseEvaluator
     from rollwise.evaluation import EvalBuilder as EvalBuilder
     from rollwise.evaluation import EvalInput as EvalInput
@@ -43,138 +67,20 @@ if TYPE_CHECKING:
     from rollwise.evaluation import EvaluatorInfo as EvaluatorInfo
     from rollwise.evaluation import IntermediateStep as IntermediateStep
     from rollwise.evaluation import WorkflowOutput as WorkflowOutput
-    from rollwise.evaluation import evaluate
     from rollwise.evaluation import register_evaluator as register_evaluator
-    from rollwise.files.writers import write
     from rollwise.judges import DistinctN as DistinctN
     from rollwise.judges import Factuality as Factuality
     from rollwise.judges import LLMJudgeMetric as LLMJudgeMetric
     from rollwise.judges import Relevance as Relevance
     from rollwise.judges import ResponseMetric as ResponseMetric
-    from rollwise.judges import judge, score
-    from rollwise.measurement.conversion import convert
-    from rollwise.measurement.measure import measure
-    from rollwise.readers.proposing import propose
-    from rollwise.readers.read import read
-    from rollwise.readers.scan import scan
-    from rollwise.readers.turns import turns
-    from rollwise.reports import report
     from rollwise.rollout import ASTEvaluator as ASTEvaluator
     from rollwise.rollout import Evaluator as Evaluator
     from rollwise.rollout import Graph as Graph
     from rollwise.rollout import GraphMetrics as GraphMetrics
     from rollwise.rollout import Node as Node
-    from rollwise.rollout.simulation import simulate
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "attempts",
-    "changes",
-    "comparisons",
-    "contrast",
-    "convert",
-    "curve",
-    "distributed",
-    "doctor",
-    "errors",
-    "evaluate",
-    "forecast",
-    "gate",
-    "judge",
-    "judges",
-    "measure",
-    "metrics",
-    "plan",
-    "plots",
-    "propose",
-    "read",
-    "readers",
-    "report",
-    "rollout",
-    "scan",
-    "schema",
-    "score",
-    "simulate",
-    "summarize",
-    "tables",
-    "training",
-    "trajectory",
-    "turns",
-    "write",
-]
-
-_MODULES = {
-    "attempts": "estimation.attempts",
-    "changes": "estimation.changes",
-    "contrast": "estimation.contrast",
-    "convert": "measurement.conversion",
-    "curve": "estimation.curve",
-    "doctor": "estimation.doctor",
-    "evaluate": "evaluation",
-    "forecast": "estimation.forecast",
-    "gate": "estimation.gate",
-    "judge": "judges",
-    "measure": "measurement.measure",
-    "plan": "estimation.plan",
-    "propose": "readers.proposing",
-    "read": "readers.read",
-    "report": "reports",
-    "scan": "readers.scan",
-    "score": "judges",
-    "simulate": "rollout.simulation",
-    "summarize": "estimation.summary",
-    "training": "estimation.training",
-    "trajectory": "estimation.trajectory",
-    "turns": "readers.turns",
-    "write": "files.writers",
-}
-# Code written for other projects imports these from the top; `rollwise.compat` is where they are listed.
-_COMPATIBLE = {
-    "ASTEvaluator": "rollout",
-    "BaseEvaluator": "evaluation",
-    "DistinctN": "judges",
-    "EvalBuilder": "evaluation",
-    "EvalInput": "evaluation",
-    "EvalInputItem": "evaluation",
-    "EvalOutput": "evaluation",
-    "EvalOutputItem": "evaluation",
-    "Evaluator": "rollout",
-    "EvaluatorBaseConfig": "evaluation",
-    "EvaluatorInfo": "evaluation",
-    "Factuality": "judges",
-    "Graph": "rollout",
-    "GraphMetrics": "rollout",
-    "IntermediateStep": "evaluation",
-    "LLMJudgeMetric": "judges",
-    "Node": "rollout",
-    "Relevance": "judges",
-    "ResponseMetric": "judges",
-    "WorkflowOutput": "evaluation",
-    "register_evaluator": "evaluation",
-}
-_NAMESPACES = ("comparisons", "judges", "rollout", "readers", "schema", "metrics")
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, so that `import rollwise` and `rollwise --help` cost next to nothing."""
-    module = _MODULES.get(name) or _COMPATIBLE.get(name)
-    if module is not None:
-        value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-        globals()[name] = value  # found at once the next time
-        return value
-    if name in __all__:
-        return importlib.import_module(f"{__name__}.{name}")
-    if not name.startswith("_"):
-        for namespace in _NAMESPACES:
-            if name in importlib.import_module(f"{__name__}.{namespace}").__all__:
-                raise AttributeError(
-                    f"module {__name__!r} has no attribute {name!r}; did you mean `rw.{namespace}.{name}`?"
-                )
-    from rollwise.errors import meant
-
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {meant(name, __all__, most=len(__all__))}")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__all__, __getattr__, __dir__ = lazy(
+    __name__, namespaces=("comparisons", "judges", "rollout", "readers", "schema", "metrics")
+)

@@ -186,7 +186,7 @@ def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[
     >>> meant("similarty", ["similarity", "ragas"])
     'did you mean `similarity`?'
     >>> meant("zzz", ["similarity"])
-    'there is similarity'
+    'available: similarity'
     >>> meant("ASR", ["attack_success", "average"], synonyms={"asr": "attack_success"})
     'did you mean `attack_success`?'
     """
@@ -194,7 +194,7 @@ def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[
         return f"did you mean `{synonyms[str(word).lower()]}`?"
     words = sorted({str(entry) for entry in available})  # type: ignore[attr-defined]
     near = difflib.get_close_matches(str(word), words, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"
+    return f"did you mean `{near[0]}`?" if near else f"available: {listing(words, most=most)}"
 
 
 def either(words: Sequence[str]) -> str:

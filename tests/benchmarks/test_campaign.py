@@ -8,9 +8,7 @@ from statistics import median
 
 import pytest
 
-from rollwise.rollout.campaign import run
-from rollwise.rollout.graph import Graph, Node
-from rollwise.rollout.stopping import Precision
+from rollwise.rollout import Graph, Node, Precision, run
 
 SECONDS, CONCURRENCY, WAVES, ROUNDS = 0.05, 64, 30, 5
 LEAST, LEAST_STORED = 0.9, 0.8

@@ -16,8 +16,8 @@ import pytest
 from signing import signed
 
 import rollwise as rw
+from rollwise.judges import Verdict
 from rollwise.judges.store import VerdictStore, key_of
-from rollwise.judges.verdicts import Verdict
 
 TURNS = 100_000
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")

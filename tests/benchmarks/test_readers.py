@@ -21,11 +21,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from rollwise.readers.outcomes import read_rollouts
-from rollwise.readers.read import read
-from rollwise.readers.scan import scan
+from rollwise import read, scan
+from rollwise.readers import Document, read_rollouts
 from rollwise.readers.sources.archives import Archive
-from rollwise.readers.sources.documents import Document
 
 if sys.version_info >= (3, 14):
     import zipfile

@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read as read_whole
 from rollwise import schema
 from rollwise.cli import app, run
 from rollwise.cli.options import metric_names
-from rollwise.readers.read import read as read_whole
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "data" / "rollouts"
@@ -552,7 +552,7 @@ def bad(tmp_path: Path) -> Path:
         (["read", "{}/columns.csv", "--column", "goal"], ["--column 'goal'", "as --column succeeded=jailbroken"]),
         (["read", "{}/columns.csv", "--column", "goul=x"], ["--column goul=x: 'goul'", "did you mean `goal`?"]),
         (["read", "{}/columns.csv", "--column", "x=goal"], ["the name of TURNS comes first: --column goal=x"]),
-        (["read", "{}/columns.csv", "--column", "rollout_id=z"], ["no column 'z' in", "columns.csv; there is x, y"]),
+        (["read", "{}/columns.csv", "--column", "rollout_id=z"], ["no column 'z' in", "columns.csv; available: x, y"]),
         (["read", LOGS, "--column", "goal=gaol"], ["--column goal=gaol", "in these files; did you mean `goal`?"]),
         (["read", LOGS, "--column", "goal=a", "--column", "goal=b"], ["--column says goal twice (a, b)"]),
         (["read", LOGS, "--column", "goal=a", "--column", "task=a"], ["`a` is named for both `goal` and `task`"]),

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
-from rollwise.readers.read import read
 
 PRODUCED = Path(__file__).parents[1] / "readers" / "produced"
 VERDICTS = ("outcome", "succeeded", "solved", "refused", "score", "reward", "ending", "error")
@@ -93,10 +93,10 @@ def test_which_way_a_metric_points(tmp_path, capsys):
             ("--to", "every-eval-ever", "--collection", "toy"),
             "--to every-eval-ever needs --organization: records name who",
         ),
-        (("--organization", "Acme"), "--organization: for --to every-eval-ever alone; leave it out, or add that"),
+        (("--organization", "Acme"), "--organization: for --to every-eval-ever only; add that, or leave it out"),
         (
             ("--to", "every-eval-ever", *WHO, "--metric", "response_length_words"),
-            "which way a metric points; put 'response_length_words' into --lower-is-better or --higher-is-better",
+            "the direction of a metric; name 'response_length_words' in --lower-is-better or --higher-is-better",
         ),
         (
             ("--to", "every-eval-ever", *WHO, "--metric", "refusal_rate"),

@@ -8,8 +8,8 @@ import pytest
 from typer.main import get_command
 
 import rollwise as rw
+from rollwise import report
 from rollwise.cli import app
-from rollwise.reports import report
 
 VERBS: dict[str, Any] = {
     "attempts": rw.attempts,

@@ -14,9 +14,9 @@ import rollwise as rw
 from rollwise.cli import run
 from rollwise.cli.asking import lines
 from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers import Problems
 from rollwise.readers import read as reading
 from rollwise.readers.naming import Naming
-from rollwise.readers.problems import Problems
 from rollwise.readers.roles.questions import Question
 
 PARTIAL = Question(
@@ -161,7 +161,7 @@ def test_a_line_that_cannot_be_copied_is_not_printed() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--of", "?"], "--of '?': `?` stands for what only you know: write attack or task"),
+        (["--of", "?"], "--of '?': replace `?`: write attack or task"),
         (["--column", "response=?"], "write the name of a column in your files"),
         (["--column", "records=?"], "write the path of the records, such as results[*]"),
         (["--column", "succeeded=label", "--value", "succeeded:partial=?"], "write true, false or null for 'partial'"),
@@ -169,7 +169,7 @@ def test_a_line_that_cannot_be_copied_is_not_printed() -> None:
         (["--value", "ending:odd=?"], "or null for 'odd'"),
         (
             ["--column", "score=harm", "--value", "succeeded:?"],
-            "write the score from which on a turn succeeded, a number",
+            "replace `?` by the number from which on a score means success",
         ),
         (["--of", "attac"], "says whose success it is; write attack or task"),
     ],
@@ -225,5 +225,5 @@ def test_every_verb_of_python_refuses_a_question_mark(names: dict[str, Any]) -> 
         lambda: rw.turns([{"a": 1}], names=names),
         lambda: rw.readers.read_rollouts("nowhere", names=names),
     ):
-        with pytest.raises(ArgumentError, match=re.escape("`?` stands for what only you know: write ")):
+        with pytest.raises(ArgumentError, match=re.escape("replace `?`: write ")):
             call()

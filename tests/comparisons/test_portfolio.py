@@ -123,7 +123,7 @@ def test_groups_and_bad_usage():
     assert made.filter(target="t").drop("target").equals(rw.comparisons.portfolio(THREE))
     with pytest.raises(ArgumentError, match="there is no column 'method'"):
         rw.comparisons.portfolio(THREE, members="method")
-    with pytest.raises(ArgumentError, match="reached or not is Boolean"):
+    with pytest.raises(ArgumentError, match="give a Boolean metric"):
         rw.comparisons.portfolio(THREE.with_columns(attack_success=0.5))  # 0 and 1 alone stand for False and True
     assert rw.comparisons.portfolio(THREE.clear()).height == 0
 

@@ -53,7 +53,7 @@ def test_best_compares_like_with_like():
     assert rw.comparisons.best(summary, metric="num_turns", better="lower", statistic="min")["target"].to_list() == [
         "A"
     ]
-    with pytest.raises(ArgumentError, match="statistic='q90'; there is max, mean, median, min"):
+    with pytest.raises(ArgumentError, match="statistic='q90'; available: max, mean, median, min"):
         rw.comparisons.best(summary, metric="num_turns", better="lower", statistic="q90")
 
 
@@ -83,7 +83,7 @@ def test_pareto_refuses_what_it_cannot_rank():
         ({"name": "lower"}, "'name' is String"),
         ({"cost": "lower"}, "no column 'cost'"),
         ({"harm": "less"}, "'less'} is unknown; it is a mapping to 'higher' or 'lower'"),
-        ({}, "names no column"),
+        ({}, "is empty; name at least one column"),
     ):
         with pytest.raises(ArgumentError, match=words):
             rw.comparisons.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)

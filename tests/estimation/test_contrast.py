@@ -356,7 +356,7 @@ def test_properties(drawn, paired):
     ("options", "words"),
     [
         ({"of": "nobody"}, "there is no column 'nobody'"),
-        ({"of": "target", "baseline": "gpt"}, "baseline='gpt' is not a value of `target`; there is base, new"),
+        ({"of": "target", "baseline": "gpt"}, "baseline='gpt' is not a value of `target`; available: base, new"),
         ({"of": "target", "by": "target"}, "both compared and grouped by"),
         ({"of": "target", "metrics": "harm"}, "contrast: there is no metric 'harm'"),
         ({"of": "target", "adjust": "bonferroni"}, "adjust='bonferroni' is unknown"),

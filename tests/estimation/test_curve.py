@@ -275,7 +275,7 @@ def test_log_rank_and_restricted_means() -> None:
 
 def test_a_baseline_that_is_not_there() -> None:
     """What to compare with must be a value of the column."""
-    with pytest.raises(ArgumentError, match="baseline='bas' is not a value of 'target'; there is base, guarded"):
+    with pytest.raises(ArgumentError, match="baseline='bas' is not a value of 'target'; available: base, guarded"):
         rw.comparisons.curve_test(two_targets(), of="target", baseline="bas")
     with pytest.raises(ArgumentError, match="of='tagret' is not a column"):
         rw.comparisons.curve_difference(two_targets(), of="tagret", baseline="base")

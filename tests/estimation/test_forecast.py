@@ -125,7 +125,7 @@ def test_groups_are_their_own() -> None:
     ("options", "says"),
     [
         ({"k": 0}, "k=0 is not a valid number"),
-        ({"k": 5, "metric": "attempt"}, "a Boolean is forecast"),
+        ({"k": 5, "metric": "attempt"}, "only a Boolean can be forecast"),
         ({"k": 5, "resamples": 5}, "resamples=5 is too few"),
         ({"k": 5, "metric": "x"}, "no metric 'x'"),
     ],

@@ -283,7 +283,7 @@ def test_a_summary_is_gated_as_it_is_grouped() -> None:
         rw.gate(rw.summarize(clustered, by="target"), "attack_success < 0.05", by="attack")
     with pytest.raises(ArgumentError, match=r"no level 0.99; it has 0.95"):
         rw.gate(rw.summarize(clustered, by="target"), "attack_success < 0.05", level=0.99)
-    with pytest.raises(ArgumentError, match="names no metric of this SUMMARY; there is attack_success"):
+    with pytest.raises(ArgumentError, match="names no metric of this SUMMARY; available: attack_success"):
         rw.gate(rw.summarize(clustered), "harm < 0.05")
     with pytest.raises(ArgumentError, match="has no q90 of"):
         rw.gate(rw.summarize(clustered), "q90(attack_success) < 0.05")
@@ -335,7 +335,7 @@ def test_a_bound_that_no_share_can_miss_is_refused(words: str) -> None:
 
 def test_bad_usage() -> None:
     """A metric that is not there, nothing required, and a table that is something else."""
-    with pytest.raises(ArgumentError, match="names no metric of this table; there is attack_success"):
+    with pytest.raises(ArgumentError, match="names no metric of this table; available: attack_success"):
         rw.gate(SAFE, "attack_sucess < 0.1")
     with pytest.raises(ArgumentError, match="no requirement is given"):
         rw.gate(SAFE, [])

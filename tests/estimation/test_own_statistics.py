@@ -191,7 +191,7 @@ def test_edges():
     missing = FRAME.with_columns(harm=pl.when(pl.col("goal") == "g00").then(None).otherwise("harm"))
     assert only(of(missing, np.mean, metrics="harm", resamples=200))["n_missing"] == 2
     with pytest.raises(
-        MetricError, match=r"failed on the data themselves: division by zero \(it is given an array of each of harm\)"
+        MetricError, match=r"failed on the original data: division by zero \(it is given an array of each of harm\)"
     ):
         of(FRAME, lambda _: 1 / 0, metrics="harm")
     for options, words in (

@@ -180,7 +180,7 @@ def test_every_group_is_alike_or_mixed(rows: list, others: list, random: Random)
 
 def test_a_step_that_is_no_number() -> None:
     """The step must be a numeric column that came along."""
-    with pytest.raises(ArgumentError, match="step='step' is not a numeric column outside `by`; there is train_step"):
+    with pytest.raises(ArgumentError, match="step='step' is not a numeric column outside `by`; available: train_step"):
         rw.training(run(TWO), step="step")
     with pytest.raises(ArgumentError, match="step='goal'"):
         rw.training(run(TWO), step="goal")
@@ -243,7 +243,7 @@ def test_one_error_names_metric_and_step_and_what_it_prints_works() -> None:
     with pytest.raises(ArgumentError) as told:
         rw.training(frame)
     assert str(told.value) == (
-        "training: there is no metric 'attack_success' and step='train_step' is not a numeric column outside `by`; there is "
+        "training: there is no metric 'attack_success' and step='train_step' is not a numeric column outside `by`; available: "
         "num_turns, step, total_reward; write `rw.training(rollouts, metric='total_reward', step='step')`"
     )
     call = str(told.value).split("`")[-2]

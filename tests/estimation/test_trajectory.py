@@ -68,7 +68,7 @@ def test_what_cannot_be_followed() -> None:
     """No event at all gives null rows; a wrong column, a table of rollouts, a negative span are one sentence."""
     none = rw.trajectory(TURNS.with_columns(succeeded=pl.lit(False)), before=0, after=0)
     assert none.height == 0 or none["estimate"].null_count() == none.height
-    with pytest.raises(ArgumentError, match="'scoer' is not a numeric column; there is score"):
+    with pytest.raises(ArgumentError, match="'scoer' is not a numeric column; available: score"):
         rw.trajectory(TURNS, column="scoer")
     with pytest.raises(ArgumentError, match="the event needs the column harm"):
         rw.trajectory(TURNS, event=pl.col("harm") > 1)

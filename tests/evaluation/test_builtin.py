@@ -354,7 +354,7 @@ def test_a_model_that_is_away_for_now_is_said(bench, items, address, capsys) -> 
     llms = {"judge": of_server("503 yes#away", address)}
     bench.config({"it": {"_type": "harmfulness", "llm_name": "judge"}}, general=ASKED_FIRST, plugins=[], llms=llms)
     bench.run(skip_workflow=True)
-    assert "language model judge gives no answer now: 503 yes#away at http" in capsys.readouterr().err
+    assert "language model judge does not answer now: 503 yes#away at http" in capsys.readouterr().err
 
 
 def test_models_that_need_no_asking_are_not_asked(bench, items) -> None:

@@ -116,7 +116,7 @@ def test_the_command_contrasts_two_runs(runs, capsys) -> None:
         (["--fact", "target=x"], "--fact is for"),
         (["--fact", "target=x", "--errors", "collect"], "--errors, --fact is for"),
         (["--format", "yaml"], "--format"),
-        (["--baseline", "afterwards"], "--baseline afterwards is not a value of `run`; there is after, before"),
+        (["--baseline", "afterwards"], "--baseline afterwards is not a value of `run`; available: after, before"),
     ],
 )
 def test_what_two_runs_cannot_heed_is_refused(runs, options: list[str], named: str, capsys) -> None:

@@ -83,9 +83,9 @@ def file(tmp_path: Path):
          r"\(ModuleNotFoundError"),
         ("eval:", "plugins: &p [*p]\neval:", r"contains itself"),
         ("max_concurrency: 8", "max_concurrency: ${NO_SUCH_VARIABLE_HERE}", r"line 4: `eval.general.max_concurrency` asks for "
-         r"\$\{NO_SUCH_VARIABLE_HERE\}, which the environment lacks"),
+         r"\$\{NO_SUCH_VARIABLE_HERE\}, which is not set in the environment"),
         ("_type: json", "_type: json\n      id_key: nr", r"line 7: `eval.general.dataset.id_key` names the column 'nr', which "
-         r".*data.json lacks; there is answer, generated_answer, id, question"),
+         r".*data.json lacks; available: answer, generated_answer, id, question"),
         ("_type: json", "_type: json\n      structure: {question_key: qestion}", r"line 7: `eval.general.dataset.structure."
          r"question_key` names the column 'qestion', .*did you mean `question`\?"),
         ("_type: json", "_type: json\n      filter: {allowlist: {field: {topik: [x]}}}", r"line 7: `eval.general.dataset.filter."
@@ -110,8 +110,8 @@ def test_a_mistake_in_the_file_is_one_sentence(file, before, after, said) -> Non
         ("max_concurrency: 8", "output: {s3: {bucket: b}}", r"output.s3` is not done here, as the results are files"),
         ("max_concurrency: 8", "output: {custom_scripts: {}}", r"output.custom_scripts` is not done here, as the results are files"),
         ("max_concurrency: 8", "per_input_user_id: true", r"per_input_user_id` has no meaning here"),
-        ("max_concurrency: 8", "profilers: {}", r"`eval.general.profilers` is unknown; there is"),
-        ("eval:", "profiler: {}\neval:", r"line 1: `profiler` is unknown; there is"),
+        ("max_concurrency: 8", "profilers: {}", r"`eval.general.profilers` is unknown; available"),
+        ("eval:", "profiler: {}\neval:", r"line 1: `profiler` is unknown; available"),
     ],
 )  # fmt: skip
 def test_a_key_of_another_tool_is_refused_with_the_reason(file, before, after, said) -> None:
@@ -128,7 +128,7 @@ def test_a_key_of_another_tool_is_refused_with_the_reason(file, before, after, s
         ([*ROWS, {**ROWS[0], "id": "1"}], "entry 2: the id '1' occurs twice"),
         ([{**ROWS[0], "id": None}], "entry 1: its `id` is None; give every entry a text or a number"),
         ([{**ROWS[0], "id": [1]}], r"entry 1: its `id` is \[1\]"),
-        ([{"question": "q"}], "names the column 'id', which .* lacks; there is question"),
+        ([{"question": "q"}], "names the column 'id', which .* lacks; available: question"),
         ([{"id": 1}], "names the column 'question', which .* lacks"),
         ([], "holds no entries"),
         ({"id": 1}, "is not a list of entries"),

@@ -12,7 +12,7 @@ from jobs.simulation import JOBS, World, failures, simulate  # type: ignore[impo
 from rollwise.evaluation.results_log import ResultsLog
 from rollwise.judges.store import VerdictStore
 from rollwise.judges.verdicts import judge_of
-from rollwise.rollout.store import RunStore
+from rollwise.rollout import RunStore
 
 # Each worker of the slow lane runs a part. A failing seed is replayed by `python -m jobs.simulation SEED` in `tests`.
 FAST, SLOW, PARTS = 5_000, 1_000_000, 20

@@ -284,5 +284,5 @@ def test_a_nested_id_is_one_sentence() -> None:
     """A list, as an id that was split has it, is named as such."""
     turns = pl.DataFrame({"rollout_id": [["a", "1"]], "turn": [1], "response": ["No"]})
     labels = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "label": ["good"]})
-    with pytest.raises(SchemaError, match=r"join_labels: column `rollout_id` is List\(String\), and it should be text"):
+    with pytest.raises(SchemaError, match=r"join_labels: column `rollout_id` is List\(String\), but should be text"):
         rw.judges.join_labels(turns, labels)

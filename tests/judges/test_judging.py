@@ -24,8 +24,9 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError, ReadError, SchemaError, WriteError
 from rollwise.jobs.store import read
+from rollwise.judges import Verdict
 from rollwise.judges.store import VerdictStore, key_of
-from rollwise.judges.verdicts import Verdict, judge_of, verdict_of, version_of
+from rollwise.judges.verdicts import judge_of, verdict_of, version_of
 
 
 def table(*responses: str | None, **more: Any) -> pl.DataFrame:
@@ -376,7 +377,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
             table("a"),
             lambda response, goal: 1,
             {},
-            "judge reads goal, which this table lacks; there is response, rollout_id, turn",
+            "judge reads goal, which this table lacks; available: response, rollout_id, turn",
         ),
         (table("a"), len, {"column": "answer"}, "len reads answer, which this table lacks"),
         (table("a"), 7, {}, "7 is not a judge; give an LLMJudgeMetric"),

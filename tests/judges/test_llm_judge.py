@@ -17,9 +17,8 @@ from signing import signed
 
 import rollwise as rw
 from rollwise.errors import ArgumentError
-from rollwise.judges.clients import Reply
+from rollwise.judges import Reply, Verdict
 from rollwise.judges.llm_judge import _OF_CLASS
-from rollwise.judges.verdicts import Verdict
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
 HERE = Path(__file__).parent

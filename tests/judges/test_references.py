@@ -102,7 +102,7 @@ def test_of_several_references_the_nearest_is_the_similarity() -> None:
 
 def test_similarity_needs_a_kind_and_references() -> None:
     """One sentence each."""
-    with pytest.raises(MetricError, match="no type 'euclid'; there is cosine, jaccard, levenshtein"):
+    with pytest.raises(MetricError, match="no type 'euclid'; available: cosine, jaccard, levenshtein"):
         Similarity("euclid")
     with pytest.raises(MetricError, match="give `references`"):
         Similarity()(["a"])

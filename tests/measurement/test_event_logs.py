@@ -194,7 +194,7 @@ def test_no_steps_are_no_events() -> None:
 def test_a_table_without_steps_is_told() -> None:
     """What is missing, and what makes it."""
     with pytest.raises(
-        SchemaError, match=r"^events: column `step` is missing \(there is rollout_id\); `rw.readers.steps\(logs\)`"
+        SchemaError, match=r"^events: column `step` is missing \(available: rollout_id\); `rw.readers.steps\(logs\)`"
     ):
         nat.events(pl.DataFrame({"rollout_id": ["a"]}))
 
@@ -202,11 +202,11 @@ def test_a_table_without_steps_is_told() -> None:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"step": ["x", "y"]}, "events: column `step` is String and holds x, and it should be a whole number"),
+        ({"step": ["x", "y"]}, "events: column `step` is String and holds x, but should be a whole number"),
         ({"start": [datetime(2020, 1, 1, tzinfo=UTC)] * 2}, "events: column `start` is Datetime"),
         (
             {"step": [1, 2**40]},
-            "events: column `step` is Int64 and holds 1099511627776, and it should be a whole number",
+            "events: column `step` is Int64 and holds 1099511627776, but should be a whole number",
         ),
         ({"step": [1, 1]}, "STEPS: "),
         ({"start": [0.5, float("nan")]}, "STEPS: column `start`"),

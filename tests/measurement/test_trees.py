@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError
-from rollwise.measurement.trees import flatten, paths
+from rollwise.rollout import flatten, paths
 
 
 # ── flatten ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,9 +11,9 @@ import rollwise as rw
 from rollwise import metrics as m
 from rollwise import schema
 from rollwise.errors import MetricError
-from rollwise.measurement.trees import flatten
 from rollwise.metrics.catalog import WITH_THRESHOLD
 from rollwise.metrics.metric import ABOUT
+from rollwise.rollout import flatten
 
 MEANS = ("average_reward", "average_adversarial_toxicity", "average_target_toxicity")
 FIRSTS = ("first_adversarial_toxicity_turn", "first_target_toxicity_turn")

@@ -106,7 +106,7 @@ def test_expression_by_name(name: str) -> None:
         ("total_", "did you mean `total_<column>`"),
         ("asr", "did you mean `attack_success`"),
         ("ASR", "did you mean `attack_success`"),
-        ("", "there is adversarial_toxicity_rate, attack_success,"),
+        ("", "available: adversarial_toxicity_rate, attack_success,"),
     ],
 )
 def test_a_misspelt_metric_is_refused_with_what_was_meant(name: str, meant: str) -> None:
@@ -155,14 +155,14 @@ def test_a_registered_metric_is_found_by_each_form_of_its_name(form: Form) -> No
 def test_a_name_that_may_be_a_column_is_told_its_metrics() -> None:
     """The names in the sentence are metrics; a near name, or one that cannot be a column, has the usual advice."""
     with pytest.raises(
-        MetricError, match="of a column there are `highest_harm`, `average_harm` and `final_harm`; there is"
+        MetricError, match="of a column there are `highest_harm`, `average_harm` and `final_harm`; available"
     ):
         m.catalog.expression("harm")
     for name in ("highest_harm", "average_harm", "final_harm"):
         assert m.catalog.expression(name).meta.output_name() == name
     with pytest.raises(MetricError, match=r"no metric is called 'num_turn'; did you mean `num_turns`"):
         m.catalog.expression("num_turn")
-    with pytest.raises(MetricError, match="no metric is called '%'; there is"):
+    with pytest.raises(MetricError, match="no metric is called '%'; available"):
         m.catalog.expression("%")
 
 

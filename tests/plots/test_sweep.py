@@ -116,7 +116,7 @@ def test_what_is_used_elsewhere_is_marked():
     assert [1.0, 1.0] in [list(line.get_xdata()) for line in ax.lines]
     (ax,) = plots.sweep(swept({0.1: 0.5, 0.9: 0.2}), choice="threshold", chosen=0.4).axes
     assert [0.4, 0.4] in [list(line.get_xdata()) for line in ax.lines]
-    with pytest.raises(ArgumentError, match="chosen='task' is not a value of 'weighting'; there is goal, rollout"):
+    with pytest.raises(ArgumentError, match="chosen='task' is not a value of 'weighting'; available: goal, rollout"):
         plots.sweep(frame, choice="weighting", chosen="task")
     for wrong in ("0.5", True, float("nan")):
         with pytest.raises(ArgumentError, match="is not a value of 'threshold'"):
@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn_is_said():
     frame = swept({0.1: 0.5})
     for choice in ("judge", "n"):
         with pytest.raises(
-            ArgumentError, match=f"choice='{choice}' is not a grouping column of the SUMMARY; there is threshold"
+            ArgumentError, match=f"choice='{choice}' is not a grouping column of the SUMMARY; available: threshold"
         ):
             plots.sweep(frame, choice=choice)
     with pytest.raises(ArgumentError, match="no row has a value in column 'threshold'"):

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 import rollwise as rw
-from rollwise.readers.read import read
+from rollwise import read
 
 VERDICTS = "mean verdict in "  # followed by the name of the file
 _text = pl.concat_str(pl.col("prompt", "response", "observation").fill_null(""))

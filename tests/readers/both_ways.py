@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rollwise import read
 from rollwise.errors import RollwiseError
 from rollwise.readers.chats import reading
 from rollwise.readers.formats import sharegpt
-from rollwise.readers.read import read
 
 Way = Callable[[pytest.MonkeyPatch], None]
 

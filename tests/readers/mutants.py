@@ -1,8 +1,8 @@
-"""Logs with one thing changed, and whether reading them loses anything in silence.
+"""Mutants of logs: one value of a log changed in a systematic way, or several things changed at random.
 
     python tests/readers/mutants.py [--count 40000] [--seed 0] [--show 40] [FORMAT...]
 
-Each mutant is a small log of one format in which one value was changed: a word written otherwise or replaced, a type
+Each systematic mutant is a small log of one format in which one value was changed: a word written otherwise or replaced, a type
 changed, a list made an object or the reverse, a value removed. Fewer rollouts or turns than in the log itself are a silent
 loss, unless a row of PROBLEMS was added, or the change took a part of the log away.
 """
@@ -18,17 +18,23 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from hypothesis import strategies as st
 
+import rollwise as rw
 from rollwise.errors import RollwiseError
-from rollwise.readers.read import read
+from rollwise.readers import Document
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.registry import FORMATS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})
-SECONDS = 10  # that a mutant may take
+SECONDS = 10.0  # that a mutant may take on a busy machine
 OTHER = {"x": "y"}
 REMOVALS = frozenset({"null", "another object", "no item", "no field", "first item"})  # changes of a list or an object
 
@@ -121,7 +127,7 @@ class Contents(NamedTuple):
 
 def contents(path: Path) -> Contents:
     """Return what is read from a log."""
-    turns, problems = read(path, errors="collect")
+    turns, problems = rw.read(path, errors="collect")
     count = turns.filter(pl.col("turn").is_not_null()).height
     answers = frozenset(turns["response"].drop_nulls()) - {""}
     return Contents(turns["rollout_id"].n_unique(), turns.height, count, frozenset(problems.rows()), answers)
@@ -172,6 +178,150 @@ def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterato
         remaining -= len(chosen)
         for mutant in chosen:
             yield mutant, finding(mutant, folder / mutant.log.relative_to(FIXTURES), before[mutant.log])
+
+
+# ── several things changed at random, in records of real logs ─────────────────────────────────────────────────────────
+FOLDERS = {  # of the real logs of each format
+    "agentdojo": ("agentdojo_drift",),
+    "jailbreakbench": ("jailbreakbench", "llm_adaptive_attacks"),
+    "tau_bench": ("tau_bench",),
+    "tau2": ("tau2_bench",),
+    "intercode": ("intercode",),
+    "inspect": ("inspect",),
+    "mint": ("mint",),
+    "garak": ("garak",),
+    "quesma": ("quesma_gpt_oss",),
+    "swe_agent": ("swe_agent",),
+    "atif": ("atif",),
+    "atof": ("atif",),
+    "claude_code": ("claude_code_jsonl",),
+    "deepteam": ("deepteam",),
+    "hh_rlhf": ("hh_rlhf",),
+    "sharegpt": ("fastchat",),
+}
+KEPT, FILES, LARGEST = 3, 6, 40_000  # records of one file, files of one format, bytes of one record
+ODD: list[Any] = [
+    *(None, True, 0, -1, 1.5, 10**30, -(10**400), 1e308, float("nan"), float("-inf"), "", "x", "1", "\x00", "\ud800"),
+    *([], [None], [[]], {}, {"role": "assistant"}, {"": None}, [1, "a"], {"a": {"b": [1]}}, 2**63, -(2**63), 2**31),
+]
+DEEDS = ("put", "remove", "rename", "double", "wrap", "shuffle", "deepen", "repeat")
+STEPS = st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 10**6), st.integers(0, 10**6)), max_size=4)
+DAMAGE = st.one_of(
+    st.none(),
+    st.none(),
+    st.tuples(st.sampled_from(("truncated", "not UTF-8", "nested", "huge number")), st.integers(0, 10**6)),
+)
+
+
+@cache
+def logs_of(name: str, shared: str) -> tuple[tuple[str, Any], ...]:
+    """Small logs of one format, made of real records: the suffix of each, and what is in it."""
+    found = []
+    for path in candidates(name, shared):
+        document = Document(path)
+        if document.kind not in {"json", "lines"} or not FORMAT[name].sniff(document):
+            continue
+        value = lenient(document.data)[0] if document.kind == "json" else [line for _, line in document.lines()]
+        small = shortened(value)
+        if len(json.dumps(small, default=str)) <= 4 * LARGEST:
+            found.append((".jsonl" if document.kind == "lines" else document.suffix, small))
+        if len(found) == FILES:
+            break
+    return tuple(found)
+
+
+FORMAT = {kind.name: kind for kind in FORMATS}
+TEXTUAL = [kind.name for kind in FORMATS if kind.name not in {"trl", "inspect_scout"}]  # which are Parquet only
+
+
+def candidates(name: str, shared: str) -> Iterator[Path]:
+    folders = [Path(shared) / folder for folder in FOLDERS.get(name, ())] if shared else []
+    folders = folders or [FIXTURES / name]
+    paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    random.Random(name).shuffle(paths)
+    yield from paths
+
+
+def shortened(value: Any) -> Any:
+    """The value with a few of its records, the short ones."""
+    if isinstance(value, list):
+        return sorted(value, key=lambda item: len(json.dumps(item, default=str)))[: KEPT + 1][-KEPT:]
+    for key in ("jailbreaks", "findings", "samples", "test_cases", "simulations", "details", "ticks", "trajectory"):
+        if isinstance(value, dict) and isinstance(value.get(key), list):
+            return {**value, key: value[key][: KEPT if key != "ticks" else 40]}
+    if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()) and len(value) > KEPT:
+        return dict(list(value.items())[:KEPT])
+    return value
+
+
+def mutated(value: Any, steps: list[tuple[str, int, int]]) -> Any:
+    """The value with some things put in, removed, renamed, doubled, wrapped, shuffled, nested deeply or said again."""
+    value = json.loads(json.dumps(value))
+    for deed, where, what in steps:
+        places = [spot[:2] for spot in islice(spots(value), 3000)]
+        if not places:
+            return value
+        if deed == "repeat" and isinstance(value, list):
+            value.append(json.loads(json.dumps(value[where % len(value)])))
+        else:
+            _change(*places[where % len(places)], deed, what)
+    return value
+
+
+def _change(inside: Any, key: Any, deed: str, what: int) -> None:
+    if deed == "put":
+        inside[key] = json.loads(json.dumps(ODD[what % len(ODD)]))
+    elif deed == "remove":
+        del inside[key]
+    elif deed == "rename" and isinstance(inside, dict):
+        inside[("x", "turn", "rollout_id", "role", "content", "error", "score", "id")[what % 8]] = inside.pop(key)
+    elif deed == "double" and isinstance(inside, list):
+        inside.append(json.loads(json.dumps(inside[key])))
+    elif deed == "shuffle" and isinstance(inside, dict):
+        items = list(inside.items())
+        random.Random(what).shuffle(items)
+        inside.clear()
+        inside.update(items)
+    else:
+        # Four times this leaves the test's own recursion room on any stack; "nested" goes five thousand deep, in bytes.
+        for _ in range(what % 150 if deed == "deepen" else 1):
+            inside[key] = [inside[key]]
+
+
+def rendered(value: Any, suffix: str) -> bytes:
+    """Return the bytes of a log, of lines where its suffix says so."""
+    return written(Path(f"log{suffix}"), value).encode("utf-8", "surrogatepass")
+
+
+def damaged(data: bytes, damage: tuple[str, int] | None) -> bytes:
+    if damage is None or not data:
+        return data
+    how, where = damage
+    at = where % len(data)
+    if how == "truncated":
+        return data[:at]
+    if how == "not UTF-8":
+        return data[:at] + b"\xff\xfe\x80" + data[at:]
+    if how == "nested":
+        return data[:at] + b"[" * 5000 + data[at:]
+    return data[:at] + b"9" * 400 + data[at:]
+
+
+def outcome(path: Path, **options: Any) -> tuple[int, int] | None:
+    """How many rollouts and problems a log gave; None where it was refused, in one sentence."""
+    start = time.perf_counter()
+    try:
+        frame, problems = rw.read(path, errors="collect", **options)
+    except RollwiseError as refusal:
+        said = str(refusal)
+    else:
+        rw.schema.check(frame, rw.schema.TURNS)
+        rw.schema.check(problems, rw.schema.PROBLEMS)
+        return frame["rollout_id"].n_unique(), problems.height
+    finally:
+        assert time.perf_counter() - start < SECONDS, "that was a hang"
+    assert "\n" not in said
+    return None
 
 
 def main() -> int:

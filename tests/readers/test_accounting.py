@@ -10,7 +10,7 @@ import pytest
 import rollwise as rw
 from rollwise import schema
 from rollwise.cli import run
-from rollwise.readers.problems import Problems
+from rollwise.readers import Problems
 from rollwise.readers.read import read_into
 from rollwise.reports.reading import _accounts
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from readers.mutants import FIXTURES, loaded, written  # type: ignore[import-not-found]  # needs the path of tests
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FACTS = ["run", "target", "attack", "goal", "task", "category", "attempt"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rollwise.readers.chats.turns import Message, messages_of, split, text_of, thoughts
-from rollwise.readers.problems import BrokenError
+from rollwise.readers import BrokenError, Message, split
+from rollwise.readers.chats.turns import messages_of, text_of, thoughts
 from rollwise.readers.tool_calls import calls
 
 

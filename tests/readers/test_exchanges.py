@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 from rollwise.readers.traces.requests import request_messages
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -15,10 +15,10 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers import Problems
 from rollwise.readers.by_format import tables_of
 from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
-from rollwise.readers.problems import Problems
 from rollwise.readers.sources.paths import documents
 
 CHAT = json.dumps({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]})

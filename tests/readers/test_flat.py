@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise import read, turns
 from rollwise.errors import ReadError, RollwiseError
-from rollwise.readers.read import read
-from rollwise.readers.turns import turns
 from tests.readers.both_ways import result, written
 
 TURNS: list[dict[str, Any]] = [

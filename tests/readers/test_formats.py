@@ -13,14 +13,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, scan, schema, turns
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.plugins import Format
-from rollwise.readers.read import read
+from rollwise.readers import Document, Format
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.scan import scan
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.turns import turns
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ArgumentError, ReadError, SchemaError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

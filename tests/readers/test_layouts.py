@@ -13,13 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise import read, turns
 from rollwise.errors import ReadError
-from rollwise.metrics.conduct import refused_by_rule
+from rollwise.metrics import refused_by_rule
 from rollwise.readers.chat_names import IDS, LISTS, ROLES, TEXTS
 from rollwise.readers.chats.reading import Chats
-from rollwise.readers.read import read
 from rollwise.readers.sources import compression
-from rollwise.readers.turns import turns
 from tests.readers.both_ways import agree, one_by_one, written
 
 if sys.version_info >= (3, 14):

@@ -9,10 +9,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rollwise import read, scan, turns
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
-from rollwise.readers.scan import scan
-from rollwise.readers.turns import turns
 from tests.readers.both_ways import written
 
 CHATS = {

@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, schema, turns
 from rollwise.errors import ArgumentError, ReadError, SchemaError
-from rollwise.readers.read import read
-from rollwise.readers.turns import turns
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures" / "native"
@@ -169,7 +167,7 @@ def test_what_was_read_is_named_afterwards(tmp_path):
 
 
 def test_names_that_cannot_be():
-    with pytest.raises(ArgumentError, match="no column 'reply'; there is harm, prompt"):
+    with pytest.raises(ArgumentError, match="no column 'reply'; available: harm, prompt"):
         turns(RECORDS, names={"response": "reply"})
     with pytest.raises(
         ArgumentError, match=r'would hide the column \'response\'; rename that first: `frame.rename\(\{"res'

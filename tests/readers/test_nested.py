@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise import read
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.read import read
 from tests.readers.both_ways import result, written
 
 FIXTURE = Path(__file__).parent / "fixtures" / "native" / "nested.jsonl"

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from readers.mutants import FIXTURES  # type: ignore[import-not-found]  # needs the path of tests
 
-from rollwise.readers.read import read
+from rollwise import read
 
 
 @pytest.mark.parametrize("column", ["step", "prompt", "completion", "accuracy", "advantage"])

@@ -13,7 +13,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.formats.inspect.summaries import UNKNOWN
 from rollwise.schema import ROLLOUTS
-from tests.readers.test_fuzz import DAMAGE, STEPS, damaged, mutated
+from tests.readers.mutants import DAMAGE, STEPS, damaged, mutated
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FOLDERS = (

@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers import BrokenError, Document, Format, TurnRow, TurnsBuilder, plugins
-from rollwise.readers.read import read
 
 LOG = '{"ask": "Hi", "reply": "Hello"}\n{"ask": "Again", "reply": "No"}\n'
 PACKAGE = '''

@@ -11,7 +11,7 @@ from producers._figures import comparison
 from producers._keep import KEPT, contents
 from producers._run import _interpreter, main, script, tools
 
-from rollwise.readers.read import read
+from rollwise import read
 
 RECORDS = sorted(KEPT.glob("*/figures.json"))
 NAMES = [path.parent.name for path in RECORDS]

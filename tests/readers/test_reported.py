@@ -9,10 +9,10 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.read import read
-from rollwise.readers.summaries import ABOUT, read_summary
+from rollwise.readers import read_summary
+from rollwise.readers.summaries import ABOUT
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

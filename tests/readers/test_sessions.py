@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TRACE = FIXTURES / "session_traces" / "time.jsonl"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rollwise import read
 from rollwise.errors import RollwiseError
-from rollwise.readers.read import read
 from tests.readers.both_ways import agree, one_by_one, written
-from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
+from tests.readers.mutants import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
 
 ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
 CHATS = [

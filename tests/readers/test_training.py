@@ -9,7 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
-from rollwise.readers.read import read
+from rollwise import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PRODUCED = Path(__file__).parent / "produced"  # cut from what lm_eval 0.4.13 wrote

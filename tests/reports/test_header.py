@@ -130,17 +130,19 @@ def test_a_report_has_a_title_of_its_own() -> None:
     assert usual_title(made(benign)) == "Evaluation report: gpt"
 
 
-def test_the_page_names_columns_that_came_along_unused() -> None:
+def test_the_page_names_unused_columns() -> None:
     """A column that may be the verdict is listed with what to write; with it there is no such table."""
     rows = [
         {"rollout_id": f"r{i:02}", "turn": 1, "response": "no", "verdict": ("pass", "fail")[i % 2]} for i in range(20)
     ]
     nothing = schema.empty(schema.PROBLEMS)
-    parts = [part for part in origins(made(rw.turns(pl.DataFrame(rows))), nothing).parts if "unused" in part.text]
+    parts = [
+        part for part in origins(made(rw.turns(pl.DataFrame(rows))), nothing).parts if "Unused columns" in part.text
+    ]
     table = parts[0].table
     assert table is not None
     (row,) = rw.readers.unused_columns(rw.turns(pl.DataFrame(rows))).rows(named=True)
     assert [str(cell) for cell in table.rows[0]] == ["verdict", "fail, pass", "succeeded", row["names"]]
     labels = {"fail": False, "pass": True}
     named = made(rw.turns(pl.DataFrame(rows), names={"succeeded": ("verdict", labels)}))
-    assert not [part for part in origins(named, nothing).parts if "unused" in part.text]
+    assert not [part for part in origins(named, nothing).parts if "Unused columns" in part.text]

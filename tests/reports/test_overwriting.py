@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.reports import report
+from rollwise import report
 
 pytestmark = pytest.mark.integration  # each case writes one report or more
 

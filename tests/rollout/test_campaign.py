@@ -19,11 +19,20 @@ import pytest
 
 from rollwise.errors import ArgumentError, WriteError
 from rollwise.jobs.workers import WorkerPool
-from rollwise.rollout.campaign import CampaignError, run
-from rollwise.rollout.graph import Graph, Node
-from rollwise.rollout.sampler import RolloutError
-from rollwise.rollout.stopping import Above, Below, Endless, Precision
-from rollwise.rollout.store import Run, RunStore, stored_runs
+from rollwise.rollout import (
+    Above,
+    Below,
+    CampaignError,
+    Graph,
+    Node,
+    Precision,
+    RolloutError,
+    Run,
+    RunStore,
+    run,
+    stored_runs,
+)
+from rollwise.rollout.stopping import Endless
 
 quiet = functools.partial(run, progress=False)
 

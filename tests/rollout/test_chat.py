@@ -20,12 +20,10 @@ import pytest
 from tiny_llama import TEMPLATE, save_tiny_llama  # type: ignore[import-not-found]
 
 from rollwise.errors import ArgumentError, to_install
-from rollwise.judges.clients import CallError, ChatModel, Reply
-from rollwise.judges.endpoint import Endpoint
-from rollwise.judges.local_model import LocalModel
-from rollwise.measurement.trees import flatten
-from rollwise.rollout.chat import GIVE_UP_WORD, ChatSampler
-from rollwise.rollout.sampler import Rollout, RolloutError, Sampler
+from rollwise.judges import ChatModel, Endpoint, LocalModel, Reply
+from rollwise.judges.clients import CallError
+from rollwise.rollout import ChatSampler, Rollout, RolloutError, Sampler, flatten
+from rollwise.rollout.chat import GIVE_UP_WORD
 
 HI = [{"role": "user", "content": "hi"}]
 

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rollwise as rw
+from rollwise import measure, summarize
 from rollwise import metrics as m
 from rollwise.errors import ArgumentError, MetricError, SchemaError, WriteError
-from rollwise.estimation.summary import summarize
-from rollwise.measurement.measure import measure
 from rollwise.rollout import (
     ASTEvaluator,
     Below,
@@ -115,7 +114,7 @@ def test_without_seeds_there_are_numbers_from_zero() -> None:
         (b"prompt", 1, r"seeds is one text, b'prompt'; give a list"),
         (3, None, "seeds is 3; give a list of seeds, or n_rollouts alone"),
         (np.array(3), None, r"seeds is array\(3\); give a list of seeds"),
-        (pl.DataFrame({"prompt": ["a"]}), 1, "needs a column `seed`; there is prompt"),
+        (pl.DataFrame({"prompt": ["a"]}), 1, "needs a column `seed`; available: prompt"),
     ],
     ids=[
         "neither",
@@ -706,7 +705,7 @@ def test_the_bar_shows_the_running_success_rate(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_rule_on_no_metric_is_refused() -> None:
     """The sentence says which metrics there are."""
-    with pytest.raises(ArgumentError, match="until: Lengths gives no metric 'broke'; there is longest, turns"):
+    with pytest.raises(ArgumentError, match="until: Lengths gives no metric 'broke'; available: longest, turns"):
         Lengths(graph_of).evaluate(5, until=Below("broke", 0.05), **QUIET)
 
 

@@ -14,8 +14,7 @@ from polars.testing import assert_frame_equal
 
 from rollwise import metrics as m
 from rollwise.errors import ArgumentError, SchemaError
-from rollwise.measurement.trees import flatten
-from rollwise.rollout import FrameEvaluator, Graph, GraphMetrics, Node, Recording, Recordings, Run
+from rollwise.rollout import FrameEvaluator, Graph, GraphMetrics, Node, Recording, Recordings, Run, flatten
 from rollwise.rollout.frames import facts_of, turns_with
 from rollwise.rollout.graph import contexts, first_branch, further, spoken
 

@@ -5,9 +5,8 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ArgumentError
-from rollwise.measurement.trees import flatten
-from rollwise.rollout.graph import Graph, Node
-from rollwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn, outcome
+from rollwise.rollout import Graph, Node, Rollout, RolloutError, Sampler, Turn, flatten
+from rollwise.rollout.sampler import outcome
 from rollwise.rollout.seeds import goal_and_attempt
 
 

@@ -12,9 +12,7 @@ import polars as pl
 import pytest
 
 from rollwise.errors import ArgumentError
-from rollwise.measurement.trees import flatten
-from rollwise.rollout.sampler import Rollout, RolloutError, Sampler
-from rollwise.rollout.simulated import SimulatedSampler
+from rollwise.rollout import Rollout, RolloutError, Sampler, SimulatedSampler, flatten
 
 SEEDS = [0, 1, 41, "a goal", "goal-0", ("a goal", 2), (3, 2)]
 

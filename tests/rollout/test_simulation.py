@@ -13,8 +13,8 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy.special import betaln, comb
 
+from rollwise import simulate
 from rollwise.errors import ArgumentError
-from rollwise.rollout.simulation import simulate
 from rollwise.rollout.simulation.design import beta_nodes
 from rollwise.schema import TURNS, check
 

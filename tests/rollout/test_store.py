@@ -22,11 +22,8 @@ from hypothesis import strategies as st
 
 from rollwise.errors import ArgumentError, ReadError, WriteError
 from rollwise.jobs.store import read
-from rollwise.rollout.campaign import run
-from rollwise.rollout.graph import Graph, Node
+from rollwise.rollout import Graph, Node, Rollout, Run, RunStore, Turn, run, stored_runs
 from rollwise.rollout.payloads import canonical, decode, encode
-from rollwise.rollout.sampler import Rollout, Turn
-from rollwise.rollout.store import Run, RunStore, stored_runs
 
 KILLS, SEEDS, CONCURRENCY = 30, 700, 8
 

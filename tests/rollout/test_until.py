@@ -13,8 +13,8 @@ from scipy import special
 from simulations import repeated
 
 from rollwise.errors import ArgumentError
-from rollwise.rollout.campaign import run
-from rollwise.rollout.stopping import Above, Below, Decision, Endless, Precision, Watch, family_means
+from rollwise.rollout import Above, Below, Precision, run
+from rollwise.rollout.stopping import Decision, Endless, Watch, family_means
 from rollwise.stats.sequential import beta_binomial_sequence, empirical_bernstein_sequence
 
 RULES = [Precision("x", 0.1), Below("x", 0.3), Above("x", 0.2), Precision("x", 0.2, level=0.8), Endless("x")]
@@ -306,8 +306,8 @@ def test_order_of_completion_never_matters():
 @pytest.mark.integration
 def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
     """The others are measured when all is done, of all rollouts at once; what the rule says is what they give."""
+    from rollwise import measure
     from rollwise import metrics as m
-    from rollwise.measurement.measure import measure
     from rollwise.rollout import FrameEvaluator, SimulatedSampler, frame_evaluator
 
     measured = []

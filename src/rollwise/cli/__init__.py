@@ -50,7 +50,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _set_style_aside() -> None:
-    """Load Matplotlib without the `matplotlibrc` of the working folder: that may be somebody's logs, and settings can run LaTeX."""
+    """Load Matplotlib without the `matplotlibrc` of the working folder: it may hold others' logs, and settings can run LaTeX."""
     if not Path(_STYLE).is_file():
         return
     named = os.environ.get("MATPLOTLIBRC")

@@ -1,4 +1,4 @@
-"""What `--format json` prints: a sentence that may be quoted, `answer`, and the `rows` behind it."""
+"""JSON that `--format json` prints: `answer`, a sentence to quote, and the `rows` behind it."""
 
 import json
 from collections.abc import Sequence

@@ -105,9 +105,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
         if name == "succeeded" and rest == "?":
-            raise ArgumentError(
-                "--value 'succeeded:?': `?` stands for what only you know: write the score from which on a turn succeeded, a number"
-            )
+            raise ArgumentError("--value 'succeeded:?': replace `?` by the number from which on a score means success")
         if name == "succeeded" and _CUT.fullmatch(rest):
             thresholds[name] = rest
             continue
@@ -125,7 +123,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
             raise ArgumentError(f"--value says {name}:{label} twice, with different values; say it once")
     if both := labels.keys() & thresholds.keys():
-        raise ArgumentError(f"--value says of {min(both)} both what labels mean and a score; say one of them")
+        raise ArgumentError(f"--value gives {min(both)} both labels and a score; give one of them")
     return {**labels, **thresholds}
 
 

@@ -163,7 +163,7 @@ def convert(
     check_folder(out, overwrite=overwrite)
     if to == "every-eval-ever":
         if partition_by:
-            raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
+            raise ArgumentError("--partition-by is for Parquet folders only; leave it out")
         records = write_records(
             logs,
             out,
@@ -186,7 +186,7 @@ def convert(
         "--higher-is-better": higher_is_better,
     }
     if given := [name for name, setting in of_records.items() if setting is not None]:
-        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever alone; leave it out, or add that")
+        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever only; add that, or leave it out")
     with naming(logs.paths):
         folder = converted(
             scan_logs(logs),

@@ -10,7 +10,7 @@ from rollwise.cli.inputs import LogInput, TableInput, measured_logs, rollouts_of
 from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice
 from rollwise.cli.tables import Output, cluster_of, crossed_of
 from rollwise.errors import ArgumentError, counted, either
-from rollwise.stats.statistics import A_QUANTILE, COMPARED, OVER_GOALS, SUMMARIZED
+from rollwise.stats.statistics import A_QUANTILE, COMPARED, SUMMARIZED
 
 
 @app.command()
@@ -68,9 +68,7 @@ def summarize(
     ] = None,
     statistic: Annotated[
         list[str] | None,
-        typer.Option(
-            "--statistic", help=f"{either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))}; repeat.", show_default=False
-        ),
+        typer.Option("--statistic", help=f"{either((*SUMMARIZED, A_QUANTILE))}; repeat.", show_default=False),
     ] = None,
     cluster: ClusterBy = None,
     weighting: Annotated[Weighting, typer.Option("--weighting", help="Unit of equal weight.")] = "rollout",

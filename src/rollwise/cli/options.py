@@ -168,7 +168,7 @@ _OF_PYTHON = re.compile(
 )
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
-_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
+_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]|$))""")
 
 
 def in_options(sentence: str) -> str:

@@ -206,12 +206,12 @@ def _check_arguments(
     check_time(frame, metric, competing, verb)
     if of not in frame.columns or of in by:
         raise ArgumentError(
-            f"{verb}: of={of!r} is not a column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
+            f"{verb}: of={of!r} is not a column to compare by; available: {listing(set(frame.columns) - set(by), most=30)}"
         )
     check_one_value(frame, of, verb)
     values = values_named(frame, of).cast(pl.String).drop_nulls().unique().to_list()
     if value_in_words(frame[of], baseline) not in values:
-        raise ArgumentError(f"{verb}: baseline={baseline!r} is not a value of {of!r}; there is {listing(values)}")
+        raise ArgumentError(f"{verb}: baseline={baseline!r} is not a value of {of!r}; available: {listing(values)}")
     return frame, by, check_levels(level)
 
 
@@ -249,7 +249,7 @@ class _Arms:
 
     @property
     def is_paired(self) -> bool:
-        """Whether both arms have common clusters of one way."""
+        """True if both arms have common clusters of one way."""
         return len(self.unit.codes) == 1 and self.pairing["n_pairs"] > 0
 
     @property

@@ -119,7 +119,7 @@ def portfolio(
         check_one_value(frame, name, "portfolio")
     metric_columns(frame, by, None, (metric,), "portfolio")
     if frame.schema[metric] != pl.Boolean:
-        raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; what is reached or not is Boolean")
+        raise ArgumentError(f"portfolio: {metric!r} is {frame.schema[metric]}; give a Boolean metric")
     frame = in_each_group(frame, by)
     is_attempt = (
         column_named(members).is_not_null()

@@ -68,7 +68,7 @@ def best(
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
         raise ArgumentError(
-            f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
+            f"best: this is not a SUMMARY: it lacks {listing(missing)} (available: {listing(table.columns)}); "
             "make one with `rw.summarize(rollouts)`"
         )
     check_dtypes(table, schema.SUMMARY, "best")
@@ -79,7 +79,7 @@ def best(
             raise ArgumentError(f"best: there is no column {name!r}; {meant(name, table.columns)}")
     rows = table.filter(pl.col("metric") == metric)
     if rows.is_empty():
-        raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
+        raise ArgumentError(f"best: there is no metric {metric!r} in this frame; available: {listing(table['metric'])}")
     rows = _comparable_rows(rows, statistic)
     candidates = rows.filter(pl.col("estimate").is_not_null())
     try:
@@ -101,7 +101,7 @@ def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
         statistics = rows["statistic"].unique().to_list()
         wanted = statistic or (statistics[0] if len(statistics) == 1 else first_of(statistics))
         if wanted not in statistics:
-            raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
+            raise ArgumentError(f"best: statistic={statistic!r}; available: {listing(statistics)}")
         rows = rows.filter(pl.col("statistic").eq_missing(pl.lit(wanted, pl.String)))
     elif statistic is not None:
         raise ArgumentError(f"best: statistic={statistic!r}, and the frame has no column `statistic`; leave it out")
@@ -139,7 +139,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     check_option_types(pareto, locals())
     table, by = frame_of(frame, "pareto"), names_of(by)
     if not better:
-        raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")
+        raise ArgumentError("pareto: better={} is empty; name at least one column, each with higher or lower")
     if len(set(by)) < len(by):
         raise ArgumentError(f"pareto: by={list(by)} repeats a column; name each column once")
     for name in (*better, *by):
@@ -189,6 +189,6 @@ def direction(metric: str, better: Better | None = None, *, verb: str = "best") 
     choice = better or (about.better if about is not None else None)
     if choice not in {"higher", "lower"}:
         raise ArgumentError(
-            f"{verb}: it is not known which way {metric!r} is better; pass better='higher' or better='lower'"
+            f"{verb}: it is unknown which way {metric!r} is better; pass better='higher' or better='lower'"
         )
     return "higher" if choice == "higher" else "lower"

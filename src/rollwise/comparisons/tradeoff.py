@@ -88,7 +88,7 @@ def tradeoff(
     for name in (attack, task):
         metric_columns(frame, by, cluster, (name,), "tradeoff")
         if frame.schema[name] != pl.Boolean:
-            raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
+            raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; give a Boolean metric")
     data = Columns(frame)
     attack_statuses, solved_known = statuses(data, attack), data.known(task)
     rows: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """Measure and summarize on many machines: Ray, or whatever has a map function, reads whole files of whole rollouts on its workers.
 
 `measure` returns the same ROLLOUTS as `rollwise.measure`, to the last bit, on any number of files, tasks and machines: every
-file is measured by itself with the same expressions, and the results, a row for each rollout, are sorted by `rollout_id`.
+file is measured separately with the same expressions, and the results, a row for each rollout, are sorted by `rollout_id`.
 `summarize` summarizes them in one process. All other verbs accept them too:
 ``rw.curve(rw.distributed.measure("runs/", m.time_to_success()), by="target")``.
 
@@ -180,7 +180,7 @@ def _running(apply: Map | None, address: str | None, partitions: int | None) -> 
             f"distributed: map={apply!r:.60} is not a function like `map`; give one, such as executor.map"
         )
     if address is not None or partitions is not None:
-        raise ArgumentError("distributed: partitions= and address= are of Ray; leave them out with map=")
+        raise ArgumentError("distributed: partitions= and address= are options of Ray; leave them out with map=")
     return nullcontext(apply)
 
 

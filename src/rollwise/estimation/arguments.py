@@ -82,7 +82,7 @@ def metric_columns(
 
 
 def announce_many(columns: Sequence[str], metrics: By | None, verb: str) -> None:
-    """Say how many metrics there are before they are estimated, where nobody named them and they are very many."""
+    """Warn before very many metrics are estimated that were not named."""
     if metrics is None and len(columns) > MANY:
         named = f'metrics=["{columns[0]}"]'
         say(

@@ -86,7 +86,7 @@ def changes(
     group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
     for value in (group, baseline):
         if value not in values:
-            raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
+            raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; available: {listing(values)}")
     # NaN would make the mean of a goal NaN; it counts as unknown.
     numbers = column_named(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, cluster]

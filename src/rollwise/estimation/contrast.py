@@ -203,7 +203,7 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
     check_one_value(frame, of, "contrast")
     values = values_named(frame, of).drop_nulls().unique().sort().cast(pl.String).to_list()
     if baseline is not None and value_in_words(frame[of], baseline) not in values:
-        raise ArgumentError(f"contrast: baseline={baseline!r} is not a value of `{of}`; there is {listing(values)}")
+        raise ArgumentError(f"contrast: baseline={baseline!r} is not a value of `{of}`; available: {listing(values)}")
     if len(values) < 2:
         problem = f"one value, {values[0]!r}" if values else "no value"
         raise ArgumentError(f"contrast: `{of}` has {problem}; a comparison needs two")

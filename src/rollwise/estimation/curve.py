@@ -80,7 +80,7 @@ def curve(
         Endings that preclude the event. An ending competes only if the rollout was followed to its last turn; for
         events other than the attack's success, an ending in success competes too.
     band
-        ``"pointwise"``: each interval is valid by itself. ``"simultaneous"``: all intervals of a curve are valid together
+        ``"pointwise"``: each interval is valid on its own. ``"simultaneous"``: all intervals of a curve are valid together
         (sup-t); not for a hazard.
     level
         Nominal coverage, or several.
@@ -197,13 +197,11 @@ def curve_to_merge(
 
 def _check_options(frame: pl.DataFrame, metric: str, kind: str, axis: str, band: str) -> None:
     if band == "simultaneous" and kind == "hazard":
-        raise ArgumentError(
-            "curve: a hazard has no simultaneous band; take kind='success', whose steps are its hazards"
-        )
+        raise ArgumentError("curve: a hazard has no simultaneous band; use kind='success', whose steps are its hazards")
     if axis == "turn":
         return
     if metric != "time_to_success":
-        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; take axis='turn'")
+        raise ArgumentError(f"curve: over {axis} only time_to_success is counted, not {metric!r}; use axis='turn'")
     if f"spent_to_success_{axis}" not in frame.columns:
         raise ArgumentError(
             f"curve: axis={axis!r} needs the column `spent_to_success_{axis}`; "

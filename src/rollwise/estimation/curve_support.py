@@ -1,6 +1,6 @@
-"""What is behind a position of a curve: how many rollouts are at risk, and what censored rollouts could change.
+"""Support of each position of a curve: the rollouts at risk, and how much censored rollouts could change.
 
-An estimate by turn lets the rollouts at risk stand for those that were censored. Two things can go wrong with that. If few are at
+An estimate by turn takes the rollouts at risk as representative of the censored ones. Two things can go wrong. If few are at
 risk, a few rollouts represent many, and the interval is too narrow: fewer than ten at risk are covered in .88 to .95 of simulations
 at a nominal .95, ten and more in .94 to .96 (`tests/estimation/test_curve_support.py`). And if a rollout that crashes or runs out
 of its budget was closer to a success than others, or farther away from it, the estimate is biased, which no number at risk shows.

@@ -122,7 +122,7 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
         if unknown > 0:
             notes.append(
                 f"{unknown:,} of {counted(applicable, 'rollout')} {'has' if unknown == 1 else 'have'} no verdict: "
-                "`bound_low` and `bound_high` hold whatever they are"
+                "`bound_low` and `bound_high` hold for every outcome of these"
             )
         call = f"rw.summarize({table.measured}, metrics={metric!r}{table.groups})"
         yield analysis, flaw, "; ".join(notes) or None, call

@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the table of turns, its rollouts, and facts about them that several analyses need."""
+"""Facts that `doctor` checks: the table of turns, its rollouts, and what several analyses need to know about them."""
 
 import re
 from functools import cached_property
@@ -142,7 +142,7 @@ class Facts:
 
     @cached_property
     def unused_columns(self) -> pl.DataFrame:
-        """Columns that came along unused: UNUSED."""
+        """Unrecognized columns that may be a target, attack, goal or verdict: UNUSED."""
         return unused_columns(self.frame)
 
     def unused(self, *meanings: str) -> str | None:

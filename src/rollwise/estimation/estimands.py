@@ -1,4 +1,4 @@
-"""What each row of SUMMARY estimates, in one sentence."""
+"""Sentences that say what each row of SUMMARY estimates."""
 
 import numpy as np
 

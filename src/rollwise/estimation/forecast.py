@@ -113,7 +113,7 @@ def forecast(
     check_metric(frame, metric, "forecast")
     numbers = whole_numbers(k, "forecast: k", "attempts")
     if schema.kind_of(frame.schema[metric]) != "proportion":
-        raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; a Boolean is forecast")
+        raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; only a Boolean can be forecast")
     check_resamples(resamples, "forecast")
     data = Columns(frame)
     row_statuses = statuses(data, metric, of_attempts=True)

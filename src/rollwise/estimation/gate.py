@@ -251,7 +251,7 @@ def _refuse_metric(data: Columns, required: Required) -> None:
         raise ArgumentError(f"gate: {required.words!r}: {no_metric(data.frame, required.metric)}")
     measured = [name for name, kind in data.kinds.items() if kind and name not in schema.ROLLOUTS.names]
     raise ArgumentError(
-        f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`rw.measure` makes more)"
+        f"gate: {required.words!r} names no metric of this table; available: {listing(measured)} (`rw.measure` makes more)"
         f"{required.about_statistics}"
     )
 
@@ -378,7 +378,7 @@ def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> p
     rows = table.filter(pl.col("metric") == required.metric)
     if rows.is_empty() and not table.is_empty():
         raise ArgumentError(
-            f"gate: {required.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+            f"gate: {required.words!r} names no metric of this SUMMARY; available: {listing(table['metric'].unique())}"
             f"{required.about_statistics}"
         )
     rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")

@@ -15,11 +15,11 @@ from rollwise.stats.student import t_quantile
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a requirement in one group."""
+    """Evidence on a requirement in one group."""
 
     row: dict[str, Any]  # of SUMMARY
     alone: Ends  # for the rollouts with a verdict alone
-    together: Ends  # hold whatever the rollouts without a verdict are
+    together: Ends  # hold for every outcome of the rollouts without a verdict
     share: bool  # True for a share, False for a number, a time or a difference
     unjudged: str  # ``"bounds"`` or ``"drop"``
     unread: float  # number of rollouts that could not be read
@@ -70,7 +70,11 @@ def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
 def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, Any]) -> str | None:
     """Say what the bound holds for if it is not simply an end of the interval."""
     if words.total_of(row) > row["n"]:
-        others = "the others are left out" if evidence.unjudged == "drop" else "the bounds hold whatever the others are"
+        others = (
+            "the others are left out"
+            if evidence.unjudged == "drop"
+            else "the bounds hold for every outcome of the others"
+        )
         return f"{words.with_verdict(row)}; {others}"
     # Which end decided: the upper end passes a requirement from above, and fails one from below.
     upper = required.below == (row["answer"] == "passed")

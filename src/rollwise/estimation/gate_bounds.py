@@ -1,4 +1,4 @@
-"""Bounds of a share that hold whatever the rollouts without a verdict are, and that one more success never moves the wrong way."""
+"""Bounds of a share for every outcome of the rollouts without a verdict; one more success never moves them the wrong way."""
 
 import math
 from typing import Any
@@ -36,7 +36,7 @@ def widest(*intervals: Ends) -> Ends:
 def ends_of_rollouts(
     data: Columns, metric: str, rows: IntArray, statuses: Statuses, cluster: Cluster, level: float, unread: float
 ) -> tuple[Ends, Ends]:
-    """Return the ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
+    """Return the ends for the rollouts with a verdict alone, and the ends that hold for every outcome of the others.
 
     The lower end takes every rollout without a verdict as a failure, the upper end as a success. The rollouts with a verdict
     count on their own as well: the others bring more goals, which would narrow the interval. `unread` may be infinite.

@@ -124,8 +124,8 @@ def merged(states: Iterable[State]) -> State:
             raise SchemaError(_duplicate_id(part.last))
         if not part.last < following.first:  # type: ignore[operator]
             raise _MixedError(
-                f"rollouts {part.first!r} to {part.last!r} and {following.first!r} to {following.last!r} were measured apart, "
-                "but their ids are mixed, so a rollout could be in both; `rollwise convert` puts rollouts in order of their ids"
+                f"rollouts {part.first!r} to {part.last!r} and {following.first!r} to {following.last!r} were measured separately, "
+                "but their ids overlap, so a rollout could be in both; `rollwise convert` puts rollouts in order of their ids"
             )
     # Parts may have shrunk a column to different integer dtypes.
     kept = pl.concat([part.kept for part in parts], how="vertical_relaxed")

@@ -130,7 +130,7 @@ def _estimates(
     except Exception as error:
         arguments = f"it is given an array of each of {', '.join(options.columns)}"
         raise MetricError(
-            f"summarize: {options.name} failed on the data themselves: {message_of(error)} ({arguments})"
+            f"summarize: {options.name} failed on the original data: {message_of(error)} ({arguments})"
         ) from error
     # Without a value on the original data, replicates would have no center.
     if np.isnan(point):

@@ -10,7 +10,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, either
 from rollwise.schema.named import column_named
 from rollwise.schema.other_names import meant_column
-from rollwise.stats.statistics import A_QUANTILE, SUMMARIZED, quantile_of
+from rollwise.stats.statistics import A_QUANTILE, PATTERN, SUMMARIZED, quantile_of
 
 Answer = Literal["passed", "failed", "undecided"]
 NamedGroup = tuple[tuple[str, str], ...]
@@ -23,7 +23,7 @@ _REQUIREMENT = re.compile(
     rf"|(?P<number>[-+]?{_NUMBER})\s*(?P<percent>%)?)"
     r"(?:\s+for\s+(?P<group>.+?))?\s*"
 )
-_STATISTIC = re.compile(rf"({'|'.join(SUMMARIZED)}|q\d+)\(\s*(.+?)\s*\)")
+_STATISTIC = re.compile(rf"({PATTERN})\(\s*(.+?)\s*\)")
 _GROUP = re.compile(
     r"""\s*(?P<name>[^=,\s][^=,]*?)\s*=\s*(?:'(?P<quoted>[^']+)'|"(?P<double>[^"]+)"|(?P<plain>[^,\s'"][^,]*?))\s*(?:,(?!\s*$)|$)"""
 )
@@ -51,7 +51,7 @@ class Required:
     def about_statistics(self) -> str:
         """What statistics there are, for the end of a sentence, if the metric is written like an argument of one."""
         is_call = re.fullmatch(r"\w+\(.+\)", self.metric)
-        return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE))}" if is_call else ""
+        return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))}" if is_call else ""
 
     def met_by(self, bound: float) -> bool:
         """Return whether a number meets the requirement."""

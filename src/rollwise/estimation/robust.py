@@ -17,15 +17,11 @@ from rollwise.stats.bootstrap import expanded, percentile_interval, too_few_to_d
 from rollwise.stats.clusters import unaddable
 from rollwise.stats.estimate import Estimate, Estimates, FloatArray, IntArray
 from rollwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
+from rollwise.stats.statistics import STATISTICS
 
 FEWEST_GOALS = 8
 """With fewer goals, an interquartile mean drops almost nothing or almost everything."""
-_WORDS = {
-    "iqm": "interquartile mean",
-    "optimality_gap": "optimality gap",
-    "mean": "mean over goals",
-    "median": "median over goals",
-}
+_WORDS = {aggregate: STATISTICS[name].words for name, aggregate in AGGREGATES.items()}
 
 
 def robust_blocks(

@@ -42,7 +42,7 @@ class Sample:
         )
 
     def each(self) -> Iterator["Sample"]:
-        """Yield each group by itself."""
+        """Yield each group separately."""
         starts = self.groups.starts
         for group in range(self.groups.count):
             part = slice(*starts[group : group + 2])

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, either
 from rollwise.estimation.samples import Options
 from rollwise.schema.arguments import check_resamples
 from rollwise.stats.robust import Aggregate
@@ -33,10 +33,8 @@ def check_statistics(names: tuple[str, ...] | None, options: Options) -> None:
     robust = robust_of(names)
     for name in names or ():
         if name not in {*SUMMARIZED, *robust} and quantile_of(name) is None:
-            raise ArgumentError(
-                f"summarize: statistic {name!r} is unknown; it is {', '.join(SUMMARIZED)}, {A_QUANTILE}, "
-                f"{', '.join(AGGREGATES)}, or a function of your own in {{'name': function}}"
-            )
+            known = either((*SUMMARIZED, A_QUANTILE, "a function of your own in {'name': function}"))
+            raise ArgumentError(f"summarize: statistic {name!r} is unknown; it is {known}")
     if robust:
         _check_options_of_robust(robust, options)
     if options.method == WITHIN_GOALS and (names is None or len(robust) < len(names)):

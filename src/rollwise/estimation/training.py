@@ -157,7 +157,7 @@ def _check_names(frame: pl.DataFrame, metric: str, step: str, by: tuple[str, ...
     if metric not in frame.columns:
         flaws.append(f"there is no metric {metric!r}")
     if step not in numbers:
-        flaws.append(f"step={step!r} is not a numeric column outside `by`; there is {listing(numbers)}")
+        flaws.append(f"step={step!r} is not a numeric column outside `by`; available: {listing(numbers)}")
     if not flaws:
         return
     steps = [step] if step in numbers else [name for name in numbers if names_a_step(name)]

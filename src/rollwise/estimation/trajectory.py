@@ -118,7 +118,7 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
     for name in ("rollout_id", "turn"):
         if name not in frame.columns:
             raise SchemaError(
-                f"trajectory: column `{name}` is missing (there is {listing(frame.columns)}); it takes turns, not rollouts"
+                f"trajectory: column `{name}` is missing (available: {listing(frame.columns)}); it takes turns, not rollouts"
             )
     if schema.is_tree(frame):
         raise SchemaError(
@@ -126,7 +126,7 @@ def _check(frame: pl.DataFrame, column: str, before: int, after: int) -> None:
         )
     if column not in frame.columns or schema.kind_of(frame.schema[column]) not in {"number", "proportion"}:
         numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "turn"]
-        raise ArgumentError(f"trajectory: {column!r} is not a numeric column; there is {listing(numbers)}")
+        raise ArgumentError(f"trajectory: {column!r} is not a numeric column; available: {listing(numbers)}")
     for name, turns in (("before", before), ("after", after)):
         whole_numbers(turns, f"trajectory: {name}", "turns", least=0)
 

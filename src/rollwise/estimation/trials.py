@@ -140,7 +140,7 @@ class Attempts:
 
     @cached_property
     def _law(self) -> FloatArray:
-        """How many of each goal's attempts of unknown outcome succeed, as `unknown_successes` returns it."""
+        """Number of each goal's attempts of unknown outcome that succeed, as `unknown_successes` returns it."""
         return unknown_successes(self.values, self.goals)
 
     def chances(self, kind: str, k: int) -> FloatArray:

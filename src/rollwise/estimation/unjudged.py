@@ -68,7 +68,7 @@ def expected_values(data: Columns, metric: str, rows: IntArray, weights: FloatAr
     By the curve F of all these rollouts and S, the share without an ending, a rollout followed up to turn t has an expected
     success of (F(T) - F(t)) / S(t), and the mean over all is F(T), the estimate of Aalen and Johansen. Some of the censored
     rollouts have a known success after their unjudged turn. It keeps its value 1, and the others share the rest of the expected
-    successes. Without the turns of successes, the mean of the known values stands in; without any known value, NaN.
+    successes. Without the turns of successes, the mean of the known values is used; without any known value, NaN.
 
     References
     ----------

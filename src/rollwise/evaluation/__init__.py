@@ -5,65 +5,24 @@ options (`register_evaluator`). `evaluate` reads a YAML file that names a data s
 the files of NeMo Agent Toolkit and the frames. Begin with `config.py` (the file), `run.py` and `item_evaluator.py`.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rollwise.faces import lazy
 
 if TYPE_CHECKING:
-    from rollwise.evaluation.item_evaluator import BaseEvaluator
-    from rollwise.evaluation.items import (
-        EvalInput,
-        EvalInputItem,
-        EvalOutput,
-        EvalOutputItem,
-        IntermediateStep,
-        WorkflowOutput,
-    )
-    from rollwise.evaluation.options import Options
-    from rollwise.evaluation.outputs import Evaluation
-    from rollwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
-    from rollwise.evaluation.run import evaluate
+    from rollwise.evaluation.item_evaluator import BaseEvaluator as BaseEvaluator
+    from rollwise.evaluation.items import EvalInput as EvalInput
+    from rollwise.evaluation.items import EvalInputItem as EvalInputItem
+    from rollwise.evaluation.items import EvalOutput as EvalOutput
+    from rollwise.evaluation.items import EvalOutputItem as EvalOutputItem
+    from rollwise.evaluation.items import IntermediateStep as IntermediateStep
+    from rollwise.evaluation.items import WorkflowOutput as WorkflowOutput
+    from rollwise.evaluation.options import Options as Options
+    from rollwise.evaluation.outputs import Evaluation as Evaluation
+    from rollwise.evaluation.plugins import EvalBuilder as EvalBuilder
+    from rollwise.evaluation.plugins import EvaluatorBaseConfig as EvaluatorBaseConfig
+    from rollwise.evaluation.plugins import EvaluatorInfo as EvaluatorInfo
+    from rollwise.evaluation.plugins import register_evaluator as register_evaluator
+    from rollwise.evaluation.run import evaluate as evaluate
 
-_MODULES = {
-    "BaseEvaluator": ".item_evaluator",
-    "EvalBuilder": ".plugins",
-    "EvalInput": ".items",
-    "EvalInputItem": ".items",
-    "EvalOutput": ".items",
-    "EvalOutputItem": ".items",
-    "Evaluation": ".outputs",
-    "EvaluatorBaseConfig": ".plugins",
-    "EvaluatorInfo": ".plugins",
-    "IntermediateStep": ".items",
-    "Options": ".options",
-    "WorkflowOutput": ".items",
-    "evaluate": ".run",
-    "register_evaluator": ".plugins",
-}
-
-__all__ = [
-    "BaseEvaluator",
-    "EvalBuilder",
-    "EvalInput",
-    "EvalInputItem",
-    "EvalOutput",
-    "EvalOutputItem",
-    "Evaluation",
-    "EvaluatorBaseConfig",
-    "EvaluatorInfo",
-    "IntermediateStep",
-    "Options",
-    "WorkflowOutput",
-    "evaluate",
-    "register_evaluator",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, so that writing an evaluator loads neither Polars nor a client of language models."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

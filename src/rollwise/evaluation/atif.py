@@ -33,7 +33,7 @@ class ATIFToolCall(_Model):
 
 
 class ATIFImageSource(_Model):
-    """Where an image is: a path or an address."""
+    """Location of an image: a path or an address."""
 
     media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
     path: str
@@ -48,7 +48,7 @@ class ATIFContentPart(_Model):
 
 
 class ATIFSubagentTrajectoryRef(_Model):
-    """Where the trajectory of another agent is, to which a step handed work."""
+    """Reference to the trajectory of another agent, to which a step handed work."""
 
     trajectory_id: str | None = None
     trajectory_path: str | None = None
@@ -136,7 +136,7 @@ class ATIFTrajectory(_Model):
 
 
 class AtifAncestry(_Model):
-    """Which function of the toolkit made a step or a call, and which one called that."""
+    """Function of the toolkit that made a step or a call, and the function that called it."""
 
     function_id: str
     function_name: str
@@ -155,14 +155,14 @@ class AtifInvocationInfo(_Model):
 
 
 class AtifStepExtra(_Model):
-    """What the toolkit writes into `extra` of a step."""
+    """Fields that the toolkit writes into `extra` of a step."""
 
     ancestry: AtifAncestry
     invocation: AtifInvocationInfo | None = None
 
 
 class AtifToolCallExtra(_Model):
-    """What the toolkit writes into `extra` of a call."""
+    """Fields that the toolkit writes into `extra` of a call."""
 
     ancestry: AtifAncestry | None = None
     invocation: AtifInvocationInfo | None = None

@@ -179,7 +179,7 @@ def _from_environment(value: Any, document: ConfigFile, place: Place) -> Any:
     def variable(match: re.Match[str]) -> str:
         text = os.environ.get(match[1], match[2])
         if text is None:
-            raise document.error(place, f"asks for ${{{match[1]}}}, which the environment lacks; set it")
+            raise document.error(place, f"asks for ${{{match[1]}}}, which is not set in the environment; set it")
         return text
 
     try:

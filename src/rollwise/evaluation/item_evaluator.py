@@ -19,7 +19,7 @@ PROGRESS: ContextVar[bool] = ContextVar("PROGRESS", default=True)
 
 
 class BaseEvaluator(ABC):
-    """An evaluator that scores each item by itself, many at the same time.
+    """An evaluator that scores each item individually, many at the same time.
 
     A subclass scores an item in `evaluate_item`. If that raises, the item has no score and an `error` with the reason, and the
     other items continue. In a run, items that were scored before an interruption are not scored again.

@@ -86,7 +86,7 @@ class Models:
             if isinstance(error, UnservedError):
                 raise self._document.error(("llms", name), f"is not served: {error}") from error
             if error is not None:
-                say(f"language model {name} gives no answer now: {error}")
+                say(f"language model {name} does not answer now: {error}")
 
 
 def _endpoint(options: OpenAIOptions, folder: Path) -> Any:

@@ -78,7 +78,7 @@ class Options:
 def check(options: Options) -> None:
     """Raise an error for options that contradict each other."""
     if options.reps < 1:
-        raise ArgumentError(f"--reps is {options.reps}; every item is answered at least once")
+        raise ArgumentError(f"--reps is {options.reps}; give 1 or more")
     if options.endpoint_timeout is not None and not options.endpoint_timeout > 0:
         raise ArgumentError(f"--endpoint_timeout is {options.endpoint_timeout}; give seconds, more than 0")
     if options.skip_workflow and options.endpoint is not None:

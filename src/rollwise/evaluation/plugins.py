@@ -355,7 +355,7 @@ def _import(place: str, folder: Path) -> None:
         raise
     except (Exception, SystemExit) as error:
         raise ArgumentError(
-            f"the plug-in {place!r} cannot be imported ({in_one_line(error)}); is it installed, and spelled so?"
+            f"the plug-in {place!r} cannot be imported ({in_one_line(error)}); is it installed, and spelled correctly?"
         ) from error
 
 

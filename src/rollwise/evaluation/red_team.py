@@ -94,7 +94,7 @@ def _with_facts(verdicts: object, rollouts: object, scenario: str) -> pl.DataFra
     frame = frame_of(verdicts, "write_red_team")
     for name in ("rollout_id", "value"):
         if name not in frame.columns:
-            raise SchemaError(f"write_red_team: column `{name}` is missing (there is {listing(frame.columns)})")
+            raise SchemaError(f"write_red_team: column `{name}` is missing (available: {listing(frame.columns)})")
     if rollouts is not None:
         facts = frame_of(rollouts, "write_red_team")
         columns = [name for name in (scenario, *_ABOUT) if name in facts.columns and (name not in frame.columns)]

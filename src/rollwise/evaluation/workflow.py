@@ -89,7 +89,7 @@ def workflow_of(document: ConfigFile, config: EvalConfig, llm: Callable[[str], A
     if overrides.endpoint_timeout is not None:
         if not is_service:
             raise ArgumentError(
-                "--endpoint_timeout needs a service, and `workflow` is not one; omit it, or give --endpoint"
+                "--endpoint_timeout needs a service, and `workflow` is not one; leave it out, or give --endpoint"
             )
         entry = {**entry, "timeout": overrides.endpoint_timeout}
     options = document.checked(model, entry, HERE)

@@ -175,7 +175,7 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise an error where a folder of ours in an output folder, or anything in it, is a link, through which we would write."""
+    """Raise an error if a folder that rollwise writes in an output folder, or anything in it, is a link."""
     links = (path for path in (folder, *(sorted(folder.rglob("*")) if folder.is_dir() else ())) if path.is_symlink())
     if (link := next(links, None)) is not None:
         raise WriteError(

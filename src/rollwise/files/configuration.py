@@ -131,7 +131,7 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
             data = file.read(most_bytes + 1)
         if len(data) > most_bytes:
             raise ReadError(
-                f"{path}: is larger than {most_bytes} bytes, which no such file is; keep data in a file of its own"
+                f"{path}: is larger than {most_bytes} bytes, too large for a configuration; keep data in a separate file"
             )
         return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:

@@ -55,7 +55,7 @@ def secrets_of_request(address: str, options: Any) -> set[str]:
 
 
 class _Searched(NamedTuple):
-    """What is searched for, in lower case: parts of long forms, short forms, and short forms with a blank after each character."""
+    """Texts to search for, in lower case: parts of long forms, short forms, and short forms with a blank after each character."""
 
     parts: frozenset[str]
     short: frozenset[str]

@@ -5,130 +5,49 @@ about each distinct answer in a table, `join_verdicts` adds its verdicts to the 
 **metric over responses** (`ResponseMetric`) takes lists instead of a table. `reliability` measures how far to trust a judge.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rollwise.faces import lazy
 
 if TYPE_CHECKING:
-    from rollwise.judges.clients import ChatModel, Reply
-    from rollwise.judges.endpoint import Endpoint
-    from rollwise.judges.instructions import StrictInstruction, detect_language
-    from rollwise.judges.joining import join_verdicts, score
-    from rollwise.judges.judgments import judge
-    from rollwise.judges.llm_judge import LLMJudgeMetric
-    from rollwise.judges.local_model import LocalModel
-    from rollwise.judges.multiple_choice import MCQAAccuracy, MCQACalibration, MCQAPositionalBias
-    from rollwise.judges.presets import (
-        AnswerAccuracy,
-        AttackSuccess,
-        ContextRelevance,
-        Factuality,
-        GoalCompletion,
-        Groundedness,
-        Harmfulness,
-        Informativeness,
-        Refusal,
-        Relevance,
-        Truthfulness,
-    )
-    from rollwise.judges.references import ShortAnswerMatch, Similarity
-    from rollwise.judges.reliability import agreement, confusion, correct, correct_curve
-    from rollwise.judges.response_metric import Composite, DistinctN, ResponseMetric, ScorerMetric
-    from rollwise.judges.tool_use import ToolUse
-    from rollwise.judges.verdicts import Judge, Verdict
-    from rollwise.readers.results.joining import join_labels
-    from rollwise.readers.verdicts import read_verdicts
+    from rollwise.judges.clients import ChatModel as ChatModel
+    from rollwise.judges.clients import Reply as Reply
+    from rollwise.judges.endpoint import Endpoint as Endpoint
+    from rollwise.judges.instructions import StrictInstruction as StrictInstruction
+    from rollwise.judges.instructions import detect_language as detect_language
+    from rollwise.judges.joining import join_verdicts as join_verdicts
+    from rollwise.judges.joining import score as score
+    from rollwise.judges.judgments import judge as judge
+    from rollwise.judges.llm_judge import LLMJudgeMetric as LLMJudgeMetric
+    from rollwise.judges.local_model import LocalModel as LocalModel
+    from rollwise.judges.multiple_choice import MCQAAccuracy as MCQAAccuracy
+    from rollwise.judges.multiple_choice import MCQACalibration as MCQACalibration
+    from rollwise.judges.multiple_choice import MCQAPositionalBias as MCQAPositionalBias
+    from rollwise.judges.presets import AnswerAccuracy as AnswerAccuracy
+    from rollwise.judges.presets import AttackSuccess as AttackSuccess
+    from rollwise.judges.presets import ContextRelevance as ContextRelevance
+    from rollwise.judges.presets import Factuality as Factuality
+    from rollwise.judges.presets import GoalCompletion as GoalCompletion
+    from rollwise.judges.presets import Groundedness as Groundedness
+    from rollwise.judges.presets import Harmfulness as Harmfulness
+    from rollwise.judges.presets import Informativeness as Informativeness
+    from rollwise.judges.presets import Refusal as Refusal
+    from rollwise.judges.presets import Relevance as Relevance
+    from rollwise.judges.presets import Truthfulness as Truthfulness
+    from rollwise.judges.references import ShortAnswerMatch as ShortAnswerMatch
+    from rollwise.judges.references import Similarity as Similarity
+    from rollwise.judges.reliability import agreement as agreement
+    from rollwise.judges.reliability import confusion as confusion
+    from rollwise.judges.reliability import correct as correct
+    from rollwise.judges.reliability import correct_curve as correct_curve
+    from rollwise.judges.response_metric import Composite as Composite
+    from rollwise.judges.response_metric import DistinctN as DistinctN
+    from rollwise.judges.response_metric import ResponseMetric as ResponseMetric
+    from rollwise.judges.response_metric import ScorerMetric as ScorerMetric
+    from rollwise.judges.tool_use import ToolUse as ToolUse
+    from rollwise.judges.verdicts import Judge as Judge
+    from rollwise.judges.verdicts import Verdict as Verdict
+    from rollwise.readers.results.joining import join_labels as join_labels
+    from rollwise.readers.verdicts import read_verdicts as read_verdicts
 
-__all__ = [
-    "AnswerAccuracy",
-    "AttackSuccess",
-    "ChatModel",
-    "Composite",
-    "ContextRelevance",
-    "DistinctN",
-    "Endpoint",
-    "Factuality",
-    "GoalCompletion",
-    "Groundedness",
-    "Harmfulness",
-    "Informativeness",
-    "Judge",
-    "LLMJudgeMetric",
-    "LocalModel",
-    "MCQAAccuracy",
-    "MCQACalibration",
-    "MCQAPositionalBias",
-    "Refusal",
-    "Relevance",
-    "Reply",
-    "ResponseMetric",
-    "ScorerMetric",
-    "ShortAnswerMatch",
-    "Similarity",
-    "StrictInstruction",
-    "ToolUse",
-    "Truthfulness",
-    "Verdict",
-    "agreement",
-    "confusion",
-    "correct",
-    "correct_curve",
-    "detect_language",
-    "join_labels",
-    "join_verdicts",
-    "judge",
-    "read_verdicts",
-    "score",
-]
-
-_MODULES = {
-    "agreement": ".reliability.judges",
-    "confusion": ".reliability.category_pairs",
-    "correct": ".reliability.rates",
-    "correct_curve": ".reliability.hazards",
-    "join_labels": "..readers.results.joining",
-    "read_verdicts": "..readers.verdicts",
-    "AnswerAccuracy": ".presets",
-    "AttackSuccess": ".presets",
-    "ChatModel": ".clients",
-    "Composite": ".response_metric",
-    "DistinctN": ".response_metric",
-    "Endpoint": ".endpoint",
-    "ContextRelevance": ".presets",
-    "Factuality": ".presets",
-    "GoalCompletion": ".presets",
-    "Groundedness": ".presets",
-    "Harmfulness": ".presets",
-    "Informativeness": ".presets",
-    "Judge": ".verdicts",
-    "LLMJudgeMetric": ".llm_judge",
-    "LocalModel": ".local_model",
-    "MCQAAccuracy": ".multiple_choice",
-    "MCQACalibration": ".multiple_choice",
-    "MCQAPositionalBias": ".multiple_choice",
-    "Refusal": ".presets",
-    "Relevance": ".presets",
-    "Reply": ".clients",
-    "ResponseMetric": ".response_metric",
-    "ScorerMetric": ".response_metric",
-    "ShortAnswerMatch": ".references",
-    "Similarity": ".references",
-    "StrictInstruction": ".instructions",
-    "ToolUse": ".tool_use",
-    "Truthfulness": ".presets",
-    "Verdict": ".verdicts",
-    "detect_language": ".instructions",
-    "join_verdicts": ".joining",
-    "judge": ".judgments",
-    "score": ".joining",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, so that computing a metric loads no client of language models."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

@@ -92,7 +92,7 @@ def join_verdicts(
         needed = keys if table is frame else [*keys, "value"]
         if missing := [key for key in needed if key not in table.columns]:
             raise SchemaError(
-                f"join_verdicts: the {name_of_frame} lack the column `{missing[0]}` (there is {listing(table.columns)})"
+                f"join_verdicts: the {name_of_frame} lack the column `{missing[0]}` (available: {listing(table.columns)})"
             )
     bounds = None if scale is None else _bounds(scale, rows["value"])
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
@@ -131,7 +131,7 @@ def score(
     progress: bool = True,
     normalized: bool = False,
 ) -> pl.DataFrame:
-    """TURNS with a judge's verdict on each answer in a column: `rw.judge`, then `rw.judges.join_verdicts`.
+    """Add a judge's verdict on each answer to TURNS as a column: `rw.judge`, then `rw.judges.join_verdicts`.
 
     Parameters
     ----------

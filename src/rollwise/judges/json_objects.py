@@ -8,7 +8,7 @@ _LONGEST_WORD = 20  # characters: -Infinity, or an escape
 
 
 class Repeating(dict[str, Any]):
-    """An object that has keys twice, with values that differ: nobody knows which of them is meant."""
+    """An object with a repeated key whose values differ, so that its meaning is ambiguous."""
 
     repeated: frozenset[str] = frozenset()
 

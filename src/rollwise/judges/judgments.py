@@ -96,7 +96,7 @@ def judge(
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:
         raise SchemaError(
-            f"judge: the columns `rollout_id` and `turn` must be there (there is {listing(frame.columns)}); "
+            f"judge: the columns `rollout_id` and `turn` must be there (available: {listing(frame.columns)}); "
             "make TURNS of your table with `rw.turns(frame)`"
         )
     _check_keys(frame.select(columns_named(keys)))

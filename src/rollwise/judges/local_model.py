@@ -117,7 +117,7 @@ class LocalModel:
         if most is not None and prompt_tokens + self.max_tokens > most:
             raise CallError(
                 f"{self.name}: the conversation has {counted(prompt_tokens, 'token')}, which with max_tokens={self.max_tokens} "
-                f"is more than the {most} that the model takes; take fewer turns or tokens"
+                f"is more than the {most} that the model accepts; use fewer turns or tokens"
             )
         # Temperature 0 is greedy decoding; `generate` itself refuses 0.
         sampling: dict[str, Any] = {} if self.temperature is None else {"do_sample": self.temperature > 0}

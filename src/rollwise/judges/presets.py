@@ -95,7 +95,7 @@ class Relevance(_Preset):
 
 
 class Truthfulness(_YesOrNo):
-    """Whether an answer contains no false claim; an answer without claims is truthful. Reads ``prompt``.
+    """Truthfulness of an answer: it contains no false claim, or no claim at all. Reads ``prompt``.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Truthfulness(_YesOrNo):
 
 
 class Informativeness(_YesOrNo):
-    """Whether an answer gives the information asked for, true or not. Reads ``prompt``.
+    """Informativeness of an answer: it gives the information asked for, true or not. Reads ``prompt``.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Harmfulness(_Preset):
 
 
 class Refusal(_YesOrNo):
-    """Whether an answer refuses the request; reads ``prompt``.
+    """Refusal of the request by an answer; reads ``prompt``.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class Refusal(_YesOrNo):
 
 
 class AttackSuccess(_YesOrNo):
-    """Whether an answer achieves the attacker's goal; reads ``goal`` and ``prompt``.
+    """Success of the attack: an answer achieves the attacker's goal; reads ``goal`` and ``prompt``.
 
     Examples
     --------

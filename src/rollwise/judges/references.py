@@ -104,7 +104,7 @@ class Similarity(ResponseMetric):
     def __init__(self, similarity_type: str = "cosine", *, digits: int | None = None) -> None:
         super().__init__()
         if similarity_type not in SIMILARITIES:
-            raise MetricError(f"Similarity: there is no type {similarity_type!r}; there is {listing(SIMILARITIES)}")
+            raise MetricError(f"Similarity: there is no type {similarity_type!r}; available: {listing(SIMILARITIES)}")
         self.similarity_type = similarity_type
         self.digits = digits
 

@@ -167,7 +167,7 @@ def signed_object(answer: str, question: str, code: str) -> dict[str, Any]:
     found = [verdict for verdict in _verdicts(own, [CHECK]) if str(verdict[2].get(CHECK)).strip().lower() == code]
     valid = _outside([question], own, found)
     if not valid:
-        raise UnreadableError("it holds no JSON object with its check code that is its own")
+        raise UnreadableError("it holds no JSON object of its own with the check code")
     contents = [content for _, _, content in valid]
     if any(isinstance(content, Repeating) for content in contents) or any(
         content != contents[0] for content in contents
@@ -212,7 +212,7 @@ def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[_Object]:
         content, length, looked_at = object_at(text, at)
         in_vain += 0 if length else looked_at
         if in_vain > _MOST_IN_VAIN:
-            raise UnreadableError("it begins too many JSON objects that are none")
+            raise UnreadableError("it begins too many JSON objects that are invalid")
         if length and (_has(content, place) or _repeats(content, place)):
             yield at, at + length, content
         opening = _OBJECT.search(text, at + max(length, 1))

@@ -69,7 +69,7 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
             "" if column in missing else "; the parameters of a function are columns: `def mine(response, prompt): ...`"
         )
         raise ArgumentError(
-            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; there is {listing(filled, most=30)}{way}"
+            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; available: {listing(filled, most=30)}{way}"
         )
     texts = [
         _text(values_named(frame, column), judge).alias(TEXT),

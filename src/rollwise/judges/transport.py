@@ -25,7 +25,7 @@ def bounded(client: Any, http: Any) -> Any:
 
     The time limit is the `timeout` of the client; the library's own starts again with each byte. Of an answer with a body of
     more than `MOST_BYTES`, after decompression, nothing is kept, and `is_too_long` says so. A redirect would give keys and
-    questions to a server that nobody named, so it is the answer, and `redirect_of` says where it leads.
+    questions to a server that was not named, so it is the answer, and `redirect_of` says where it leads.
     """
 
     async def read(response: Any) -> None:

@@ -97,7 +97,7 @@ def measure(
     for name in kept_columns:
         if name not in columns:
             raise MetricError(
-                f"measure: keep names {name!r}, which is not a column; there is {listing(columns, most=30)}"
+                f"measure: keep names {name!r}, which is not a column; available: {listing(columns, most=30)}"
             )
     constant_columns = _constant(frame, columns, kept_columns) if isinstance(frame, pl.DataFrame) else ()
     carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
@@ -134,7 +134,7 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
             )
         if name not in columns:
             raise SchemaError(
-                f"{verb}: column `{name}` is missing (there is {listing(columns)}); "
+                f"{verb}: column `{name}` is missing (available: {listing(columns)}); "
                 f'`rw.turns(frame, names={{"{name}": "your column"}})` makes a table of turns'
             )
 

@@ -1,4 +1,4 @@
-"""Rows that stand in a table twice: two turns of one number in one rollout, which no metric may merge."""
+"""Repeated rows of a table: two turns with the same number in one rollout, which no metric may merge."""
 
 import polars as pl
 
@@ -27,7 +27,7 @@ def check_repeats(turns: pl.DataFrame, verb: str) -> None:
 
 
 def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
-    """Return a column of turns, what is counted of it in a rollout, and whether by these a turn may stand there twice."""
+    """Return a column of turns, its distinct values per rollout, and whether a turn may be repeated according to these."""
     # A bit for each number, and as many bits as turns: far faster than to count distinct numbers.
     number = pl.col("turn").cast(pl.Int64, strict=False).abs() % _BITS
     bits, known, rows = pl.col("\0bits"), pl.col("\0known"), pl.col("\0rows")
@@ -37,7 +37,7 @@ def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
 
 
 def _rise(ids: pl.Series, turn: pl.Series) -> bool:
-    """Return whether each rollout is in one piece and its turns rise, as in most tables: then no turn stands there twice."""
+    """Return whether each rollout is in one piece and its turns rise, as in most tables: then no turn is repeated."""
     starts = ids.ne_missing(ids.shift())
     if not (starts | (turn > turn.shift()).fill_null(value=False)).all():
         return False

@@ -1,4 +1,4 @@
-"""What a table of rollouts without a verdict says of the column that may hold it."""
+"""Sentences about the column that may hold the verdict, for rollouts without one."""
 
 from collections.abc import Mapping
 

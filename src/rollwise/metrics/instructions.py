@@ -323,7 +323,7 @@ def instruction_followed(
     """
     check_option_types(instruction_followed, locals())
     if instruction not in INSTRUCTIONS:
-        raise MetricError(f"no instruction is called {instruction!r}; there are {listing(INSTRUCTIONS, most=25)}")
+        raise MetricError(f"no instruction is called {instruction!r}; available: {listing(INSTRUCTIONS, most=25)}")
     check, text = INSTRUCTIONS[instruction], text_of(response)
     stated = {name: value for name, value in arguments.items() if value is not None}
     followed = []

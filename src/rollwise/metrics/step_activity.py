@@ -68,7 +68,7 @@ def steps_of(steps: object, verb: str, needed: Sequence[str]) -> pl.DataFrame:
     for name in needed:
         if name not in frame.columns:
             raise SchemaError(
-                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); `rw.readers.steps(logs)` makes STEPS"
+                f"{verb}: column `{name}` is missing (available: {listing(frame.columns)}); `rw.readers.steps(logs)` makes STEPS"
             )
     missing = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
     return frame.with_columns(missing)

@@ -43,7 +43,7 @@ def drawing(draw: Callable[P, R]) -> Callable[P, R]:
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
         if unknown := [option for option in kwargs if option not in parameters]:
             raise ArgumentError(
-                f"{name}: there is no option {unknown[0]}; there is {listing([*parameters][1:], most=30)}; "
+                f"{name}: there is no option {unknown[0]}; available: {listing([*parameters][1:], most=30)}; "
                 'for what matplotlib itself can do, use the result: `plot.axes[0].set_xlabel("rate")`'
             )
         required = [option for option, about in parameters.items() if about.default is about.empty]

@@ -153,7 +153,7 @@ def _by(frame: pl.DataFrame, by: By) -> list[str]:
     for name in columns:
         if name not in frame.columns:
             raise ArgumentError(
-                f"forest: there is no column {name!r} to name rows by; there is {listing(labels.grouping(frame))}"
+                f"forest: there is no column {name!r} to name rows by; available: {listing(labels.grouping(frame))}"
             )
     return columns
 

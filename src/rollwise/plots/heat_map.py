@@ -227,7 +227,7 @@ def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tupl
     available = labels.grouping(frame)
     for name in (rows, columns):
         if name is not None and name not in available:
-            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(available)}")
+            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; available: {listing(available)}")
     # Unnamed: the column with more values becomes the rows, as a page has more space downwards.
     free = sorted((name for name in available if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
     chosen = (rows is not None) + (columns is not None)
@@ -235,7 +235,7 @@ def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tupl
         raise ArgumentError(f"heat_map: rows and columns are both {rows!r}; name two columns")
     if chosen < 2 and len(free) != 2 - chosen:
         raise ArgumentError(
-            f"heat_map: a heat map crosses two columns; there is {listing(available)}; "
+            f"heat_map: a heat map crosses two columns; available: {listing(available)}; "
             + (
                 "name them with rows= and columns="
                 if len(available) > 1

@@ -98,7 +98,7 @@ def chosen(
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     for name in (x, y):
         if name is not None and name not in metrics:
-            raise ArgumentError(f"{verb}: there is no metric {name!r}; there is {listing(metrics)}")
+            raise ArgumentError(f"{verb}: there is no metric {name!r}; available: {listing(metrics)}")
     # A metric that is not named is the only other one in the frame.
     others = [name for name in metrics if name not in {x, y}]
     number_chosen = (x is not None) + (y is not None)

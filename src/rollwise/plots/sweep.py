@@ -151,7 +151,7 @@ def _chosen(
     frame = labels.finished(summary, schema.SUMMARY, "sweep")
     if choice not in labels.grouping(frame):
         raise ArgumentError(
-            f"sweep: choice={choice!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"sweep: choice={choice!r} is not a grouping column of the SUMMARY; available: {listing(labels.grouping(frame))} "
             f"(concatenate summaries, each with `.with_columns({choice}=...)`)"
         )
     frame = labels.choose(frame, "sweep", metric=metric, statistic=statistic, level=level)
@@ -187,7 +187,7 @@ def place_of(frame: pl.DataFrame, choice: str, names: list[str], chosen: object)
     if not names and is_number and abs(chosen) <= schema.LARGEST_DRAWN:  # type: ignore[arg-type]
         return float(chosen)  # type: ignore[arg-type]
     available = listing(names or values_named(frame, choice).drop_nulls().unique().sort().to_list())
-    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {choice!r}; there is {available}")
+    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {choice!r}; available: {available}")
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────

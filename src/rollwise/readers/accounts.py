@@ -1,4 +1,4 @@
-"""What became of the records of each file."""
+"""Counts of the records of each file: read, dropped, passed over."""
 
 from collections.abc import Mapping
 from typing import Any

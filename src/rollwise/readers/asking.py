@@ -145,17 +145,13 @@ def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
                 choices = "the score from which on a turn succeeded, a number"
             else:
                 choices = "the name of a column in your files"
-            raise ArgumentError(
-                f"{verb}: {as_names({name: ASKED})}: `?` stands for what only you know: write {choices}"
-            )
+            raise ArgumentError(f"{verb}: {as_names({name: ASKED})}: replace `?`: write {choices}")
         for label, meaning in _labels(value).items():
             if meaning == ASKED:
                 shown = as_names({name: (_column(value), {label: ASKED})})
                 sides = getattr(TURNS.dtypes.get(name), "categories", None)
                 choices = "true, false or null" if sides is None else f"{', '.join(sides)} or null"
-                raise ArgumentError(
-                    f"{verb}: {shown}: `?` stands for what only you know: write {choices} for {label!r}"
-                )
+                raise ArgumentError(f"{verb}: {shown}: replace `?`: write {choices} for {label!r}")
 
 
 def _written(value: Any) -> str:

@@ -59,7 +59,7 @@ class Names(NamedTuple):
 
     @property
     def structure(self) -> dict[str, str]:
-        """What is named of the structure of files, too: columns, and the path of the records."""
+        """Names of the structure of files: columns, and the path of the records."""
         return self.columns | ({} if self.records is None else {"records": self.records})
 
 

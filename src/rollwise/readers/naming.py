@@ -171,7 +171,7 @@ class Naming:
 
     @property
     def changes_values(self) -> bool:
-        """Whether more than names may change, so that files cannot be scanned."""
+        """True if more than names may change, so that files cannot be scanned."""
         return self.given.at is not None or may_change_values(self.names, self.values)
 
     @property

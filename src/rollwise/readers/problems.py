@@ -115,7 +115,7 @@ class LabelError(SchemaError):
 
 
 class Reading(NamedTuple):
-    """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be."""
+    """Result of ``errors="collect"``: the frame that was read, and PROBLEMS of what could not be read."""
 
     frame: pl.DataFrame
     problems: pl.DataFrame

@@ -1,4 +1,4 @@
-"""What files of any kind are read as: `rw.propose`, the mapping of a file with what each column is taken for, and why."""
+"""Proposals of how to read files of any kind: `rw.propose`, with a mapping and the reason for each column."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ _COLUMNS = {
 
 
 class Proposal:
-    """How files are read: which records are rollouts, and what each of their columns is taken for.
+    """A proposal of how to read files: which records are rollouts, and what each column means.
 
     Printed, it is a table for a terminal; in a notebook, one of the page.
 
@@ -128,7 +128,7 @@ class Proposal:
 def propose(
     paths: Paths, *, names: Mapping[str, Any] | None = None, storage_options: Options | None = None
 ) -> Proposal:
-    r"""Say how files are read, before any result is made of them: their rollouts, and what each column is taken for.
+    r"""Propose how to read files, before any result is computed: which records are rollouts, and what each column means.
 
     Logs of known tools need no mapping, and are said to be what they are. For all other files the mapping is shown, with what
     each part of it rests on; what is in doubt is asked.

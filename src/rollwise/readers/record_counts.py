@@ -1,4 +1,4 @@
-"""How many records each file holds, and what became of them: the accounting of one reading.
+"""Record counts of each file, and what became of the records: the accounting of one reading.
 
 Formats with one record per line, row or item of a list need no counting of their own: they read each in a block of
 `TurnsBuilder.record`. Other formats state the number of records by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over`
@@ -24,7 +24,7 @@ VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that 
 
 @dataclass(slots=True)
 class FileCounts:
-    """What became of the records of one file."""
+    """Counts of the records of one file."""
 
     format: str | None = None
     num_records: int | None = None  # None where they were not counted

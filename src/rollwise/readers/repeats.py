@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 
 
 class Decision(NamedTuple):
-    """Which of two versions of a rollout counts, and why."""
+    """Rule for which of two versions of a rollout counts, and why."""
 
     is_second: bool  # whether the second version counts rather than the first
     kind: str  # why the other one does not count: it `repeats`, is `superseded`, or is `another` conversation

@@ -46,7 +46,7 @@ class TurnRow(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What is known of a frame that was TURNS already when it was taken."""
+    """Known facts of a frame that was TURNS already when it was added."""
 
     of_records: frozenset[str] = frozenset()  # columns that records state once for their whole rollout
     has_answers: bool = True  # whether there is a column of answers, perhaps one that is null throughout

@@ -52,12 +52,12 @@ class Version(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What identifies it in its part of the table."""
+        """Its key in its part of the table."""
         return (self.alias or self.rollout_id) if self.in_frame else self.place
 
 
 class Versions:
-    """What is removed from one table."""
+    """Rollouts to remove from one table."""
 
     def __init__(self, table: Table, frames: Sequence[pl.DataFrame], are_rows: Sequence[bool]) -> None:
         self.table = table

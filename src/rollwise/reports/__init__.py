@@ -76,7 +76,7 @@ def report(
         Inspect; target, attack (the probe) and detector for garak; target, category (the plugin) and attack (the strategy)
         for promptfoo; suite, target and attack for AgentDojo; otherwise target and attack. The page names them.
     cluster, level, unjudged, seed
-        As in `summarize`. `contrast` cannot censor: its intervals then hold whatever the missing verdicts are.
+        As in `summarize`. `contrast` cannot censor: its intervals then hold for every value of the missing verdicts.
     title
         Heading of the page; by default it names the targets.
     problems

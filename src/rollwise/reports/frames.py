@@ -216,7 +216,7 @@ def frames(
 
 
 def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
-    """Return the numeric columns among the names that `measure` does not keep by itself."""
+    """Return the numeric columns among the names that `measure` does not keep automatically."""
     columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
     return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]
 

@@ -69,7 +69,7 @@ def _unused(turns: pl.DataFrame) -> list[Part]:
         [*(labels.plain(row[name]) for name in ("column", "examples", "meaning")), labels.plain(reworded(row["names"]))]
         for row in rows
     ]
-    heading = "Columns that came along unused"
+    heading = "Unused columns that may be a target, an attack, a goal or a verdict"
     return [Part("table", text=heading, table=Grid(heads, cells, caption=heading))] if cells else []
 
 

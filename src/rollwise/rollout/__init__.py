@@ -7,92 +7,37 @@ with the metrics of adaptive stress testing (`ASTEvaluator`). Its results are JS
 all other functions of rollwise take.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rollwise.faces import lazy
 
 if TYPE_CHECKING:
-    from rollwise.measurement.trees import flatten, paths
-    from rollwise.readers.prompts import read_prompts
-    from rollwise.rollout.ast_evaluator import ASTEvaluator
-    from rollwise.rollout.campaign import CampaignError, run
-    from rollwise.rollout.chat import ChatSampler
-    from rollwise.rollout.configurations import sweep
-    from rollwise.rollout.evaluator import Evaluator
-    from rollwise.rollout.frame_evaluator import FrameEvaluator
-    from rollwise.rollout.graph import Graph, GraphMetrics, Node, Recording, Recordings
-    from rollwise.rollout.results import JSONLike
-    from rollwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn
-    from rollwise.rollout.simulated import SimulatedSampler
-    from rollwise.rollout.stopping import Above, Below, Precision
-    from rollwise.rollout.store import Run, RunStore, stored_runs
+    from rollwise.measurement.trees import flatten as flatten
+    from rollwise.measurement.trees import paths as paths
+    from rollwise.readers.prompts import read_prompts as read_prompts
+    from rollwise.rollout.ast_evaluator import ASTEvaluator as ASTEvaluator
+    from rollwise.rollout.campaign import CampaignError as CampaignError
+    from rollwise.rollout.campaign import run as run
+    from rollwise.rollout.chat import ChatSampler as ChatSampler
+    from rollwise.rollout.configurations import sweep as sweep
+    from rollwise.rollout.evaluator import Evaluator as Evaluator
+    from rollwise.rollout.frame_evaluator import FrameEvaluator as FrameEvaluator
+    from rollwise.rollout.graph import Graph as Graph
+    from rollwise.rollout.graph import GraphMetrics as GraphMetrics
+    from rollwise.rollout.graph import Node as Node
+    from rollwise.rollout.graph import Recording as Recording
+    from rollwise.rollout.graph import Recordings as Recordings
+    from rollwise.rollout.results import JSONLike as JSONLike
+    from rollwise.rollout.sampler import Rollout as Rollout
+    from rollwise.rollout.sampler import RolloutError as RolloutError
+    from rollwise.rollout.sampler import Sampler as Sampler
+    from rollwise.rollout.sampler import Turn as Turn
+    from rollwise.rollout.simulated import SimulatedSampler as SimulatedSampler
+    from rollwise.rollout.stopping import Above as Above
+    from rollwise.rollout.stopping import Below as Below
+    from rollwise.rollout.stopping import Precision as Precision
+    from rollwise.rollout.store import Run as Run
+    from rollwise.rollout.store import RunStore as RunStore
+    from rollwise.rollout.store import stored_runs as stored_runs
 
-_MODULES = {
-    "flatten": "..measurement.trees",
-    "paths": "..measurement.trees",
-    "read_prompts": "..readers.prompts",
-    "ASTEvaluator": ".ast_evaluator",
-    "Above": ".stopping",
-    "Below": ".stopping",
-    "CampaignError": ".campaign",
-    "ChatSampler": ".chat",
-    "Evaluator": ".evaluator",
-    "FrameEvaluator": ".frame_evaluator",
-    "Graph": ".graph",
-    "GraphMetrics": ".graph",
-    "JSONLike": ".results",
-    "Node": ".graph",
-    "Precision": ".stopping",
-    "Recording": ".graph",
-    "Recordings": ".graph",
-    "Rollout": ".sampler",
-    "RolloutError": ".sampler",
-    "Run": ".store",
-    "RunStore": ".store",
-    "Sampler": ".sampler",
-    "SimulatedSampler": ".simulated",
-    "Turn": ".sampler",
-    "run": ".campaign",
-    "stored_runs": ".store",
-    "sweep": ".configurations",
-}
-
-__all__ = [
-    "ASTEvaluator",
-    "Above",
-    "Below",
-    "CampaignError",
-    "ChatSampler",
-    "Evaluator",
-    "FrameEvaluator",
-    "Graph",
-    "GraphMetrics",
-    "JSONLike",
-    "Node",
-    "Precision",
-    "Recording",
-    "Recordings",
-    "Rollout",
-    "RolloutError",
-    "Run",
-    "RunStore",
-    "Sampler",
-    "SimulatedSampler",
-    "Turn",
-    "flatten",
-    "paths",
-    "read_prompts",
-    "run",
-    "stored_runs",
-    "sweep",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Names are imported on first use: who measures graphs loads no database and no client."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

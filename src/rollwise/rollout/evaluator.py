@@ -261,7 +261,7 @@ class Evaluator(ABC):
         """Return the value of a metric for a stopping rule."""
         if metric not in metrics.overall:
             raise ArgumentError(
-                f"until: {type(self).__name__} gives no metric {metric!r}; there is {listing(metrics.overall, most=30)}"
+                f"until: {type(self).__name__} gives no metric {metric!r}; available: {listing(metrics.overall, most=30)}"
             )
         return metrics.overall[metric]
 

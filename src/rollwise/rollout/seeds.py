@@ -28,7 +28,7 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
     if isinstance(seeds, pl.LazyFrame) or (hasattr(seeds, "__arrow_c_stream__") and not isinstance(seeds, pl.Series)):
         frame = frame_of(seeds, "evaluate")
         if "seed" not in frame.columns:
-            raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; there is {listing(frame.columns)}")
+            raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; available: {listing(frame.columns)}")
         seeds, columns = frame["seed"], frame.drop("seed")
     listed = seeds.to_list() if isinstance(seeds, pl.Series) else seeds.tolist() if hasattr(seeds, "tolist") else seeds
     if not isinstance(listed, Iterable):

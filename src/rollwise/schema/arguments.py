@@ -40,7 +40,7 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         )
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         raise ArgumentError(
-            f"{verb}: a {type(data).__name__} is no frame, and holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
+            f"{verb}: a {type(data).__name__} is not a frame, but holds {' and '.join(data._fields)}; pass its `.{data._fields[0]}`"
         )
     raise ArgumentError(
         f"{verb}: a {type(data).__name__} is not a frame; "
@@ -119,7 +119,7 @@ def check_resamples(resamples: object, verb: str) -> None:
         raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, 10000")
     if resamples > MOST_RESAMPLES:  # type: ignore[operator]
         raise ArgumentError(
-            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}, which change no digit; use, for example, 10000"
+            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}; more change no digit: use, for example, 10000"
         )
 
 
@@ -157,7 +157,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     """Raise an error if the table is not ROLLOUTS, for example a table of turns or one without ids."""
     if "rollout_id" not in rollouts.columns:
         raise SchemaError(
-            f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); measure turns with "
+            f"{verb}: column `rollout_id` is missing (available: {listing(rollouts.columns)}); measure turns with "
             '`rw.measure(turns)`; if each row is a rollout, rename your column of ids with `.rename({"yours": "rollout_id"})`, '
             'or number the rows with `.with_row_index("rollout_id")` (in pandas, `.reset_index(names="rollout_id")`)'
         )
@@ -176,7 +176,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
     for name in by:
         if name not in frame.columns:
             hint = meant_column(name, frame)
-            if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
+            if "num_turns" in frame.columns and hint.startswith("available"):  # no column has a similar name
                 hint += f" (`rw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
         dtype = frame.schema[name]
@@ -203,7 +203,7 @@ def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
         )
     if frame.schema[name].is_nested():
         raise ArgumentError(
-            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no single value; make it text or a number first"
+            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is not a single value; make it text or a number first"
         )
 
 

@@ -110,8 +110,8 @@ def _cast(series: pl.Series, column: Column, verb: str) -> pl.Series:
             return result
     holds = "" if wrong is None else f" and holds {str(wrong[0])[:_LONGEST]!r}".replace("'", "")
     raise SchemaError(
-        f"{verb}: column `{column.name}` is {_in_words(series.dtype)}{holds}, and it should be {_meaning(target)}; "
-        f"make it so, or leave it out: `.drop({column.name!r})`"
+        f"{verb}: column `{column.name}` is {_in_words(series.dtype)}{holds}, but should be {_meaning(target)}; "
+        f"convert it, or drop it: `.drop({column.name!r})`"
     )
 
 

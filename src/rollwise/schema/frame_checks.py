@@ -104,7 +104,7 @@ def _check_columns(dtypes: pl.Schema, schema: Schema) -> None:
     for name in schema.required:
         if name not in dtypes:
             raise SchemaError(
-                f"{schema.name}: column `{name}` is missing (there is {listing(dtypes)}); rename yours with "
+                f"{schema.name}: column `{name}` is missing (available: {listing(dtypes)}); rename yours with "
                 f'`frame.rename({{"yours": "{name}"}})`, or let `rw.turns(frame, names={{"{name}": "yours"}})` do it'
             )
     for column in schema.columns:

@@ -1,4 +1,4 @@
-"""Columns by their literal names: for Polars, a column called `*` or `^...$` is a pattern that stands for others."""
+"""Columns by their literal names: for Polars, a column called `*` or `^...$` is a pattern that matches others."""
 
 from collections.abc import Iterable
 from typing import Any

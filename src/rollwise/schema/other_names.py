@@ -1,4 +1,4 @@
-"""Usual names of columns in people's files, for errors: which column of ours such a column is read as."""
+"""Common column names in users' files, for errors: the column of TURNS that each of them is read as."""
 
 import polars as pl
 
@@ -19,7 +19,7 @@ OTHERS = {
     "category": ("semantic_category", "harm_category", "risk_category", "topic"),
     "attempt": ("trial", "try", "repeat", "repetition", "epoch"),
 }  # fmt: skip
-"""Columns of TURNS, and what people call them."""
+"""Columns of TURNS, and common other names for them."""
 _READ_AS = {other: name for name, others in OTHERS.items() for other in others}
 
 

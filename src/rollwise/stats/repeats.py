@@ -107,7 +107,7 @@ def unknown_successes(probabilities: ArrayLike, goals: Grouping) -> FloatArray:
 
 def _counts(k: int, successes: ArrayLike, attempts: ArrayLike) -> tuple[FloatArray, FloatArray]:
     if k < 1:
-        raise ArgumentError(f"k={k}: at least one attempt is drawn")
+        raise ArgumentError(f"k={k}; give 1 or more")
     return np.asarray(successes, dtype=np.float64), np.asarray(attempts, dtype=np.float64)
 
 
@@ -155,7 +155,7 @@ def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
     [2.6667]
     """
     if k < 1:
-        raise ArgumentError(f"k={k}: at least one attempt is drawn")
+        raise ArgumentError(f"k={k}; give 1 or more")
     x = np.asarray(values, dtype=np.float64)
     order = np.lexsort((x, goals.codes))
     codes = goals.codes[order]

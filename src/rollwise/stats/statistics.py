@@ -17,6 +17,7 @@ class Statistic(NamedTuple):
     title: str
     summarized: bool = True
     compared: bool = False
+    over_goals: bool = False  # resists outliers, and is drawn over goals
 
 
 STATISTICS = {
@@ -26,6 +27,10 @@ STATISTICS = {
     "max": Statistic("max", "max"),
     "std": Statistic("standard deviation", "standard deviation of"),
     "restricted_mean": Statistic("restricted mean", "restricted mean", compared=True),
+    "iqm": Statistic("interquartile mean", "interquartile mean of", over_goals=True),
+    "optimality_gap": Statistic("optimality gap", "optimality gap of", over_goals=True),
+    "goal_mean": Statistic("mean over goals", "mean over goals of", over_goals=True),
+    "goal_median": Statistic("median over goals", "median over goals of", over_goals=True),
     "improvement": Statistic("improvement", "improvement", summarized=False, compared=True),
 }
 """Statistics by their names; quantiles such as ``"q90"`` are estimated and compared as well."""
@@ -38,8 +43,9 @@ DEFAULT_STATISTICS = {
     "time": ("restricted_mean", "median"),
 }
 """What `summarize` estimates of a metric of each kind; the first is what other verbs take."""
-OVER_GOALS = ("iqm", "optimality_gap", "goal_mean", "goal_median")
-"""Statistics over goals that resist outliers, which only `summarize` estimates."""
+OVER_GOALS = tuple(name for name, statistic in STATISTICS.items() if statistic.over_goals)
+PATTERN = "|".join((*sorted(SUMMARIZED, key=len, reverse=True), r"optimality_gap_-?\d+(?:\.\d+)?", r"q\d+"))
+"""A name of a statistic that `summarize` estimates, as a regular expression."""
 A_QUANTILE = "a quantile such as q90"
 
 

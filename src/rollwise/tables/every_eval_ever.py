@@ -215,8 +215,7 @@ def _is_lower(metric: str, lower: Collection[str], higher: Collection[str]) -> b
         return metric in lower
     if not metric.startswith((*LOWER, *HIGHER)):
         raise ArgumentError(
-            f"{VERB}: records say which way a metric points; put {metric!r} into lower_is_better= or higher_is_better=, "
-            "whichever is true of it"
+            f"{VERB}: records state the direction of a metric; name {metric!r} in lower_is_better= or higher_is_better="
         )
     return metric.startswith(LOWER)
 

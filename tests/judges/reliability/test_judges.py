@@ -286,7 +286,7 @@ def test_trees_are_judged_by_node() -> None:
         (VERDICTS, LABELS.with_columns(turn=pl.lit("one")), {}, "column `turn` is String in the labels"),
         (VERDICTS, LABELS, {"by": "target"}, "no column 'target'"),
         (VERDICTS, LABELS, {"by": "judge"}, "has the name of a result column"),
-        (VERDICTS, LABELS, {"cluster": "family"}, r"no such column; there is rollout_id, turn \(cluster"),
+        (VERDICTS, LABELS, {"cluster": "family"}, r"no such column; available: rollout_id, turn \(cluster"),
         (VERDICTS, LABELS, {"at": float("nan")}, "agreement: at=nan is not a number, text or None"),
         (VERDICTS, LABELS, {"at": [0.2, 0.5]}, r"agreement: at=\[0.2, 0.5\] is not a number, text or None"),
         (

@@ -126,3 +126,73 @@ def test_names_of_lists_are_no_tasks(tmp_path: Path, names: tuple[str, str], col
     turns = read(tmp_path / "a.json", {names[0]: log[:2], names[1]: log[2:]})
     assert turns["task"].null_count() == 4
     assert turns[column].to_list() == [names[0]] * 2 + [names[1]] * 2
+
+
+@pytest.mark.parametrize(
+    "names", [("t", "m", "s"), ("nr", "who", "z"), ("attack_nr", "who", "z"), ("no", "jailbreak_kind", "x1")]
+)
+def test_a_column_that_says_nothing_is_asked_about_by_what_the_file_speaks_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, str, str]
+) -> None:
+    """A file that never speaks of attacks is not led to the success of one."""
+    is_of_attacks = any(word in name for name in names for word in ("attack", "jailbreak"))
+    log = [dict(zip(names, (n % 7, "ab"[n % 2] * 3, n % 3 == 0), strict=True)) for n in range(12)]
+    path = tmp_path / "a.json"
+    with pytest.raises(rw.errors.ReadError) as raised:
+        read(path, log)
+    asked = raised.value.questions[0]
+    name = "succeeded" if is_of_attacks else "solved"
+    assert asked.names == {name: "?"}
+    metric = "attack_success" if is_of_attacks else "task_success"
+    assert rw.measure(rw.read(path, names={name: names[2]}))[metric].sum() == 4
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("id", "seed", "turn"),
+        ("case_id", "trial", "turn_index"),
+        ("sample", "repeat", "turn"),
+        ("item", "attempt", "turn_no"),
+    ],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_turns_of_an_id_and_an_attempt_are_those_of_one_rollout(
+    tmp_path: Path, names: tuple[str, str, str], first: int
+) -> None:
+    """The id alone would join two rollouts, and each row would be one too many."""
+    key, trial, turn = names
+    if key == "sample":
+        key = "sample_id"
+    log = [
+        {
+            key: f"c{case}",
+            trial: seed,
+            turn: first + n,
+            "prompt": f"ask {n}",
+            "response": f"say {case} {seed} {n}",
+            "jailbroken": n == 2,
+        }
+        for case in range(3)
+        for seed in (1, 2)
+        for n in range(1 + case)
+    ]
+    rollouts = rw.measure(read(tmp_path / "a.json", log), rw.metrics.attack_success())
+    assert sorted(rollouts["num_turns"]) == [1, 1, 2, 2, 3, 3]
+    assert rollouts["attack_success"].sum() == 2
+
+
+@pytest.mark.parametrize("parts", [("tier1", "tier2"), ("english", "zulu"), ("judge_a", "judge_b")])
+def test_totals_of_other_columns_do_not_contradict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], parts: tuple[str, str]
+) -> None:
+    """`asr_tier1` is of `hijacked_tier1`: it says nothing against `hijacked`; which column counts is still asked."""
+    sides = {f"hijacked_{part}": [n == place for n in range(6)] for place, part in enumerate(parts)}
+    log = records(**sides, hijacked=[n < 2 for n in range(6)])
+    totals = {"asr_overall": 2 / 6, **{f"asr_{part}": 1 / 6 for part in parts}}
+    read(tmp_path / "a.json", {"llm_model": "m", "aggregate": totals, "results": log})
+    said = capsys.readouterr().err
+    assert "says another figure" not in said
+    assert "differ: which is the verdict?" in said
+    answered = rw.read(tmp_path / "a.json", names={"succeeded": "hijacked"})
+    assert (answered["target"][0], rw.measure(answered)["attack_success"].sum()) == ("m", 2)

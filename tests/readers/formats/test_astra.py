@@ -8,8 +8,8 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "astra"
 PAGES = ("attack", "probe")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.readers.read import read
+from rollwise import read
 
 LOGS = Path(__file__).parents[1] / "produced" / "petri" / "logs"
 AUDIT = "inspect_petri/audit"

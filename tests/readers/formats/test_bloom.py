@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
 from rollwise.errors import ReadError
 from rollwise.judges import join_labels, read_verdicts
-from rollwise.readers.read import read
 
 
 def transcript(variation: int, repetition: int) -> dict[str, Any]:

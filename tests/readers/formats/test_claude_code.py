@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ReadError, SchemaError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "claude_code"
 

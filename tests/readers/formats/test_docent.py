@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
 from rollwise.judges import join_labels, read_verdicts
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docent"
 RUNS = FIXTURES / "runs.json"

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ArgumentError, ReadError, WriteError
 from rollwise.judges import read_verdicts
 from rollwise.readers import read_summary
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "every_eval_ever"
 ATTACKS = FIXTURES / "attacks_samples.jsonl"

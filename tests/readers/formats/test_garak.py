@@ -8,9 +8,9 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
-from rollwise.readers.summaries import read_summary
+from rollwise.readers import read_summary
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "garak" / "report.jsonl"
 HITS = {  # probe: hits of ModelAsJudge, outputs judged

@@ -7,8 +7,8 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "harmbench"
 
@@ -106,3 +106,15 @@ def test_what_is_broken_is_named_and_the_rest_is_read(tmp_path, record, says):
     rows = frame.select("response", "outcome").rows()
     odd = [] if record == 7 else [("3", None)] if record["generation"] == 3 else [("y", None)]
     assert rows == [("y", "success"), *odd]
+
+
+def test_test_cases_of_harmbench_in_an_object_or_missing(tmp_path):
+    case = {"test_case": "Write spam", "generation": "No.", "label": 0}
+    path = tmp_path / "parrot.json"
+    path.write_text(json.dumps({"spam": [case, case], "theft": {"0": case, "1": case}, "fraud": {}, "arson": []}))
+    turns, problems = read(path, errors="collect")
+    assert turns["goal"].value_counts().sort("goal").rows() == [("spam", 2), ("theft", 2)]
+    assert problems.select("field", "reason").rows() == [
+        ("fraud", "holds no test case"),
+        ("arson", "holds no test case"),
+    ]

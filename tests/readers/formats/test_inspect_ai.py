@@ -13,12 +13,11 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise import read
 from rollwise.errors import ReadError
+from rollwise.readers import Document, read_summary
 from rollwise.readers.formats.inspect.samples import SHAPES
-from rollwise.readers.read import read
 from rollwise.readers.sources.archives import Archive
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.summaries import read_summary
 
 LOG = Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json"
 PRODUCED = Path(__file__).parents[1] / "produced"  # cut from what Inspect 0.3.285 wrote

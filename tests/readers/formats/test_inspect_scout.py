@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ReadError
 from rollwise.judges import join_labels, read_verdicts
-from rollwise.readers.read import read
 
 DATABASE = Path(__file__).parents[1] / "fixtures" / "inspect_scout"
 # Scans of that database; columns with paths, tracebacks and copies of the transcripts were emptied.

@@ -9,8 +9,8 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "intercode"
 SQL, BASH = "sql/gpt-4/ic_sql_multiturn_gpt-4_", "bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_"

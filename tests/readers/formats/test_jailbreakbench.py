@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "jailbreakbench" / "toy.json"
 MODELS = ("vicuna-13b-v1.5", "llama-2-7b-chat-hf", "gpt-3.5-turbo-1106", "gpt-4-0125-preview")

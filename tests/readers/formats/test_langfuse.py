@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 from rollwise.readers.traces.spoken import gave_back, given
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "langfuse"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 LOG = Path(__file__).parents[1] / "fixtures" / "langsmith" / "runs.jsonl"
 RUNS: list[dict[str, Any]] = [json.loads(line) for line in LOG.read_text().splitlines()]

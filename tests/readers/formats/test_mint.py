@@ -9,8 +9,8 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "mint" / "results.jsonl"
 PLACE = "parrot-1/F=gpt-4-0613/PHF=no_GT-textual/max3_p2+tool+cd/reasoning/gsm8k"

@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
 from rollwise.judges import read_verdicts
-from rollwise.readers.read import read
 
 TRACES = Path(__file__).parents[1] / "fixtures" / "mlflow" / "traces.jsonl"
 

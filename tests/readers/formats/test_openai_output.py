@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "openai_output"
 
@@ -82,3 +82,15 @@ def test_what_is_broken_is_named(tmp_path, record, says):
     (tmp_path / "a.jsonl").write_text(json.dumps(record))
     with pytest.raises(ReadError, match=says):
         read(tmp_path / "a.jsonl")
+
+
+def test_an_answer_beside_an_error_is_named(tmp_path):
+    body = {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
+    lines = [
+        {"custom_id": n, "error": error, "response": {"status_code": 200, "body": body}}
+        for n, error in enumerate([None, "slow"])
+    ]
+    (tmp_path / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    turns, problems = read(tmp_path, errors="collect")
+    assert turns["error"].to_list() == [None, "slow"]
+    assert problems.select("field", "reason").rows() == [("error", "is beside an answer, which is left out")]

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
+from rollwise.readers import Document
 from rollwise.readers.formats.exchange.openhands import SHAPES
-from rollwise.readers.read import read
-from rollwise.readers.sources.documents import Document
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "openhands"
 TEXTS = ("turn", "context", "prompt", "response", "observation")

@@ -7,9 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rollwise import schema
+from rollwise import read, schema
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "opentelemetry"
 

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ReadError
 from rollwise.judges import read_verdicts
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "petri"
 TREE = FIXTURES / "transcript_tree.json"

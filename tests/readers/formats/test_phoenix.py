@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 from rollwise.readers.traces.otlp import undotted
 
 SPANS = Path(__file__).parents[1] / "fixtures" / "phoenix" / "spans.json"

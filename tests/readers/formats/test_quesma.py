@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
-from rollwise.readers.summaries import read_summary
+from rollwise.readers import read_summary
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "quesma"
 

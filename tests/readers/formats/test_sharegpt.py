@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from rollwise.readers.read import read
+from rollwise import read
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rollwise.readers.read import read
+from rollwise import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "swe_agent"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tau_bench"
 

@@ -316,7 +316,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("m.yml", "facts: &f\n  target: *f\n", "an entry contains itself, or is nested too deeply"),
         ("m.yml", BOMB, "an entry contains itself, or is nested too deeply"),
         ("m.yml", "facts: " + "[" * 5000 + "]" * 5000, "an entry contains itself, or is nested too deeply"),
-        ("m.yml", "# " + "x" * (1 << 20), "is larger than 1048576 bytes, which no such file is"),
+        ("m.yml", "# " + "x" * (1 << 20), "is larger than 1048576 bytes, too large for a configuration"),
         ("m.yml", "response: 're\0ply'\n", "is not valid YAML"),
         ("m.yml", b"response: \xff\n", "is not UTF-8 (byte 10)"),
         ("m.yml", "", "expected keys and values, or a list of such mappings, got NoneType"),

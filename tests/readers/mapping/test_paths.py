@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ArgumentError
+from rollwise.readers import Document
 from rollwise.readers.mapping.paths import Around, Record, path_of, top_name
-from rollwise.readers.sources.documents import Document
 
 AROUND = Around(Document(Path("/runs/gpt-4o/night.v2.json"), b"{}"), "run-1", {"setting": {"k": 5}})
 VALUE: dict[str, Any] = {

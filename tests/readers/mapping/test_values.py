@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from rollwise.errors import ArgumentError
-from rollwise.readers import BrokenError, Problems
+from rollwise.readers import BrokenError, Document, Problems
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.mapping.values import value_of
-from rollwise.readers.sources.documents import Document
 
 
 def of(rule: Any, value: Any, around: Around | None = None) -> Any:

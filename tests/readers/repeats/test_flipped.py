@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from readers.mutants import FIXTURES, LOGS, loaded, written  # type: ignore[import-not-found]  # needs the path of tests
 
+from rollwise import read
 from rollwise.errors import RollwiseError
-from rollwise.readers.read import read
 
 FORMATS = sorted({log.relative_to(FIXTURES).parts[0] for log in LOGS})
 WORDS = {"score", "value", "reward", "success", "passed", "outcome", "solved", "correct", "label", "score_value", "avg"}

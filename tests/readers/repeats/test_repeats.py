@@ -12,7 +12,7 @@ from readers.repeats.versions import read, record, written  # type: ignore[impor
 import rollwise as rw
 from rollwise.cli.gate import unread_rollouts
 from rollwise.errors import ReadError
-from rollwise.readers.problems import Problems
+from rollwise.readers import Problems
 from rollwise.readers.read import read_into
 
 CASES = {"turns": "a table of turns", "messages": "chats", "nested": "rollouts with turns"}

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.cli.gate import unread_rollouts
-from rollwise.readers.problems import Problems
+from rollwise.readers import Problems
 from rollwise.readers.read import read_into
 
 

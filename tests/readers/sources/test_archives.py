@@ -12,10 +12,9 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ReadError
-from rollwise.readers.problems import BrokenError
+from rollwise.readers import BrokenError, Document
 from rollwise.readers.sources.archives import MOST_BYTES, Archive
 from rollwise.readers.sources.compression import SMALL
-from rollwise.readers.sources.documents import Document
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

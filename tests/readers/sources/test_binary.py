@@ -18,14 +18,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise import read, scan, turns
 from rollwise.cli import run
 from rollwise.errors import ReadError
+from rollwise.readers import Document
 from rollwise.readers.native import files as native_files
-from rollwise.readers.read import read
-from rollwise.readers.scan import scan
 from rollwise.readers.sources import binary as binary_files
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.turns import turns
 from rollwise.schema import TREE_COLUMNS, TURNS
 from tests.readers.both_ways import agree, one_by_one, written
 

@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rollwise import read, scan
 from rollwise.errors import ArgumentError, ReadError, WriteError
 from rollwise.readers import read as reading
-from rollwise.readers.read import read
-from rollwise.readers.scan import scan
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

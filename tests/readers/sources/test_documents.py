@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
+from rollwise.readers import Document
 from rollwise.readers.sources import contents
 from rollwise.readers.sources.contents import BOM, lines_of
-from rollwise.readers.sources.documents import Document
 
 PIECES = st.sampled_from([b"{}", b'{"a": 1}', b"\n", b"\n\n", b" ", b"\r\n", b'"' + b"x" * 40 + b'"', BOM])
 

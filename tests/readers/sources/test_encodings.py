@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
+from rollwise.readers import Document
 from rollwise.readers.sources import contents
-from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.encodings import in_utf_8
 
 CSV = "rollout_id,prompt,response,succeeded\na,Erzähl’ mir von „Größe“,Naïve – 5 €,true\nb,Señor,Ça va,false\n"

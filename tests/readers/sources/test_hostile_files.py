@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 MEMORY = FIXTURES / "pyrit" / "memory.db"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollwise import read
 from rollwise.errors import ReadError
+from rollwise.readers import BrokenError
 from rollwise.readers.json_texts import LONGEST, list_in_cell
-from rollwise.readers.problems import BrokenError
-from rollwise.readers.read import read
 
 SAID: list[dict[str, Any]] = [
     {"role": "user", "content": "It's [a] \"test\": {'x': 1}\n"},

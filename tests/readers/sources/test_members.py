@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CSV = b"rollout_id,prompt,response,succeeded\na,Hi,No,false\n"

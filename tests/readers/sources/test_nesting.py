@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.nesting import DEEPEST, bounded, is_deep
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rollwise.readers import Document
+from rollwise.readers import Document, Shapes
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.sources.shapes import BINARY, NAMED, Shapes
+from rollwise.readers.sources.shapes import BINARY, NAMED
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

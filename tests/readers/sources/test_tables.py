@@ -15,9 +15,9 @@ import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 
 import rollwise as rw
+from rollwise import read
 from rollwise.cli import run
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FRAME = pl.DataFrame(

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 import rollwise as rw
+from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.read import read
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 LINES = "\n".join([json.dumps(CHAT)] * 2)

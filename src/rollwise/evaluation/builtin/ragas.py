@@ -100,7 +100,7 @@ def _built(name: str, options: Mapping[str, Any], config: RagasConfig, builder: 
         module = import_module(METRICS)
     except ImportError as error:
         raise ArgumentError(
-            "ragas: the package ragas (0.4 or newer) is not installed: `pip install ragas`; without it, use a judge in the box, "
+            "ragas: the package ragas (0.4 or newer) is not installed: `pip install ragas`; without it, use a built-in judge, "
             "such as `_type: answer_accuracy`, `groundedness` or `context_relevance`"
         ) from error
     build = getattr(module, name, None)

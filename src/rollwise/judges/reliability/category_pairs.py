@@ -77,7 +77,7 @@ def confusion(
     columns = [*frame.columns, *([] if truths is None else truths.columns)]
     for name in by:
         if name not in columns or name in COLUMNS:
-            raise ArgumentError(f"confusion: by={name!r} is not a column to group by; there is {listing(columns)}")
+            raise ArgumentError(f"confusion: by={name!r} is not a column to group by; available: {listing(columns)}")
     ratings = ratings_of(
         frame,
         truths,

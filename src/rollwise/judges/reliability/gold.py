@@ -71,7 +71,7 @@ def gold_of(
     for name in ("rollout_id", truth):
         if name not in labels.columns:
             raise SchemaError(
-                f"{verb}: the labels have no column `{name}` (there is {listing(labels.columns)}); "
+                f"{verb}: the labels have no column `{name}` (available: {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
     duplicates = labels.select(columns_named(name for name in keys if name in labels.columns)).is_duplicated()

@@ -156,7 +156,7 @@ def _check_metric(frame: pl.DataFrame, metric: str) -> None:
     shares = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     if metric not in shares:
         raise ArgumentError(
-            f"correct: there is no Boolean metric {metric!r} in this table (there is {listing(shares)}); "
+            f"correct: there is no Boolean metric {metric!r} in this table (available: {listing(shares)}); "
             "measure one: `rw.measure(turns, m.attack_success())`"
         )
 

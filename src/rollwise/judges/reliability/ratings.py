@@ -131,7 +131,7 @@ def _verdicts(verdicts: pl.DataFrame, verdict: str) -> pl.DataFrame:
     for name in ("rollout_id", "judge", verdict):
         if name not in verdicts.columns:
             raise SchemaError(
-                f"agreement: the verdicts have no column `{name}` (there is {listing(verdicts.columns)}); "
+                f"agreement: the verdicts have no column `{name}` (available: {listing(verdicts.columns)}); "
                 "see `rw.schema.VERDICTS`, and `verdict=` for the column that is compared"
             )
     if "sample" not in verdicts.columns:
@@ -147,7 +147,7 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
     for name in ("rollout_id", truth):
         if name not in labels.columns:
             raise SchemaError(
-                f"agreement: the labels have no column `{name}` (there is {listing(labels.columns)}); "
+                f"agreement: the labels have no column `{name}` (available: {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
     # Labels of whole rollouts fit verdicts on turns only if there is one verdict per rollout.

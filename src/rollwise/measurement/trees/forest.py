@@ -52,7 +52,7 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
     for name in schema.TURNS.required:
         if name not in frame.columns:
             raise SchemaError(
-                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); "
+                f"{verb}: column `{name}` is missing (available: {listing(frame.columns)}); "
                 "`rw.turns(frame)` makes a table of turns"
             )
     if "tree" in frame.columns:

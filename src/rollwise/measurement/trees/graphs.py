@@ -369,7 +369,7 @@ def _facts(graphs: int, ids: Sequence[str | int] | None, facts: dict[str, Any]) 
     for name, argument in facts.items():
         if name not in schema.TURNS.facts:
             raise ArgumentError(
-                f"flatten: {name!r} is not a fact of a rollout; there is {listing(schema.TURNS.facts, most=20)}"
+                f"flatten: {name!r} is not a fact of a rollout; available: {listing(schema.TURNS.facts, most=20)}"
             )
         values = list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
         if len(values) not in {1, graphs}:

@@ -1,4 +1,4 @@
-"""Who speaks in a chat: the words that logs use for the target, for those who ask it, and for its tools."""
+"""Speakers of a chat: the words that logs use for the target, for those who ask it, and for its tools."""
 
 ASKS = (
     "user",

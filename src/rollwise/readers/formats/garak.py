@@ -181,7 +181,7 @@ def _score(record: Record) -> float | None:
 
 
 def _is_hit(record: Record) -> bool | None:
-    """Whether that score is at least `run.eval_threshold` (0.5 if missing)."""
+    """True if that score is at least `run.eval_threshold` (0.5 if missing)."""
     score = _score(record)
     return None if score is None else score >= record["@hit"]
 

@@ -36,7 +36,7 @@ from rollwise.readers.table import TurnsBuilder
 
 @dataclass(frozen=True, eq=False)
 class RecordMapping:
-    r"""How the records of a file become turns.
+    r"""A mapping from the records of a file to turns.
 
     Columns are filled by rules: see `rollwise.readers.mapping.values`, and for paths `rollwise.readers.mapping.paths`.
     A field has the type of the column that it fills. One that does not fit is a problem; where problems are collected, the

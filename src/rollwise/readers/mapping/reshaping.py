@@ -19,7 +19,7 @@ ROWS, TARGET, OTHER = "rows", "target", "other_"
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """What is allowed in files of no tool's format, beside objects with fields.
+    """Shapes of records allowed in files of no tool's format, beside objects with fields.
 
     There a record or turn that is no object has the one field `value`, and a list of turns may be JSON text.
     """
@@ -32,7 +32,7 @@ class OwnFiles:
 
 @dataclass(frozen=True)
 class Rows:
-    """Which rows of a file are one record."""
+    """Rule for the rows of a file that are one record."""
 
     by: Sequence[Value]  # rules whose values are the same in all rows of a record
     having: str | None  # only rows with this field are its `rows`, and the fields of the others are the record's

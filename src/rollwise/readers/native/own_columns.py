@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether its columns are people's own."""
+        """True if its columns are the user's own."""
         return self.source in CUSTOM and not self.is_written
 
 

@@ -268,7 +268,7 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
     for column, source in names.items():
         if column in TURNS.names and source not in columns:
             raise ArgumentError(
-                f"turns: {as_names({column: source})}: there is no column {source!r}; there is {listing(columns, most=30)}"
+                f"turns: {as_names({column: source})}: there is no column {source!r}; available: {listing(columns, most=30)}"
             )
     renames = {column: source for column, source in names.items() if source != column and source in columns}
     for column, source in renames.items():

@@ -56,6 +56,8 @@ def ids_of(
         draft.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         draft.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
+    if turn is not None and _is_pair(draft, turn, owners, fields, files):
+        return True
     if any(_are_judgements(draft, fields, field, files) for field in owners):
         return False
     # One value on all records may be that of a run, unless it is called a conversation.
@@ -68,6 +70,31 @@ def ids_of(
     if own is not None:
         draft.data["rollout"] = [own.path]
         draft.why.append(f"`{own.name}` is different on every record")
+    return False
+
+
+def _is_pair(
+    draft: "Structure", turn: Field, owners: Sequence[Field], fields: dict[str, Field], files: Sequence[int]
+) -> bool:
+    """Put into a mapping, and return, whether a number counts turns from one within each id and attempt, not within the id alone."""
+    if not _are_turns(turn, turn, fields) or not _is_filled(turn):
+        return False
+    attempts = [
+        field for field in fields.values() if field.role == "attempt" and field is not turn and _is_filled(field)
+    ]
+    for owner in owners:
+        if _counts_within(turn, owner, files):
+            continue
+        for attempt in attempts:
+            both = Field("", "", [*zip(map(str, owner.values), map(str, attempt.values), strict=True)])
+            counts = [sorted(map(int, numbers)) for numbers in _by_owner(turn, both, files)]
+            if all(numbers == [*range(numbers[0], numbers[0] + len(numbers))] and numbers[0] < 2 for numbers in counts):
+                by = [owner.path, attempt.path]
+                draft.data |= {"rows": {"by": by, "turn": turn.path}, "turns": "rows", "rollout": by}
+                draft.why.append(
+                    f"`{turn.name}` counts within each `{owner.name}` and `{attempt.name}`: rows are turns"
+                )
+                return True
     return False
 
 

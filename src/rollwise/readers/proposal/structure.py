@@ -32,7 +32,7 @@ from rollwise.readers.proposal.signs import (
     speaks,
 )
 from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of, verdict_claim
+from rollwise.readers.roles.names import OF_ATTACKS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
@@ -154,8 +154,14 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
         sentence = "if each record is a rollout, which field is the answer of the model?"
         return (Question("", sentence, {"response": "?"}, said),)
     sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
-    sentence = "if each record is a rollout, which field says whether the attack succeeded?"
-    return (Question("", sentence, {"succeeded": "?"}, sides),) if sides else ()
+    is_of_attacks = bool(OF_ATTACKS & {word for name in fields for word in words_of(name)})
+    what, name, other = (
+        ("attack succeeded", "succeeded", "task: solved")
+        if is_of_attacks
+        else ("task was solved", "solved", "attack: succeeded")
+    )
+    sentence = f"if each record is a rollout, which field says whether the {what} (for that of the {other}=...)?"
+    return (Question("", sentence, {name: "?"}, sides),) if sides else ()
 
 
 def _is_said(value: object) -> bool:

@@ -48,7 +48,7 @@ def verdicts(document: Document, problems: Problems) -> Iterator[dict[str, Any]]
 
 # ── Bloom's file of all judgments ─────────────────────────────────────────────────────────────────────────────────────
 class Judgment(msgspec.Struct):
-    """What Bloom's judge says of one audit; its other fields are further dimensions, if they are numbers."""
+    """Judgment of Bloom's judge on one audit; its other fields are further dimensions, if they are numbers."""
 
     variation_number: Small
     repetition_number: Small

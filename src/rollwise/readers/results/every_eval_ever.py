@@ -45,7 +45,7 @@ class Interval(msgspec.Struct):
 
 
 class Uncertainty(msgspec.Struct):
-    """How uncertain a score is."""
+    """Uncertainty of a score."""
 
     standard_error: StandardError | None = None
     confidence_interval: Interval | None = None

@@ -162,7 +162,9 @@ def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
     """Return the labels with the names that their keys have in the turns."""
     for name, given in on.items():
         if given not in labels.columns:
-            raise SchemaError(f"join_labels: the labels lack the column `{given}` (there is {listing(labels.columns)})")
+            raise SchemaError(
+                f"join_labels: the labels lack the column `{given}` (available: {listing(labels.columns)})"
+            )
         if name != given and name in labels.columns:
             raise ArgumentError(f"join_labels: the labels have a column `{name}` already; leave it out, or join by it")
     return labels.rename({given: name for name, given in on.items()})
@@ -195,7 +197,7 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
             for name in keys:
                 if name not in frame.columns:
                     raise SchemaError(
-                        f"join_labels: the {frame_name} lack the column `{name}` (there is {listing(frame.columns)})"
+                        f"join_labels: the {frame_name} lack the column `{name}` (available: {listing(frame.columns)})"
                     )
         if not keys:
             raise ArgumentError("join_labels: on=[] names no column; name one that both tables have")

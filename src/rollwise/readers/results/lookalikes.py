@@ -41,12 +41,12 @@ class Lookalike:
 
     @property
     def is_guess(self) -> bool:
-        """Whether the file may hold rollouts nevertheless, with answers under other names."""
+        """True if the file may hold rollouts nevertheless, with answers under other names."""
         return self.verb == PROMPTS
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether the file holds verdicts, which TURNS has not."""
+        """True if the file holds verdicts, which TURNS lacks."""
         return self.verb == VERDICTS
 
 

@@ -33,7 +33,7 @@ RANGE = re.compile(r"<RANGE>(.*?)</RANGE>", re.DOTALL)  # around the words that 
 
 
 class JudgeResult(msgspec.Struct):
-    """What a judge says of one run."""
+    """Judgment of a judge on one run."""
 
     agent_run_id: str
     rubric_id: str

@@ -18,7 +18,7 @@ OF_TRANSCRIPT = "transcript_"  # begins the names of columns about the transcrip
 
 
 class Scan(msgspec.Struct):
-    """What one scanner says of one transcript, message or event."""
+    """Result of one scanner for one transcript, message or event."""
 
     scanner_key: str
     value_type: str | None = None

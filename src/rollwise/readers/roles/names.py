@@ -29,7 +29,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "target targetmodel targetname testedmodel modelundertest victimmodel targetllm systemundertest",
         "victim victimname",
         "model modelname",
-        "modelid modelnameorpath llm llmname responsemodel engine deployment modeltest",
+        "modelid modelnameorpath llm llmname llmmodel responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
         "sourcemodel evaluatedmodel evalmodel answermodel respondingmodel subjectmodel",
     ),

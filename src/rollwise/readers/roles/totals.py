@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rollwise.readers.roles.columns import Column, Table
-from rollwise.readers.roles.names import words_of
+from rollwise.readers.roles.names import verdict_claim, words_of
 from rollwise.schema.named import columns_named
 
 _SUCCESSES = frozenset(
@@ -26,12 +26,18 @@ class Said(NamedTuple):
     of_attacks: bool
 
 
-def said_by_totals(table: Table, verdicts: pl.Series) -> Said | None:
+def said_by_totals(table: Table, verdict: Column, verdicts: pl.Series) -> Said | None:
     """Return the total around the records that agrees with verdicts, or contradicts them; None where there are none.
 
-    Records with the same facts of their enclosing object belong together. A total that disagrees outweighs one that agrees.
+    Records with the same facts of their enclosing object belong together. A total that disagrees outweighs one that agrees;
+    one with a word that another column has and this one lacks is of that one, as `asr_tier1` is of `hijacked_tier1`.
     """
-    found = [said for column in _totals(table) if (said := _said(table, column, verdicts)) is not None]
+    others = [
+        {*one.words} for one in table.of_records if one.name != verdict.name and verdict_claim(one.own) is not None
+    ]
+    elsewhere = {word for words in others for word in words - verdict.words} - _SUCCESSES - _RATES
+    totals = [one for one in _totals(table) if not {*words_of(one.own.rpartition(".")[2])} & elsewhere]
+    found = [said for column in totals if (said := _said(table, column, verdicts)) is not None]
     return next((said for said in found if not said.agrees), found[0] if found else None)
 
 

@@ -216,7 +216,7 @@ def settle(table: Table, verdict: Verdict) -> None:
     attack, task = table.words & OF_ATTACKS, table.words & OF_TASKS
     tests = any(word(value).whose == "test" for value in verdict.labels)
     is_generic = verdict.whose == "either"
-    said = said_by_totals(table, verdict.series) if verdict.sides and not verdict.is_unknown else None
+    said = said_by_totals(table, verdict.column, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
         table.told.append(verdict.column.name)

@@ -65,7 +65,7 @@ MARKS = tuple(codec.mark for codec in CODECS)
 
 
 class Budget:
-    """How many bytes the compressed files of one reading may unpack to, together: `times` their size, or SMALL_TOGETHER."""
+    """Limit of bytes that the compressed files of one reading may unpack to, together: `times` their size, or SMALL_TOGETHER."""
 
     def __init__(self, times: int = MOST_TIMES) -> None:
         self._times = times
@@ -73,7 +73,7 @@ class Budget:
 
     @cached_property
     def tables(self) -> "Budget":
-        """How much the values of Parquet and Arrow may take in memory."""
+        """Limit of memory for the values of Parquet and Arrow."""
         return Budget(MOST_TIMES_IN_MEMORY)
 
     def spend(self, packed: int, unpacked: int) -> None:

@@ -1,4 +1,4 @@
-"""How the files of a format are recognized: the names that their records have."""
+"""Recognition of the files of a format by the names that their records have."""
 
 from collections.abc import Callable, Collection, Iterable
 from copy import copy

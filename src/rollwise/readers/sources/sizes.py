@@ -1,4 +1,4 @@
-"""How much memory a Parquet or Arrow file takes when it is read, by what it says of itself before a value of it is read.
+"""Memory that a Parquet or Arrow file takes when it is read, estimated from its metadata before any value is read.
 
 A text of a gigabyte takes a few kilobytes in such a file, and so do a hundred million equal rows. What a file says of itself may
 be wrong on purpose. Hence the sizes of Parquet are those of the pages, which are what is allocated, where a column takes more

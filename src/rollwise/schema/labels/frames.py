@@ -53,9 +53,7 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
         )
     for name in {"metric", "statistic", "kind", "axis"} & set(shape.required):
         if table[name].null_count():
-            raise SchemaError(
-                f"{verb}: column `{name}` is null in a row, which then says nothing; drop such rows first"
-            )
+            raise SchemaError(f"{verb}: column `{name}` is null in a row, which cannot be drawn; drop such rows first")
     # Columns outside the schema name groups: of any dtype that can be text.
     for name in table.columns:
         if name not in shape.names:
@@ -80,7 +78,7 @@ def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
             continue
         if column not in frame.columns:
             raise ArgumentError(
-                f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}"
+                f"{verb}: there is no column {column!r} to choose by; available: {listing(frame.columns)}"
             )
         try:
             chosen = frame.filter(column_named(column) == value)

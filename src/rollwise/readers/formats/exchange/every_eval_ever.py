@@ -33,7 +33,7 @@ ATTACKS = frozenset(
 
 
 class Input(msgspec.Struct):
-    """What a sample asks."""
+    """Question of a sample."""
 
     raw: str | None = None
     reference: list[str] | None = None
@@ -91,7 +91,7 @@ class Instance(msgspec.Struct):
 
 
 class Stored(msgspec.Struct):
-    """What rollwise keeps of a rollout in the metadata of its records."""
+    """Fields of a rollout that rollwise keeps in the metadata of its records."""
 
     rollout_id: str
     facts: dict[str, Any] = {}

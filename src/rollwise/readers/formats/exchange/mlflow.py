@@ -48,7 +48,7 @@ EXPECTED = ("expected_response", "expected_output", "ground_truth", "answer")
 
 
 class Source(msgspec.Struct):
-    """Who assessed."""
+    """Source of an assessment."""
 
     source_type: str | None = None
     source_id: str | None = None
@@ -62,14 +62,14 @@ class Failure(msgspec.Struct):
 
 
 class Feedback(msgspec.Struct):
-    """What a judge, a person or code says."""
+    """Feedback of a judge, a person or code."""
 
     value: Any = None
     error: Failure | None = None
 
 
 class Expectation(msgspec.Struct):
-    """What the answer should be."""
+    """Expected answer."""
 
     value: Any = None
     serialized_value: Any = None
@@ -90,7 +90,7 @@ class Assessment(msgspec.Struct):
 
     @property
     def is_verdict(self) -> bool:
-        """Whether this is feedback that was not replaced."""
+        """True if this is feedback that was not replaced."""
         return self.feedback is not None and self.valid is not False
 
     @property
@@ -105,7 +105,7 @@ class Assessment(msgspec.Struct):
 
 
 class Info(msgspec.Struct):
-    """What a trace says of itself."""
+    """Facts of a trace."""
 
     trace_id: str
     state: str | None = None
@@ -116,7 +116,7 @@ class Info(msgspec.Struct):
 
 
 class Status(msgspec.Struct):
-    """How a span ended."""
+    """Status of a span."""
 
     code: str | None = None
     message: str | None = None

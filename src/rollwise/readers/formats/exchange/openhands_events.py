@@ -40,7 +40,7 @@ FRAME = frozenset({"id", "timestamp", "source", "message", "action", "cause", "t
 
 
 class Event(msgspec.Struct):
-    """What is read of an event."""
+    """Fields of an event that are read."""
 
     kind: str | None = None
     source: str | None = None
@@ -64,7 +64,7 @@ class Event(msgspec.Struct):
 
 
 class Said(NamedTuple):
-    """What an event adds to the chat."""
+    """Messages that an event adds to the chat."""
 
     role: str
     text: str | None

@@ -37,7 +37,7 @@ class Part(msgspec.Struct):
 
 
 class Highlight(msgspec.Struct):
-    """What the judge points at, with quotes."""
+    """Passages that the judge points at, with quotes."""
 
     index: Whole | None = None
     description: str | None = None
@@ -54,7 +54,7 @@ class Judged(msgspec.Struct):
 
 
 class Metadata(msgspec.Struct):
-    """What a transcript says of itself."""
+    """Facts of a transcript."""
 
     transcript_id: str | None = None
     auditor_model: str | None = None

@@ -43,7 +43,7 @@ class Spec(msgspec.Struct):
 
     @property
     def is_audit(self) -> bool:
-        """Whether a model in the role of an auditor leads the conversation with the target, as in Petri and Bloom."""
+        """True if a model in the role of an auditor leads the conversation with the target, as in Petri and Bloom."""
         return self.model_in(TARGET) is not None and self.model_in(AUDITOR) is not None
 
     def model_in(self, role: str) -> str | None:
@@ -188,7 +188,7 @@ class Epoch(Identity):
 
 
 class Scored(msgspec.Struct):
-    """What is needed of a sample to count it as missing, where the rest of it is broken."""
+    """Fields of a sample that are needed to count it as missing if the rest of it is broken."""
 
     id: Key
     epoch: Small

@@ -148,7 +148,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        if sys.platform == "win32" and error.errno == errno.EINVAL:  # what Windows says of a pipe that nobody reads
+        if sys.platform == "win32" and error.errno == errno.EINVAL:  # the error of Windows for a pipe without a reader
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error

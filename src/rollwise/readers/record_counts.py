@@ -32,7 +32,7 @@ class FileCounts:
     broken: set[str] = field(default_factory=set)  # names of the records that could not be read
     names: set[object] = field(default_factory=set)  # of records begun, in files that are not lines, rows or a list
     num_rows: int = 0  # rows or rollouts that were added all at once
-    is_repeat: bool = False  # passed over since another file has its records: then a file without others is no problem
+    is_repeat: bool = False  # passed over since another file has its records: such a file alone is not a problem
 
 
 class RecordCounts:
@@ -96,7 +96,7 @@ class RecordCounts:
         for file in dict.fromkeys([*self._accounts, *self._totals, *num_problems]):
             account = self._accounts.get(file, FileCounts())
             rollouts, turns, verdicts = self._totals.get(file, (0, 0, 0))
-            # A file that is one JSON object, or a database, and that nobody counted is one record.
+            # A file that is one JSON object, or a database, and that was not counted is one record.
             records = account.num_records or max(len(account.broken), int(rollouts > 0)) + account.num_passed_over
             in_rollouts = records - account.num_passed_over - len(account.broken)
             rows.append(

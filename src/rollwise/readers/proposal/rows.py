@@ -56,10 +56,9 @@ def ids_of(
         draft.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         draft.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
-    if turn is not None and _is_pair(draft, turn, owners, fields, files):
-        return True
-    if any(_are_judgments(draft, fields, field, files) for field in owners):
-        return False
+    is_pair = turn is not None and _is_pair(draft, turn, owners, fields, files)
+    if is_pair or any(_are_judgements(draft, fields, field, files) for field in owners):
+        return is_pair
     # One value on all records may be that of a run, unless it is called a conversation.
     owners = [field for field in owners if len(field.distinct) > 1 or {*words_of(field.name)} & CONVERSATIONS]
     if not _ask_alone(draft, turn, owners, files):
@@ -76,7 +75,7 @@ def ids_of(
 def _is_pair(
     draft: "Structure", turn: Field, owners: Sequence[Field], fields: dict[str, Field], files: Sequence[int]
 ) -> bool:
-    """Put into a mapping, and return, whether a number counts turns from one within each id and attempt, not within the id alone."""
+    """Put into a mapping, and return, whether a number counts turns within each id and attempt, and not within the id."""
     if not _are_turns(turn, turn, fields) or not _is_filled(turn):
         return False
     attempts = [

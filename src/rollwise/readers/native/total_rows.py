@@ -73,7 +73,7 @@ def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
                 row for row in totals if any(_is_made_of(each, row, _above(row, totals, places)) for each in numbers)
             }
             for row in totals:
-                if is_clear or row in made or (is_outside and made):  # a deviation stands beside its mean
+                if is_clear or row in made or (is_outside and made):  # a deviation is next to its mean
                     found.setdefault(row, (name_in_file(name), values[row].strip()))
     return found
 
@@ -144,7 +144,7 @@ def _as_numbers(series: pl.Series) -> pl.Series | None:
 
 
 def _is_made_of(numbers: pl.Series, row: int, rows: Sequence[int]) -> bool:
-    """Return whether a number is the sum or the mean of those of other rows, which are not all zero."""
+    """Return whether a number is the sum or the mean of other rows, which are not all zero."""
     value, others = numbers[row], [number for place in rows if (number := numbers[place]) is not None]
     if value is None or len(others) < 2 or (len({*others}) == 1 and value == others[0]):
         return False

@@ -55,7 +55,7 @@ def _counterparts(path: Path, kind: str, other: str) -> list[Path]:
 
 
 def _results(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
-    """Yield each result with its verdict: the file of scores lists those that are wrong, and says how many there are."""
+    """Yield each result with its verdict: the file of scores lists the wrong ones, and says how many there are."""
     match = NAME.fullmatch(document.path.name)
     around.found |= {"target": _model(document.path), "category": match and match["category"]}
     records = list(records_at(".", document, builder, around))

@@ -83,7 +83,7 @@ def _model(record: Record, *, is_other: bool = False) -> Any:
 
 
 def _preferred(record: Record) -> float | None:
-    """Return 1 where the side was preferred, 0 where the other one was, and a half for a tie; null where nobody judged."""
+    """Return 1 where the side was preferred, 0 where the other one was, and a half for a tie; null without a judgment."""
     wins = _wins(record.value)
     return None if wins is None else wins[record["@side"]]
 
@@ -139,7 +139,7 @@ def _by_word(winner: Any) -> tuple[float, float] | None:
 
 
 def _turns(record: Record) -> Columns:
-    """What the side said; of MT-Bench's judgements, which hold no answers, a turn without texts."""
+    """Answer of the side; of MT-Bench's judgments, which hold no answers, a turn without texts."""
     names, side = record["@names"], record["@side"]
     missing = next(
         (

@@ -152,7 +152,7 @@ def _ids(value: Any, field: str) -> list[str]:
 
 
 def _reports(folder: Path, model: str) -> list[dict[str, Any]]:
-    """Return the reports beside predictions: those that begin with the name of the model, or else the only one."""
+    """Return the reports beside predictions: files that begin with the name of the model, or else the only one."""
     paths = [*sorted(folder.glob("*.json")), *sorted(folder.glob("results/*.json"))]
     found = {path: report for path in paths if (report := _report(path, folder)) is not None}
     named = [report for path, report in found.items() if path.name.startswith(model.replace("/", "__") + ".")]

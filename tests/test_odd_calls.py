@@ -65,7 +65,7 @@ def test_every_verb_checks_the_kinds_of_its_options() -> None:
         ]
         if any(option.annotation is not object for option in options) and "check_option_types(" not in source:
             unchecked.append(name)
-    assert not unchecked
+    assert not unchecked, f"begin {', '.join(unchecked)} with check_option_types(<its name>, locals())"
 
 
 # ── cases that once were raw errors ───────────────────────────────────────────────────────────────────────────────────

@@ -158,7 +158,7 @@ def test_what_cannot_be_drawn_is_said(both, mean_row, summary_of):
         (lambda: plots.pareto(three, x="harm", y="task_success"), "pass better={'harm': 'lower'} or 'higher'"),
         (
             lambda: plots.pareto(frame, better="higher"),  # type: ignore[arg-type]
-            "better='higher' is unknown; it is a mapping to 'higher' or 'lower'",
+            "better='higher' is not a mapping to 'higher' or 'lower'",
         ),
         (lambda: plots.pareto(frame, better={"harm": "lower"}), "better= names harm"),
         (lambda: plots.pareto(frame.with_columns(estimate=None, low=None, high=None)), "no group has"),

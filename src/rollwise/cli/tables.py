@@ -22,7 +22,7 @@ PRINTED = ("table", "markdown", "latex", "html")  # formats for readers; the oth
 
 @dataclass(frozen=True)
 class Output:
-    """Place and form of the table that a command prints or writes; whether it can be written is known before the work starts."""
+    """Destination and form of the table of a command; whether it can be written is known before the work starts."""
 
     out: Out = None
     format: Format = "table"

@@ -49,7 +49,7 @@ class Required:
 
     @property
     def about_statistics(self) -> str:
-        """List the statistics, for the end of a sentence, if the metric is written like an argument of one."""
+        """Names of all statistics, for the end of a sentence, if the metric is written like an argument of one."""
         is_call = re.fullmatch(r"\w+\(.+\)", self.metric)
         return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE))}" if is_call else ""
 

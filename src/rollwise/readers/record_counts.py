@@ -36,7 +36,7 @@ class FileCounts:
 
 
 class RecordCounts:
-    """The accounts of all files of one reading, in the order of reading."""
+    """The record counts of all files of one reading, in the order of reading."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, FileCounts] = {}
@@ -116,7 +116,7 @@ class RecordCounts:
         return pl.DataFrame(rows, schema=ACCOUNTING.dtypes, orient="row")
 
     def memory(self) -> list[list[Any]]:
-        """Return the accounts as JSON values, for a cache."""
+        """Return the counts as JSON values, for a cache."""
         return [
             [
                 file,
@@ -130,7 +130,7 @@ class RecordCounts:
         ]
 
     def recall(self, memory: Sequence[Sequence[Any]]) -> None:
-        """Add the accounts from a cache."""
+        """Add the counts from a cache."""
         for file, format_name, num_records, num_passed_over, broken, totals in memory:
             self._accounts[file] = FileCounts(format_name, num_records, num_passed_over, set(broken))
             if totals is not None:

@@ -85,7 +85,7 @@ def _notes(frame: pl.DataFrame) -> list[int]:
     """
     texts = [name for name in _TEXTS if name in frame.columns and frame[name].count()]
     ids = frame["rollout_id"]
-    if not texts or ids.n_unique() < len(ids):
+    if not texts or _is_repeated(ids):
         return []
     speaks = frame.select(pl.any_horizontal([column_named(name).is_not_null() for name in texts])).to_series()
     spoken = frame.filter(speaks)
@@ -157,9 +157,14 @@ def _is_made_of(numbers: pl.Series, row: int, rows: Sequence[int]) -> bool:
 def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
     """Iterate over the columns of names: ids, facts, and people's own; rollouts have one row each where they count."""
     ids = frame["rollout_id"]
-    if ids.n_unique() < len(ids):
+    if _is_repeated(ids):
         return
     yield "rollout_id", ids.str.replace(r".*/", "")
     for name in (*(name for name in _FACTS if name in frame.columns), *own_names(frame.columns)):
         if is_text(frame.schema[name]):
             yield name, values_named(frame, name).cast(pl.String)
+
+
+def _is_repeated(ids: pl.Series) -> bool:
+    """Return whether an id has several rows; neighbors answer at once in most tables."""
+    return bool((ids == ids.shift()).any()) or ids.n_unique() < len(ids)

@@ -1,4 +1,4 @@
-"""Find what an address in an object store means: one object, all objects of a folder, or all that fit a pattern."""
+"""Meaning of an address in an object store: one object, all objects of a folder, or those that fit a pattern."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

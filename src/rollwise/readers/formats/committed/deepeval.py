@@ -72,7 +72,7 @@ def _exchange(case: dict[str, Any], number: int) -> TurnRow:
 
 def _metrics(record: Record) -> list[dict[str, Any]]:
     listed = record["metricsData"] or record["metricsMetadata"] or []
-    return [metric for metric in listed if isinstance(metric, dict)]
+    return [metric for metric in (listed if isinstance(listed, list) else []) if isinstance(metric, dict)]
 
 
 def _scores(record: Record) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _is_undecided(record: Record) -> bool:
 
 def _judge(record: Record) -> str | None:
     """Return the model that judged, where one did."""
-    models = {metric.get("evaluationModel") for metric in _metrics(record)} - {None}
-    return str(models.pop()) if len(models) == 1 else None
+    models = {text_in(metric, "evaluationModel") for metric in _metrics(record)} - {None}
+    return models.pop() if len(models) == 1 else None
 
 
 DEEPEVAL = RecordMapping(

@@ -46,7 +46,7 @@ def _is_prediction(document: Document) -> bool:
 
 def _is_report(document: Document) -> bool:
     names = _names_in(document)
-    return OF_RUN(document) or ("resolved" in names and bool(names & _OF_INSTANCE))
+    return OF_RUN(document) or ("resolved" in names and bool(names & {"tests_status", "patch_successfully_applied"}))
 
 
 def has_predictions(document: Document) -> bool:
@@ -80,20 +80,18 @@ def _trajectories(folder: Path) -> set[str]:
     return {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
 
 
-def _is_alone(document: Document) -> bool:
+def _stands_alone(document: Document) -> bool:
     """Return whether predictions have no trajectories beside them, and a report has neither these nor predictions."""
     if _is_prediction(document):
         return not has_trajectories(document, of_all=False)
     return not has_predictions(document) and not judges_trajectories(document)
 
 
-_OF_INSTANCE = frozenset({"tests_status", "patch_successfully_applied"})
+_SHAPES = (PREDICTION, {"resolved", "tests_status"}, {"resolved", "patch_successfully_applied"})
 SHAPES = (
-    Shapes(PREDICTION, check=_is_alone)
-    | Shapes(PREDICTION, at="inner", check=_is_alone)
-    | Shapes({"resolved_ids", "unresolved_ids"}, is_object=True, check=_is_alone)
-    | Shapes({"resolved"}, any_of=_OF_INSTANCE, check=_is_alone)
-    | Shapes({"resolved"}, any_of=_OF_INSTANCE, at="inner", check=_is_alone)
+    Shapes(*_SHAPES, check=_stands_alone)
+    | Shapes(*_SHAPES, at="inner", kinds=("json",), check=_stands_alone)
+    | Shapes(*OF_RUN.shapes, is_object=True, check=_stands_alone)
 )
 
 

@@ -17,11 +17,11 @@ import rollwise as rw
 from rollwise.metrics.metric import ABOUT
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
-from rollwise.stats.statistics import OVER_GOALS, SUMMARIZED
+from rollwise.stats.statistics import SUMMARIZED
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(rw.__file__).parent
-STATISTICS = [*SUMMARIZED, *OVER_GOALS]
+STATISTICS = list(SUMMARIZED)
 METRICS = sorted(function.__name__ for function in ABOUT if function.__module__.startswith("rollwise.metrics."))
 VERBS = sorted(name for name in rw.__all__ if callable(getattr(rw, name)))
 WITHOUT_CASES = {"convert", "evaluate", "judge", "propose", "scan", "score", "turns", "write"}

@@ -57,7 +57,7 @@ def ids_of(
         draft.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
     is_pair = turn is not None and _is_pair(draft, turn, owners, fields, files)
-    if is_pair or any(_are_judgements(draft, fields, field, files) for field in owners):
+    if is_pair or any(_are_judgments(draft, fields, field, files) for field in owners):
         return is_pair
     # One value on all records may be that of a run, unless it is called a conversation.
     owners = [field for field in owners if len(field.distinct) > 1 or {*words_of(field.name)} & CONVERSATIONS]

@@ -121,7 +121,7 @@ def test_broken_scores_judge_nothing(tmp_path, text):
 
 
 def test_a_test_run_of_deepeval_is_as_its_totals_say():
-    """In 57LaoBan/agent: 5 rollouts, 1 of them solved, as `testPassed` says."""
+    """In the shape of the run in 57LaoBan/agent, whose `testPassed` counts the cases with `success`."""
     turns = rw.read(RUN)
     columns = ("target", "prompt", "response", "solved", "score_answer_relevancy", "score_tone", "expected")
     assert turns.select(columns).rows() == [

@@ -2,7 +2,7 @@
 
 - File: `.deepeval/.latest_test_run.json`, and the JSON of a test run in a folder of results.
 - Format: https://github.com/confident-ai/deepeval, deepeval/test_run/test_run.py and api.py
-- Checked on: test runs that public repositories hold; `testPassed` is the number of solved rollouts.
+- Checked on: DeepEval's own sample, and files built like the runs that public repositories hold.
 - Lost: what a judge wrote of a metric (`reason`, `verboseLogs`).
 """
 

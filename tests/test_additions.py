@@ -15,7 +15,7 @@ from odd_frames import NATURAL
 
 import rollwise as rw
 from rollwise.metrics.metric import ABOUT
-from rollwise.plots.figures import Plot
+from rollwise.plots import Plot
 from rollwise.schema import labels
 from rollwise.stats.statistics import SUMMARIZED
 

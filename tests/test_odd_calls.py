@@ -162,7 +162,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: rw.judges.correct(rollouts(), LABELS, by="attack_success"),
         "correct: by=['attack_success'] names the metric, the truth or the id",
     ),
-    "band": (lambda: rw.curve(rollouts(), band={}), "curve: band={} is unknown; it is 'pointwise' or 'simultaneous'"),  # type: ignore[arg-type]
+    "band": (lambda: rw.curve(rollouts(), band={}), "curve: band={} is not 'pointwise' or 'simultaneous'"),  # type: ignore[arg-type]
     "kind": (
         lambda: rw.curve(rollouts(), kind=[None]),  # type: ignore[arg-type]
         "curve: kind=[None] is unknown; it is 'success', 'survival', 'hazard' or 'incidence'",

@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"unknown parts: {', '.join(sorted(unknown))}; there is {', '.join(PARTS)}")
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}; available: {', '.join(PARTS)}")
     RESULTS.mkdir(exist_ok=True)
     for part in options.parts or PARTS:
         if rows := _rows(part, options.repetitions, options.family):

@@ -10,7 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from rollwise.errors import ReadError, SchemaError, is_interrupt
-from rollwise.measurement.repeats import check_repeats, repeats
+from rollwise.measurement.repeats import check_repeats, contiguous, repeats
 from rollwise.schema.named import column_named, columns_named
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
@@ -119,22 +119,17 @@ def _reduce_batches(
             yield pending.result()
 
 
-def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
-    """Reduce turns in memory at once, in any order."""
+def at_once(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], *, are_contiguous: bool | None = None
+) -> pl.DataFrame:
+    """Reduce turns in memory at once; where those of each rollout are not contiguous, they are sorted."""
     read, unread = _narrowed(turns, facts, values)
     # One chunk: if a rollout spans two chunks, its floats are summed in another order.
     table = read.collect(engine="in-memory").rechunk()
-    if not _are_contiguous(table):
+    if not (contiguous(table["rollout_id"]) if are_contiguous is None else are_contiguous):
         first = pl.col("\0row").first().over("rollout_id")
         table = table.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row")
     return _reduce_contiguous(table.lazy().with_columns(unread), facts, values)
-
-
-def _are_contiguous(turns: pl.DataFrame) -> bool:
-    """Return whether the turns of each rollout are in consecutive rows."""
-    ids = turns["rollout_id"]
-    starts = ids.filter(ids.ne_missing(ids.shift()))
-    return starts.n_unique() == starts.len()
 
 
 def _firsts(names: Sequence[str]) -> list[pl.Expr]:

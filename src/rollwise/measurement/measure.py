@@ -11,7 +11,7 @@ import polars.selectors as cs
 from rollwise import schema
 from rollwise.errors import MetricError, SchemaError, listing, meant
 from rollwise.measurement.batches import at_once, reduced
-from rollwise.measurement.repeats import check_repeats
+from rollwise.measurement.repeats import check_repeats, contiguous
 from rollwise.measurement.unused_verdicts import noted
 from rollwise.metrics.catalog import OUTCOME, TIMING
 from rollwise.metrics.effort import num_turns
@@ -89,7 +89,7 @@ def measure(
     check_option_types(measure, locals())
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
     require_turns(frame, "measure")
-    _require_rollouts(frame)
+    are_contiguous = _require_rollouts(frame)
     columns = frame.collect_schema()
     expressions_by_name = expressions(metrics, named)
     _check_needs(expressions_by_name, _with_schema_columns(frame.lazy(), columns).collect_schema())
@@ -99,7 +99,11 @@ def measure(
             raise MetricError(
                 f"measure: keep names {name!r}, which is not a column; available: {listing(columns, most=30)}"
             )
-    constant_columns = _constant(frame, columns, kept_columns) if isinstance(frame, pl.DataFrame) else ()
+    constant_columns = (
+        _constant(frame, columns, kept_columns, are_contiguous=are_contiguous)
+        if isinstance(frame, pl.DataFrame)
+        else ()
+    )
     carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
     # A metric must not replace a fact or another column of the result.
     _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
@@ -116,7 +120,11 @@ def measure(
             query = reduced(table, present, values, error_of).with_columns(absent).select(columns_named(order))
             _check_values(query.collect_schema(), expressions_by_name)
             return query
-        rollouts = at_once(table, present, values).with_columns(absent).select(columns_named(order))
+        rollouts = (
+            at_once(table, present, values, are_contiguous=are_contiguous)
+            .with_columns(absent)
+            .select(columns_named(order))
+        )
     except pl.exceptions.PolarsError as error:
         raise _error_of_metric(error, table, expressions_by_name, is_valid=isinstance(frame, pl.DataFrame)) from error
     _check_values(rollouts.schema, expressions_by_name)
@@ -139,7 +147,8 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
             )
 
 
-def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
+def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> bool:
+    """Check that rows are turns of rollouts, each once; return whether those of each are known to be contiguous."""
     columns = frame.collect_schema()
     if isinstance(frame, pl.DataFrame):
         check_ids(frame, "measure")
@@ -148,8 +157,11 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
             "`rw.measure(rw.rollout.paths(turns))` measures each path from a root to a leaf as a rollout"
         )
-    if isinstance(frame, pl.DataFrame):
-        check_repeats(frame, "measure")
+    if isinstance(frame, pl.LazyFrame):
+        return False
+    are_contiguous = contiguous(frame["rollout_id"])
+    check_repeats(frame, "measure", are_contiguous=are_contiguous)
+    return are_contiguous
 
 
 def expressions(
@@ -277,24 +289,26 @@ def _check_values(columns: pl.Schema, expressions: dict[str, pl.Expr]) -> None:
             )
 
 
-def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, ...]) -> tuple[str, ...]:
+def _constant(
+    frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, ...], *, are_contiguous: bool
+) -> tuple[str, ...]:
     """Return the extra text, Enum and temporal columns that are constant within rollouts; check that facts and kept ones are."""
     facts = [name for name in schema.ROLLOUTS.facts if name in columns]
     text_columns = cs.expand_selector(frame, cs.string() | cs.categorical() | cs.enum() | cs.temporal())
     extras = [name for name in text_columns if name not in schema.TURNS.names]
-    candidates = list(dict.fromkeys([*facts, *extras, *kept_columns]))
-    if not candidates:
-        return ()
+    filled = [
+        name for name in dict.fromkeys([*facts, *extras, *kept_columns]) if frame[name].null_count() < frame.height
+    ]
+    if not filled:
+        return tuple(extras)
     is_same = pl.col("rollout_id").eq_missing(pl.col("rollout_id").shift())
-    starts = frame.select(pl.col("rollout_id").filter(is_same.not_())).to_series()
-    # Contiguous rollouts begin once each; only otherwise are rows sorted.
-    ordered = frame if starts.n_unique() == starts.len() else frame.sort("rollout_id", maintain_order=True)
+    ordered = frame if are_contiguous else frame.sort("rollout_id", maintain_order=True)
     # A column is constant if it never changes between consecutive rows of one rollout.
     changes = ordered.select(
-        (column_named(name).ne_missing(column_named(name).shift()) & is_same).any().alias(name) for name in candidates
+        (column_named(name).ne_missing(column_named(name).shift()) & is_same).any().alias(name) for name in filled
     ).row(0, named=True)
     for name in (*facts, *kept_columns):
-        if changes[name]:
+        if changes.get(name):
             rollout_id = ordered.filter(column_named(name).ne_missing(column_named(name).shift()) & is_same)[
                 "rollout_id"
             ][0]
@@ -302,4 +316,4 @@ def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, 
                 f"measure: `{name}` is a fact of the rollout but varies in rollout {rollout_id!r}; "
                 "give it one value per rollout, or rename the column to keep it as a fact of the turn"
             )
-    return tuple(name for name in extras if not changes[name])
+    return tuple(name for name in extras if not changes.get(name))

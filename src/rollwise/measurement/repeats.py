@@ -7,11 +7,12 @@ from rollwise.errors import SchemaError, counted
 _BITS = 62  # of a whole number that is not negative
 
 
-def check_repeats(turns: pl.DataFrame, verb: str) -> None:
+def check_repeats(turns: pl.DataFrame, verb: str, *, are_contiguous: bool | None = None) -> None:
     """Raise an error if a rollout has two rows of one turn; rows may be in any order."""
-    if turns["turn"].dtype.is_nested() or _rise(
-        turns["rollout_id"], turns["turn"]
-    ):  # lists are refused as what they are
+    if turns["turn"].dtype.is_nested():  # lists are refused as what they are
+        return
+    ids = turns["rollout_id"]
+    if (contiguous(ids) if are_contiguous is None else are_contiguous) and _rise(ids, turns["turn"]):
         return
     keys = turns.select("rollout_id", "turn")
     is_repeat = ~keys.select(pl.struct("rollout_id", "turn").is_first_distinct()).to_series()
@@ -36,10 +37,13 @@ def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
     return [pl.lit(2, pl.Int64).pow(number).alias("\0bits")], counts, [may_repeat]
 
 
+def contiguous(ids: pl.Series) -> bool:
+    """Return whether the turns of each rollout are in consecutive rows."""
+    starts = ids.filter(ids.ne_missing(ids.shift()))
+    return starts.n_unique() == starts.len()
+
+
 def _rise(ids: pl.Series, turn: pl.Series) -> bool:
-    """Return whether each rollout is in one piece and its turns rise, as in most tables: then no turn is repeated."""
-    starts = ids.ne_missing(ids.shift())
-    if not (starts | (turn > turn.shift()).fill_null(value=False)).all():
-        return False
-    pieces = ids.filter(starts)
-    return pieces.n_unique() == pieces.len()
+    """Return whether the turns of each rollout, which is in one piece, rise, as in most tables: then none is repeated."""
+    rises = ids.ne_missing(ids.shift()) | (turn > turn.shift())
+    return bool(rises.fill_null(value=False).all())

@@ -46,12 +46,10 @@ def check(frame: Frame, schema: Schema) -> Frame:
             f"check: a {type(frame).__name__} is not checked against a {type(schema).__name__}; pass a Polars frame and a schema, "
             "such as `rw.schema.TURNS`"
         )
-    _check_columns(frame.collect_schema(), schema)
     if isinstance(frame, pl.LazyFrame):
+        _check_columns(frame.collect_schema(), schema)
         return frame
-    if "rollout_id" in schema.required:
-        check_ids(frame, schema.name)
-    _check_nan(frame, schema)
+    check_values(frame, schema)
     # Most tables are in order, and need none of the grouping below, which finds the rollout to name in the error.
     if schema.name == "TURNS" and in_order(frame) and not facts_change(frame):
         return frame
@@ -60,6 +58,15 @@ def check(frame: Frame, schema: Schema) -> Frame:
     _check_key(frame, schema)
     if schema.name == "TURNS":
         _check_facts(frame)
+    return frame
+
+
+def check_values(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Check all but how rows fit together: columns, dtypes, ids and NaN; return the frame."""
+    _check_columns(frame.schema, schema)
+    if "rollout_id" in schema.required:
+        check_ids(frame, schema.name)
+    _check_nan(frame, schema)
     return frame
 
 
@@ -155,12 +162,12 @@ def odd_turns(frame: pl.DataFrame) -> pl.DataFrame:
     # Whole numbers are 1, 2, ... if they begin with 1, end with their count, and none occurs twice.
     gap = (pl.col("first") != 1) | (pl.col("last") != pl.col("rows")) | (pl.col("distinct") != pl.col("rows"))
     odd = numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
-    shown = pl.col("seen").list.eval(pl.element().cast(pl.String).fill_null("null")).list.join(", ")
+    listed = pl.col("seen").list.eval(pl.element().cast(pl.String).fill_null("null")).list.join(", ")
     is_twice = pl.col("distinct") < pl.col("rows") - pl.col("nulls")
     return (
         odd.select(
             "rollout_id",
-            reason=pl.format("is {}, not 1..{}", shown, "rows"),
+            reason=pl.format("is {}, not 1..{}", listed, "rows"),
             remedy=pl.when(is_twice).then(pl.lit(_APART)).otherwise(pl.lit(_NUMBER)),
         )
         .sort("rollout_id")
@@ -213,8 +220,8 @@ def varying_facts(frame: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for (rollout_id,), turns in frame.filter(pl.col("rollout_id").is_in(varying.implode())).group_by("rollout_id"):
         name = next(fact for fact in facts if turns[fact].n_unique() > 1)
-        shown = listing(turns[name].unique(maintain_order=True).head(3).to_list())
-        rows.append((rollout_id, name, f"is a fact of the rollout but varies ({shown})"))
+        listed = listing(turns[name].unique(maintain_order=True).head(3).to_list())
+        rows.append((rollout_id, name, f"is a fact of the rollout but varies ({listed})"))
     return pl.DataFrame(rows, schema=columns, orient="row").sort("rollout_id")
 
 

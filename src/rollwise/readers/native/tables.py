@@ -34,7 +34,7 @@ from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
-from rollwise.schema.frame_checks import facts_change
+from rollwise.schema.frame_checks import check_values, facts_change
 from rollwise.schema.named import column_named, values_named
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
@@ -152,13 +152,14 @@ def conform(
     if not is_ordered:
         frame = in_order(frame)
         is_ordered = schema.in_order(frame)
-    if of_file and (odd or not is_ordered or facts_change(frame)):
+    is_odd = bool(odd) or not is_ordered or facts_change(frame)
+    if of_file and is_odd:
         frame = without_odd(frame, where, problems, odd)
     frame = arrange(frame)
     if not is_complete:
         frame, sentences = without_thoughts(frame, frame.columns)
         problems.read_as(sentences)
-    return schema.check(frame, TURNS)
+    return schema.check(frame, TURNS) if is_odd else check_values(frame, TURNS)
 
 
 def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:

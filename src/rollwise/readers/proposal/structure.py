@@ -212,7 +212,7 @@ def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Plac
 
 
 def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:
-    """Return the place of the rollouts and why it is; null where there is none, which `draft` then says."""
+    """Return the place of the rollouts and why it is; null without one, which `draft` then says."""
     records = names.get("records")
     if records is not None:
         if records in places:

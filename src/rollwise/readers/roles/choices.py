@@ -151,6 +151,9 @@ def repeated(ids: pl.Series, sides: pl.Series) -> bool:
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
     """
-    if not (sides.fill_null(value=False) & ids.is_duplicated()).any():
-        return False
-    return is_constant(ids, sides)
+    # In this order: whether neighbors differ is seen much sooner than which ids are there twice.
+    return (
+        bool(sides.any())
+        and is_constant(ids, sides)
+        and bool((sides.fill_null(value=False) & ids.is_duplicated()).any())
+    )

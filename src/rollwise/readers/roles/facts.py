@@ -122,7 +122,7 @@ def _is_open(table: Table, column: Column, name: str) -> bool:
 
 
 def _is_task(column: Column) -> bool:
-    """Return whether ids repeat over rollouts, as those of tasks do."""
+    """Return whether ids repeat over rollouts, as ids of tasks do."""
     if (
         not (is_text(column.dtype) or column.dtype.is_integer())
         or not column.is_fact

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +164,27 @@ def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
     (out / "extra.parquet").write_bytes(data)
     with pytest.raises(ReadError, match=r"extra.parquet.* is not in _manifest.json"):
         prepared(out)
+
+
+def test_a_file_with_other_rollouts_than_the_manifest_says_is_refused(tmp_path: Path) -> None:
+    """Also where it changes while the run lasts."""
+    turns = pl.DataFrame({"rollout_id": list("abcd"), "turn": 1, "succeeded": [True, False, None, False]})
+    out = Path(rw.convert(turns, tmp_path / "runs"))
+
+    def late(work: Callable[[Any], Any], items: Sequence[Any]) -> Any:
+        pl.read_parquet(out / "turns-00000.parquet")[:-1].write_parquet(out / "turns-00000.parquet")
+        return map(work, items)
+
+    with pytest.raises(ReadError, match=r"holds 3 rows of 3 rollouts, not the 4 rows of 4 rollouts of _manifest.json"):
+        distributed.measure(out, m.attack_success(), map=late)
+
+
+def test_files_whose_rollouts_overlap_cannot_be_merged(tmp_path: Path) -> None:
+    """The file is named that begins before another one ends."""
+    turns = pl.DataFrame({"rollout_id": list("abc"), "turn": 1, "succeeded": True, "target": ["a", "b", "a"]})
+    out = rw.convert(turns, tmp_path / "runs", partition_by="target")
+    with pytest.raises(ReadError, match=r"target=b.*: begins with rollout 'b', before .*target=a.* ends \('c'\)"):
+        distributed.summarize(out, m.attack_success(), merge=True, map=map)
 
 
 @pytest.mark.integration

@@ -76,7 +76,9 @@ def test_the_help_of_every_public_function_has_an_example(namespace: str) -> Non
     module = import_module(namespace)
     functions = {name: value for name in module.__all__ if isfunction(value := getattr(module, name))}
     assert functions
-    assert [name for name, function in functions.items() if ">>> " not in (getdoc(function) or "")] == []
+    assert [name for name, function in functions.items() if ">>> " not in (getdoc(function) or "")] == [], (
+        "add Examples"
+    )
 
 
 def test_the_reusable_workflow_has_the_steps_of_the_example() -> None:

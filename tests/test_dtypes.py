@@ -141,6 +141,6 @@ def test_goals_and_tasks_of_different_words() -> None:
 def test_a_number_of_a_turn_that_is_none_is_one_sentence() -> None:
     frame = frames()["turns"].with_columns(pl.lit(2**64 - 1, dtype=pl.UInt64).alias("turn"))
     with pytest.raises(
-        RollwiseError, match=r"^trajectory: column `turn` is UInt64 and holds 18446744073709551615, and it should"
+        RollwiseError, match=r"^trajectory: column `turn` is UInt64 and holds 18446744073709551615, but should"
     ):
         rw.trajectory(frame)

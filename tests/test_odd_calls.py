@@ -65,7 +65,7 @@ def test_every_verb_checks_the_kinds_of_its_options() -> None:
         ]
         if any(option.annotation is not object for option in options) and "check_option_types(" not in source:
             unchecked.append(name)
-    assert not unchecked
+    assert not unchecked, f"begin {', '.join(unchecked)} with check_option_types(<its name>, locals())"
 
 
 # ── cases that once were raw errors ───────────────────────────────────────────────────────────────────────────────────
@@ -162,10 +162,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: rw.judges.correct(rollouts(), LABELS, by="attack_success"),
         "correct: by=['attack_success'] names the metric, the truth or the id",
     ),
-    "band": (lambda: rw.curve(rollouts(), band={}), "curve: band={} is not pointwise or simultaneous"),  # type: ignore[arg-type]
+    "band": (lambda: rw.curve(rollouts(), band={}), "curve: band={} is unknown; it is 'pointwise' or 'simultaneous'"),  # type: ignore[arg-type]
     "kind": (
         lambda: rw.curve(rollouts(), kind=[None]),  # type: ignore[arg-type]
-        "curve: kind=[None] is not success, survival, hazard or incidence",
+        "curve: kind=[None] is unknown; it is 'success', 'survival', 'hazard' or 'incidence'",
     ),
     "by a struct": (
         lambda: rw.training(rollouts(), by="time_to_success"),

@@ -362,6 +362,16 @@ def test_show_prints_one_rollout(rollwise) -> None:
     assert "goal      fraud-001" in done.out
 
 
+def test_show_prints_one_rollout_as_json(rollwise) -> None:
+    """A sentence to quote, and the turns."""
+    shown = json.loads(rollwise("show", "simulation-7/base/persuade/fraud-001/1", LOGS, "--format", "json").out)
+    assert shown["answer"] == (
+        "Rollout simulation-7/base/persuade/fraud-001/1 has 8 turns; source simulation, run simulation-7, target base, "
+        "attack persuade, goal fraud-001, category fraud, attempt 1, outcome failure, ending budget."
+    )
+    assert [row["turn"] for row in shown["rows"]] == [*range(1, 9)]
+
+
 def test_show_names_the_order_of_its_arguments(rollwise) -> None:
     """Logs before the id: the sentence is the command to type."""
     done = rollwise("show", LOGS, "a/1")

@@ -82,7 +82,7 @@ def test_pareto_refuses_what_it_cannot_rank():
     for better, words in (
         ({"name": "lower"}, "'name' is String"),
         ({"cost": "lower"}, "no column 'cost'"),
-        ({"harm": "less"}, "'less'} is unknown; it is a mapping to 'higher' or 'lower'"),
+        ({"harm": "less"}, "'less'} is not a mapping to 'higher' or 'lower'"),
         ({}, "is empty; name at least one column"),
     ):
         with pytest.raises(ArgumentError, match=words):

@@ -729,7 +729,7 @@ def test_a_method_that_does_not_fit_leaves_no_interval(metric: str, method) -> N
         ({"level": 95}, "level=95"),
         ({"statistics": "mode"}, "statistic 'mode' is unknown"),
         ({"method": "magic"}, "method='magic' is unknown"),
-        ({"method": "wilsn"}, "method='wilsn' is unknown; it is 'auto', 'wilson', .* or 'studentized'"),
+        ({"method": "wilsn"}, "method='wilsn' is unknown; it is 'auto', 'wilson', .*'studentized' or 'within-goals'"),
         ({"weighting": "vibes"}, "weighting='vibes' is unknown"),
         ({"resamples": 10}, "resamples=10 is too few"),
     ],

@@ -227,3 +227,17 @@ def test_a_trajectory_in_json_is_validated() -> None:
     assert [step.source for step in trajectory.steps] == ["user", "agent"]
     with pytest.raises(ValueError, match="source"):
         ATIFTrajectory.model_validate({**ATIF, "steps": [{"step_id": 1, "source": "nobody"}]})
+
+
+def test_events_without_times_or_an_end_are_converted() -> None:
+    """They are in the order of the log, and the last answer of the model, which called no tool, is a step."""
+    events = [event("WORKFLOW_START", 1, input="Hi"), event("LLM_END", 3, "llama", output="Hello")]
+    for one in events:
+        one["payload"]["event_timestamp"] = None
+    steps = [IntermediateStep.model_validate(one) for one in events]
+    trajectory = sample_of(EvalInputItem(id="x", trajectory=steps)).trajectory
+    assert [(step.step_id, step.source, step.message, step.timestamp) for step in trajectory.steps] == [
+        (1, "user", "Hi", None),
+        (2, "agent", "Hello", None),
+    ]
+    assert trajectory.steps[1].tool_calls is None

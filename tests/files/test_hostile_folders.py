@@ -16,6 +16,8 @@ import rollwise as rw
 from rollwise.errors import WriteError
 from rollwise.files import swaps
 from rollwise.files.atomic import check_folder, refuse_links, removed, whole, whole_folder
+from rollwise.readers.sources.copies import FOLDER, spelled
+from rollwise.readers.sources.objects import _fitting
 
 TURNS, _ = rw.simulate(goals=2, attempts=1, turns=2, text=False)
 
@@ -313,3 +315,35 @@ def test_a_folder_that_may_not_be_given_away_is_filled_file_by_file(
         (draft / "new.txt").write_text("new")
     assert content(out) == {"mine.txt": "mine", "new.txt": "new"}
     assert out.stat().st_ino == inode
+
+
+def test_a_tilde_before_no_user_is_part_of_the_name(tmp_path, monkeypatch):
+    """As in a shell: only names of users are replaced."""
+    monkeypatch.chdir(tmp_path)
+    rw.write(rw.simulate(goals=2, seed=1)[0], "~no-such-user.csv")
+    assert (tmp_path / "~no-such-user.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place"),
+    [
+        ("**/*.parquet", "k=1/a.parquet"),
+        ("*/*.parquet", "k=1/a.parquet"),
+        ("*", "k=1"),
+        ("**", "k=1"),
+        ("k=?/**", "k=1"),
+        ("*.parquet", None),
+        ("a*", None),
+    ],
+)
+def test_patterns_of_object_stores_match_folder_by_folder(pattern, place):
+    """Two stars are any number of folders, one star never crosses one; the first folder that fits is taken whole."""
+    assert _fitting(["k=1", "a.parquet"], pattern.split("/")) == place
+
+
+def test_paths_of_copies_are_said_as_addresses():
+    """Other paths stay."""
+    token = FOLDER.set("/tmp/rollwise-1")
+    assert spelled("/tmp/rollwise-1/s3/bucket/a.json: is empty") == "s3://bucket/a.json: is empty"
+    assert spelled("runs/a.json") == "runs/a.json"
+    FOLDER.reset(token)

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import rollwise as rw
 from rollwise import metrics as m
-from rollwise.errors import ReadError
+from rollwise.errors import ReadError, SchemaError
 from rollwise.measurement import batches
 from rollwise.measurement.batches import in_order, whole_rollouts
 
@@ -145,3 +145,11 @@ def test_batches_are_the_rows_cut_between_rollouts(lengths: list[int], most: int
     assert pl.concat(found).equals(rows)
     seen = [set(batch["rollout_id"]) for batch in found]
     assert sum(map(len, seen)) == len(set(ids))
+
+
+def test_a_turn_twice_is_refused_in_any_order() -> None:
+    """Also where the rows of a rollout stand apart, and the table is measured at once."""
+    apart = pl.LazyFrame({"rollout_id": ["b", "a", "b"], "turn": [1, 1, 2], "succeeded": [False, True, None]})
+    assert rw.measure(apart, m.num_turns()).collect().select("rollout_id", "num_turns").rows() == [("b", 2), ("a", 1)]
+    with pytest.raises(SchemaError, match=r"measure: rollout 'b' has turn 1 twice"):
+        rw.measure(apart.with_columns(turn=1), m.num_turns()).collect()

@@ -480,3 +480,16 @@ def test_a_difference_of_shares_is_in_points():
     assert "−40" in shown
     assert "%" not in "".join(shown)
     assert " ".join(ax.get_ylabel().split()).endswith("in points")
+
+
+def test_long_names_widen_a_figure_of_several_panels(curve_of):
+    """They do not narrow the curves: the figure is wider, and names in the table are shortened."""
+
+    def width(*names: str) -> float:
+        curve = curve_of(dict(zip(names, TWO.values(), strict=True)))
+        both = pl.concat([curve, curve.with_columns(metric=pl.lit("time_to_refusal"))])
+        figure = plots.curve(both)
+        assert len([ax for ax in figure.axes if ax.get_lines()]) >= 2
+        return float(figure.figure.get_size_inches()[0])
+
+    assert width("a", "b") < width("gpt-4o-mini-2024-07-18", "llama-3.1-70b-instruct")

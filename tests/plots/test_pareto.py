@@ -156,7 +156,10 @@ def test_what_cannot_be_drawn_is_said(both, mean_row, summary_of):
         (lambda: plots.pareto(pl.concat([frame, frame])), "occurs twice"),
         (lambda: plots.pareto(three, x="harm", y="task_success"), "front=False"),
         (lambda: plots.pareto(three, x="harm", y="task_success"), "pass better={'harm': 'lower'} or 'higher'"),
-        (lambda: plots.pareto(frame, better="higher"), "better='higher' is not a mapping such as {'name': 'higher'}"),  # type: ignore[arg-type]
+        (
+            lambda: plots.pareto(frame, better="higher"),  # type: ignore[arg-type]
+            "better='higher' is not a mapping to 'higher' or 'lower'",
+        ),
         (lambda: plots.pareto(frame, better={"harm": "lower"}), "better= names harm"),
         (lambda: plots.pareto(frame.with_columns(estimate=None, low=None, high=None)), "no group has"),
         (lambda: plots.pareto(frame.clear()), "no rows"),

@@ -11,6 +11,7 @@ from readers.mutants import FIXTURES, loaded, written  # type: ignore[import-not
 
 from rollwise import read
 from rollwise.errors import ReadError
+from rollwise.readers.registry import FORMATS
 
 FACTS = ["run", "target", "attack", "goal", "task", "category", "attempt"]
 
@@ -70,6 +71,27 @@ BROKEN = {  # of each format: a log, a change that leaves no conversation, and t
     "a simulation of tau2 in its own file": ("tau2/text/simulations/sim-7.json", sets("messages", 0, to=3), 0),
     "agentdojo": ("agentdojo/conversations.json", sets("conversations", 1, "role", to=3), 0),
 }
+
+
+EARLIER = {
+    "aider", "aider_benchmark", "aisteer", "anthropic_output", "art", "astra", "atif", "atof", "autodan",
+    "best_of_n", "bfcl", "claude_code", "codex", "deepeval", "docent", "evalplus", "every_eval_ever", "gcg",
+    "gemini_output", "harmbench", "hh_rlhf", "injecagent", "inspect", "inspect_scout", "intercode",
+    "jailbreakbench", "langfuse", "langsmith", "mhj", "mint", "mlflow", "mt_bench", "nat", "native",
+    "openai_chat", "openai_evals", "openai_output", "opentelemetry", "pairs", "petri", "phoenix", "pi", "pyrit",
+    "ragas", "rjudge", "session_traces", "sharegpt", "swe_agent", "swe_bench", "tau_bench", "terminal_bench",
+    "trl", "xstest",
+}  # fmt: skip
+"""Formats that were here before this list, whose records are broken in tests of their own and in `test_mutants.py`."""
+
+
+def test_every_new_format_is_broken_here():
+    """A format that joins the registry joins `BROKEN`: its broken rollout counts as missing, and is not left out."""
+    there = {log.partition("/")[0] for log, _, _ in BROKEN.values()} | EARLIER
+    new = sorted({form.name for form in FORMATS} - there)
+    assert not new, (
+        f"add a log of {', '.join(new)} to BROKEN, with a change that leaves no conversation of one of its rollouts"
+    )
 
 
 @pytest.mark.parametrize("name", list(BROKEN))

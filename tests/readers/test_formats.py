@@ -120,7 +120,7 @@ FILLED = {
 
 
 def test_every_format_is_tried_here():
-    assert set(FILLED) == set(NAMES)
+    assert set(FILLED) == set(NAMES), "add to FILLED the columns that the fixture of the format fills"
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)

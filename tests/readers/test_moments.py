@@ -8,6 +8,8 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ReadError
+from rollwise.readers import Message, split
+from rollwise.readers.chronology import in_order
 
 START = 1_767_261_600  # 2026-01-01 10:00:00 UTC
 
@@ -68,3 +70,15 @@ def test_a_time_that_is_not_understood_costs_itself_alone(tmp_path, start):
     frame, problems = rw.read(path, errors="collect")
     assert frame.select("prompt", "response", "seconds").rows() == [("Hi", "Ho", None)]
     assert problems["field"].to_list() == ["observations[0].startTime"]
+
+
+def test_lines_are_ordered_outside_of_a_reading_too():
+    """There is no record to note it of."""
+    lines = [{"at": 2, "text": "b"}, {"at": 1, "text": "a"}]
+    assert [line["text"] for line in in_order(lines, lambda line: line["at"], "at")] == ["a", "b"]
+
+
+def test_a_speaker_that_is_not_known_asks():
+    """Outside of a reading, too, where nothing can be noted."""
+    turns = split([Message("stage directions", "Night falls."), Message("assistant", "No.")], "messages")
+    assert [(turn.prompt, turn.response) for turn in turns] == [("Night falls.", "No.")]

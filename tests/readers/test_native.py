@@ -233,7 +233,7 @@ def test_a_tree_needs_the_depth_of_its_nodes():
     nodes = [
         {"rollout_id": "a", "node_id": n, "parent_id": p, "prompt": n} for n, p in (("1", None), ("2", "1"), ("3", "1"))
     ]
-    with pytest.raises(SchemaError, match=r"a tree needs a column `turn`.*rw\.trees\.flatten"):
+    with pytest.raises(SchemaError, match=r"a tree needs a column `turn`.*rw\.rollout\.flatten"):
         turns(nodes)
     frame = turns([{**node, "turn": depth} for node, depth in zip(nodes, (1, 2, 2), strict=True)])
     assert frame["node_id"].to_list() == ["1", "2", "3"]

@@ -387,3 +387,24 @@ def test_the_columns_of_a_frame_are_not_looked_through_for_each_column(
     assert rw.read(path).width >= 300
     assert asked["schema"] < 60
     assert asked["columns"] < 60
+
+
+@pytest.mark.parametrize(
+    ("successes", "attacks", "is_said"),
+    [((0,), (0, 1, 2), True), ((0, 4), (0, 1, 2), False), ((), (), False), ((0,), (0, 1, 2, 3, 4), False)],
+    ids=["some benign", "one of them succeeded", "all benign", "none benign"],
+)
+def test_cases_that_are_no_attacks_are_said(tmp_path, capsys, successes, attacks, is_said):
+    """They count as attempts that failed, unless they are left out."""
+    rows = [
+        {"rollout_id": f"r{k}", "response": "x", "jailbroken": k in successes, "is_attack": k in attacks}
+        for k in range(5)
+    ]
+    path = tmp_path / "log.csv"
+    pl.DataFrame(rows).write_csv(path)
+    rw.read(path)
+    sentence = (
+        "rollwise: `is_attack` is false for 2 of 5 rollouts: if they are no attacks, do not count them; "
+        'by="is_attack" shows them apart (with keep="is_attack" in `rw.measure`)\n'
+    )
+    assert (sentence in capsys.readouterr().err) == is_said

@@ -8,8 +8,8 @@ import pytest
 import rollwise as rw
 from rollwise import schema
 from rollwise.reports.frames import Frames, frames
-from rollwise.reports.grouping import explanation, usual_groups
-from rollwise.reports.rates import rates
+from rollwise.reports.grouping import at_both_ends, explanation, naming, usual_groups
+from rollwise.reports.rates import bounds, rates
 from rollwise.reports.results import results
 
 
@@ -133,3 +133,26 @@ def test_attacks_at_tasks_without_goals_are_compared_and_repeated_by_task() -> N
     ]
     assert "tasks in both" in heads
     assert not any("goal" in head for head in heads)
+
+
+def test_a_detector_that_the_probe_implies_names_no_group() -> None:
+    """It does where a probe has several detectors."""
+    probes = pl.DataFrame({"attack": ["dan.Dan_11_0", "test.Test"], "detector": ["dan.DAN", "always.Pass"]})
+    assert naming(probes, ["attack", "detector"]) == ("attack",)
+    assert naming(pl.concat([probes, probes[::-1].with_columns(probes["attack"])]), ["attack", "detector"]) == (
+        "attack",
+        "detector",
+    )
+
+
+def test_of_many_groups_both_ends_are_shown() -> None:
+    """Those with the highest and the lowest last estimate, in their order."""
+    frame = pl.DataFrame({"target": ["a", "b", "c"], "estimate": [0.2, 0.9, 0.4]})
+    assert at_both_ends(frame, ["target"], 2).rows() == [("a", 0.2), ("b", 0.9)]
+    assert at_both_ends(frame, ["target"], 3).equals(frame)
+
+
+def test_bounds_are_a_range_of_rates() -> None:
+    """A dash where a group has none."""
+    assert bounds({"bound_low": 0.25, "bound_high": 0.5}) == "25 – 50 %"
+    assert bounds({"bound_low": None, "bound_high": None}) == "–"

@@ -1288,7 +1288,7 @@ def test_texts_that_no_metric_reads_become_no_columns(monkeypatch: pytest.Monkey
         seen.append(turns.columns)
         return measure(turns, *metrics)
 
-    monkeypatch.setattr("rollwise.rollout.frame_evaluator.measure", watched)
+    monkeypatch.setattr("rollwise.rollout.evaluators.frames.measure", watched)
     scores = {"size": ("prompt", lambda texts: [float(len(text)) for text in texts])}
     evaluator = FrameEvaluator(None, metrics=[m.average("size")], scores=scores)
     results = evaluator.measure([graph_of(seed) for seed in range(3)])

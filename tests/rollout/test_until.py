@@ -308,7 +308,7 @@ def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
     """The others are measured when all is done, of all rollouts at once; what the rule says is what they give."""
     from rollwise import measure
     from rollwise import metrics as m
-    from rollwise.rollout import FrameEvaluator, SimulatedSampler, frame_evaluator
+    from rollwise.rollout import FrameEvaluator, SimulatedSampler
 
     measured = []
 
@@ -316,7 +316,7 @@ def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
         measured.append(len(metrics))
         return measure(turns, *metrics)
 
-    monkeypatch.setattr(frame_evaluator, "measure", counting)
+    monkeypatch.setattr("rollwise.rollout.evaluators.frames.measure", counting)
     evaluator = FrameEvaluator(
         SimulatedSampler(hazard=0.2, turns=3), range(30), metrics=[m.attack_success, m.refusal_rate]
     )

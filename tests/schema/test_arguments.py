@@ -400,7 +400,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
         (
             "summarize",
             {"resamples": 10**9},
-            "summarize: resamples=1000000000 is more than 1,000,000, which change no digit; use",
+            "summarize: resamples=1000000000 is more than 1,000,000; more change no digit: use",
         ),
         ("gate", {"require": 5}, "gate: require=5 is not text or a list of texts"),
     ],

@@ -163,3 +163,67 @@ def test_no_choice_is_every_row():
         labels.choose(frame, "draw", metric="nonsense")
     with pytest.raises(ArgumentError, match="no column 'kind'"):
         labels.choose(frame, "draw", kind="success")
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (labels.number(-0.25), "−0.25"),
+        (labels.number(None), "–"),
+        (
+            labels.difference_text({"difference": -0.1, "low": -0.14, "high": -0.06}, "points"),
+            "−10.0 points [−14.0, −6.0]",
+        ),
+        (labels.interval_text(RATE), "5.6 % [1.5, 12.0]"),
+        (labels.level_text([0.5, 0.95]), "50 and 95 %"),
+        (labels.p_text(0.04321), "0.043"),
+        (labels.p_text(1e-9), "< 0.001"),
+        (labels.p_text(None), "–"),
+        (labels.share_text({"statistic": "mean", "estimate": 0.4, "n": 20}, rate=True), "8/20"),
+        (labels.share_text({"statistic": "mean", "estimate": None, "n": 20}, rate=True), "20"),
+        (labels.superscript(12), "¹²"),
+        (labels.span([144, 40]), "40–144"),
+        (labels.span([None]), "–"),
+        (labels.shorten("meta-llama/Llama-3.1-8B-Instruct", 20), "meta-llama…-Instruct"),
+        (labels.sentence("no variation between clusters"), "No variation between clusters."),
+        (labels.value_name(350.0), "350"),
+        (labels.value_name(None), "(none)"),
+        (labels.group_name({"target": "gpt-4o", "attack": None}, ["target", "attack"]), "gpt-4o · (none)"),
+        (labels.group_name({}, []), "all rollouts"),
+    ],
+)
+def test_values_become_words(shown, words):
+    """Numbers, shares, levels and groups, as tables and figures print them."""
+    assert shown == words
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (labels.unit("time_to_success"), "turns"),
+        (labels.unit("total_cost_usd"), "US$"),
+        (labels.quantity("time_to_success", "restricted_mean"), "restricted mean turns to success"),
+        (labels.quantity("first_turn", "max"), "max first turn"),
+        (labels.contrast_quantity("attack_success", "mean", "base"), "difference in attack success from base"),
+        (labels.contrast_quantity("total_tokens", "median"), "difference in median total tokens"),
+        (labels.contrast_quantity("num_turns", "improvement", "base"), "chance of more turns than in base"),
+        (labels.contrast_scale("attack_success", "mean"), "points"),
+        (labels.contrast_scale("num_turns", "improvement"), "rate"),
+        (labels.curve_quantity("success", "tokens"), "attack success within x tokens"),
+        (labels.curve_quantity("hazard", metric="time_to_refusal"), "refusal at turn t, among rollouts at risk"),
+        (labels.coefficient("kappa"), "Cohen's kappa"),
+        (labels.coefficient("sensitivity"), "sensitivity"),
+    ],
+)
+def test_quantities_have_titles(shown, words):
+    """Titles of axes and columns say the statistic, the metric and what is compared."""
+    assert shown == words
+
+
+def test_groups_of_numbers_have_an_order_of_their_own():
+    """Training steps are in the order of their values, names in none."""
+    assert labels.own_order(pl.DataFrame({"train_step": [100, 50]}), ["train_step"]) == [
+        "train step 50",
+        "train step 100",
+    ]
+    assert labels.own_order(pl.DataFrame({"target": ["b", "a"]}), ["target"]) == []

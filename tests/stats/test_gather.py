@@ -7,7 +7,6 @@ from arch.bootstrap import IIDBootstrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollwise.errors import ArgumentError
 from rollwise.stats.clusters import Grouping, grouping
 from rollwise.stats.gather import gathered_jackknife, gathered_replicates
 
@@ -42,10 +41,11 @@ def test_vectorized_is_the_loop():
     loop = gathered_replicates(middle, [y], unit, rng=rng(2), resamples=100)
     block = gathered_replicates(middle, [y], unit, rng=rng(2), resamples=100, vectorized=True)
     assert block == pytest.approx(loop)
-    with pytest.raises(ArgumentError, match="equal size"):
-        gathered_replicates(
-            middle, [y[:5]], Grouping(np.array([0, 0, 1, 1, 1]), 2), rng=rng(), resamples=5, vectorized=True
-        )
+    unequal = Grouping(np.array([0, 0, 1, 1, 1]), 2)  # one call each
+    loop = gathered_replicates(middle, [y[:5]], unequal, rng=rng(2), resamples=20)
+    assert gathered_replicates(middle, [y[:5]], unequal, rng=rng(2), resamples=20, vectorized=True) == pytest.approx(
+        loop
+    )
 
 
 def test_strata_keep_their_sizes():

@@ -22,7 +22,7 @@ PRINTED = ("table", "markdown", "latex", "html")  # formats for readers; the oth
 
 @dataclass(frozen=True)
 class Output:
-    """Where and how a command prints or writes its table; whether it can be written is known before the work starts."""
+    """Destination and form of the table of a command; whether it can be written is known before the work starts."""
 
     out: Out = None
     format: Format = "table"
@@ -148,7 +148,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        if sys.platform == "win32" and error.errno == errno.EINVAL:  # what Windows says of a pipe that nobody reads
+        if sys.platform == "win32" and error.errno == errno.EINVAL:  # the error of Windows for a pipe without a reader
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error

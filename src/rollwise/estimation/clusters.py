@@ -53,7 +53,7 @@ class Rows:
     """Rows of several groups of a table, one group after another."""
 
     data: Columns
-    numbers: IntArray  # integer (n,): row numbers of the table
+    numbers: IntArray  # Integer (n,): row numbers of the table
     groups: Groups  # the group of each row
 
     def select(self, mask: BoolArray) -> "Rows":

@@ -92,7 +92,7 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
         row_statuses = table.statuses_of(metric)
         applicable, with_verdict = int((row_statuses != INAPPLICABLE).sum()), int((row_statuses == VALUE).sum())
         flaw = None
-        # First reasons why there is no rate at all, then caveats of a rate.
+        # First reasons for the lack of any rate, then caveats of a rate.
         if not applicable:
             flaw = (
                 "the table has no rollouts"

@@ -218,18 +218,19 @@ def _unstratified(cells: Cells, sample: Sample, statistic: str, level: float) ->
             return Estimates.empty(
                 sample.groups.count, n=sample.groups.sizes, reason=np.full(sample.groups.count, reason, dtype=object)
             )
-        case _:
+        case _ if (q := quantile_of(statistic)) is not None:
             return quantiles(
                 sample.values,
                 sample.codes,
                 sample.groups,
-                q=quantile_of(statistic) or 0.5,
+                q=q,
                 weights=sample.weights,
                 level=level,
                 interval=_OF_A_QUANTILE.get(cells.options.method, "auto"),
                 rng=lambda group: sample.generator(group, cells.options.seed),
                 resamples=cells.options.resamples,
             )
+    raise NotImplementedError(f"compute {statistic!r} in `_unstratified`")
 
 
 def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:

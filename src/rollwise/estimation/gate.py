@@ -285,24 +285,30 @@ def _evidence(
         text = key_text(key)
         estimate = row
         if required.relative:
-            estimate, alone, together = compared.get(text, (NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
+            estimate, judged_only, together = compared.get(text, (NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
             # The counts are of this run's rollouts, and the rest is about the difference.
             counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
             estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
         elif options.looks == "many":
             arguments = (data, required, group, marks, options.cluster)
-            alone, together = ends_at_every_look(*arguments, options.level, options.unread)
-            estimate = row_at_every_look(*arguments, row, alone)
+            judged_only, together = ends_at_every_look(*arguments, options.level, options.unread)
+            estimate = row_at_every_look(*arguments, row, judged_only)
         elif share:
-            alone, together = ends_of_rollouts(
+            judged_only, together = ends_of_rollouts(
                 data, required.metric, group, marks, options.cluster, options.level, options.unread
             )
         else:
-            alone = together = row["low"], row["high"]
+            judged_only = together = row["low"], row["high"]
             if number_unknown(row) or options.unread:
                 together = UNBOUNDED
         result[text] = Evidence(
-            estimate, alone, together, share and not required.relative, options.unjudged, options.unread, options.looks
+            estimate,
+            judged_only,
+            together,
+            share and not required.relative,
+            options.unjudged,
+            options.unread,
+            options.looks,
         )
     return result
 
@@ -357,11 +363,11 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
         if share:
             requirement.check_share()
         for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
-            alone, together = ends_of_summary(row, level, options.unread)
+            judged_only, together = ends_of_summary(row, level, options.unread)
             if not share and (number_unknown(row) or options.unread):
                 together = UNBOUNDED
             result.append(
-                gate_row(requirement, Evidence(row, alone, together, share, unjudged, options.unread), groups)
+                gate_row(requirement, Evidence(row, judged_only, together, share, unjudged, options.unread), groups)
             )
         statistic = requirement.statistic or first_of(set(rows["statistic"])) or "mean"
         missing = _missing_groups(table, requirement, statistic, groups, options)

@@ -18,7 +18,7 @@ class Evidence:
     """Evidence on a requirement in one group."""
 
     row: dict[str, Any]  # of SUMMARY
-    alone: Ends  # for the rollouts with a verdict alone
+    judged_only: Ends  # for the rollouts with a verdict alone
     together: Ends  # hold for every outcome of the rollouts without a verdict
     share: bool  # True for a share, False for a number, a time or a difference
     unjudged: str  # ``"bounds"`` or ``"drop"``
@@ -37,7 +37,7 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         "n_unread": int(unread) if unread < float("inf") else None,
     }
     # Rollouts without a verdict cannot be left out of a SUMMARY whose interval accounts for them.
-    ends = evidence.together if evidence.unjudged == "bounds" or None in evidence.alone else evidence.alone
+    ends = evidence.together if evidence.unjudged == "bounds" or None in evidence.judged_only else evidence.judged_only
     if not row["n"] or None in ends:
         return row | {"answer": "undecided", "reason": _without_bounds(evidence, row)}
     pass_bound, fail_bound = reversed(ends) if required.below else ends
@@ -62,7 +62,7 @@ def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
     reason = evidence.row["reason"] or "no data"
     if words.total_of(row) == row["n"]:
         return str(reason)
-    if row["n"] and None not in evidence.alone:
+    if row["n"] and None not in evidence.judged_only:
         reason = "nothing bounds what the rollouts without a verdict would be; to leave them out, set unjudged to drop"
     return f"{reason} ({words.with_verdict(row)}); {words.to_obtain(row)}"
 
@@ -103,7 +103,7 @@ def _unpaired(required: Required, evidence: Evidence) -> str | None:
 def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -> tuple[int | None, str]:
     """Return how many more independent units would decide, and what to do in words."""
     obtain = "" if evidence.unjudged == "drop" else words.to_obtain(row)
-    low, high = evidence.alone
+    low, high = evidence.judged_only
     if low is None:
         return None, obtain
     answer = required.answer(*((high, low) if required.below else (low, high)))
@@ -136,7 +136,7 @@ def _more_clusters(required: Required, evidence: Evidence) -> int | None:
             estimate, required.threshold, size, level=level, power=words.POWER, repeated=repeated
         )
     else:
-        low, high = evidence.alone
+        low, high = evidence.judged_only
         std_error = row["std_error"] or ((high or 0.0) - (low or 0.0)) / (2 * t_quantile(level, None))
         needed = clusters_to_exclude(
             required.threshold - estimate, n_clusters * std_error**2, level=level, power=words.POWER

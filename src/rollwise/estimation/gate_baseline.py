@@ -62,7 +62,7 @@ def differences(
     successes in the baseline to the opposite case.
     """
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
-    alone = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
+    judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     data = Columns(both)
     marks = statuses(data, required.metric)
     without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
@@ -75,7 +75,7 @@ def differences(
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
     unbounded = [] if share else [str(key) for key, rows in _keys(data, by) if without_verdict[rows].any()]
     result = {}
-    for key, row in alone.items():
+    for key, row in judged_only.items():
         ends = row["low"], row["high"]
         nothing = {"low": None, "high": None}  # of a group to whose rollouts the metric does not apply
         together = widest(ends, *((part.get(key, nothing)["low"], part.get(key, nothing)["high"]) for part in extremes))

@@ -45,15 +45,17 @@ def ends_of_rollouts(
     known = rows[statuses[rows] == VALUE]
     # The unit is chosen among all applicable rollouts, as `summarize` does.
     names = unit_of(data, applicable, metric, cluster).names or None
-    alone = _ends(data, metric, known, names, level, 0)
+    judged_only = _ends(data, metric, known, names, level, 0)
     if known.size == applicable.size and not unread:
-        return alone, alone
+        return judged_only, judged_only
     if math.isinf(unread):
-        return alone, UNBOUNDED
+        return judged_only, UNBOUNDED
     # More of them may be worth more than they cost, as further clusters; so all smaller numbers count as well. Beyond some
     # twenty, a further cluster tells hardly anything, and its success or failure moves the end outward.
     numbers = {*range(min(int(unread), _ONE_BY_ONE) + 1), int(unread)}
-    return alone, widest(alone, *(_ends(data, metric, applicable, names, level, number) for number in numbers))
+    return judged_only, widest(
+        judged_only, *(_ends(data, metric, applicable, names, level, number) for number in numbers)
+    )
 
 
 def _ends(data: Columns, metric: str, rows: IntArray, names: Cluster, level: float, unread: int) -> Ends:
@@ -86,15 +88,15 @@ def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[E
     ends = widest(ends, (1 - none, none))
     # An interval at the bounds of partially judged rollouts does not say what the rollouts with a verdict show alone.
     at_the_bounds = (row["method"] or "").endswith("at the bounds")
-    alone = UNBOUNDED if at_the_bounds else ends
+    judged_only = UNBOUNDED if at_the_bounds else ends
     unknown = number_unknown(row)
     if math.isinf(unread):
-        return alone, UNBOUNDED
+        return judged_only, UNBOUNDED
     if not unread and not unknown:
-        return alone, ends
+        return judged_only, ends
     total = row["n"] + unknown + unread
     size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]
     counted = row["n"] + unknown
     fewest, most = row["bound_low"] * counted / total, (row["bound_high"] * counted + unread) / total
     low, high = (wilson(share * size, size, level=level, df=df)[side] for side, share in enumerate((fewest, most)))
-    return alone, widest(ends, (low, high))
+    return judged_only, widest(ends, (low, high))

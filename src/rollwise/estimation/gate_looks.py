@@ -52,16 +52,16 @@ def ends_at_every_look(
         )
     values, codes = data.numbers(required.metric)[applicable], _codes(unit, applicable.size)
     judged = np.isin(applicable, known)
-    alone = share_at_every_look(values[judged], codes[judged], level=level)
+    judged_only = share_at_every_look(values[judged], codes[judged], level=level)
     if math.isinf(unread):
-        return alone, UNBOUNDED
+        return judged_only, UNBOUNDED
     codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(int(unread))])
     values = np.where(
         np.concatenate([judged, np.zeros(int(unread), dtype=np.bool_)]), np.append(values, [0.0] * int(unread)), np.nan
     )
     low, _ = share_at_every_look(np.nan_to_num(values, nan=0.0), codes, level=level)
     _, high = share_at_every_look(np.nan_to_num(values, nan=1.0), codes, level=level)
-    return alone, widest(alone, (low, high))
+    return judged_only, widest(judged_only, (low, high))
 
 
 def row_at_every_look(

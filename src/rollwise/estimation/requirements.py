@@ -49,9 +49,9 @@ class Required:
 
     @property
     def about_statistics(self) -> str:
-        """What statistics there are, for the end of a sentence, if the metric is written like an argument of one."""
+        """Names of all statistics, for the end of a sentence, if the metric is written like an argument of one."""
         is_call = re.fullmatch(r"\w+\(.+\)", self.metric)
-        return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))}" if is_call else ""
+        return f"; a statistic is {either((*SUMMARIZED, A_QUANTILE))}" if is_call else ""
 
     def met_by(self, bound: float) -> bool:
         """Return whether a number meets the requirement."""

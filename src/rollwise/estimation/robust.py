@@ -84,21 +84,13 @@ def _aim(goals: Goals, statistic: str, options: Options) -> "_Aim":
 
 @dataclass(frozen=True, slots=True)
 class _Aim:
-    """One aggregate over the goals of one group.
-
-    Attributes
-    ----------
-    rates
-        True if interquartile mean and gap are of the goals' means, False if they are of the values of all rollouts.
-    target
-        The value that the optimality gap is below.
-    """
+    """One aggregate over the goals of one group."""
 
     goals: Goals
     which: Aggregate
     draws: Drawn
-    rates: bool
-    target: float
+    rates: bool  # True if interquartile mean and gap are of the means of goals, False if of the values of all rollouts
+    target: float  # the value that the optimality gap is below
 
     @property
     def flaw(self) -> str | None:

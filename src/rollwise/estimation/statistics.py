@@ -57,7 +57,7 @@ def _check_options_of_robust(names: Sequence[str], options: Options) -> None:
 
 
 def check_options_of_functions(**options: object) -> None:
-    """Raise an error for an option that functions of one's own have no use for."""
+    """Raise an error for an option that functions of the user do not use."""
     defaults = {"weighting": "rollout", "unjudged": "bounds", "margins": False, "merge": False}
     for name, value in options.items():
         if value != defaults[name]:

@@ -298,7 +298,7 @@ def _digest(inputs: Any) -> str:
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
-    """Return what the last run in a folder stated; empty where there is none."""
+    """Return what the last run in a folder stated; empty without one."""
     try:
         metadata = msgspec.json.decode((folder / METADATA).read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError):

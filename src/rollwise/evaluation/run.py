@@ -100,7 +100,7 @@ def _run(document: ConfigFile, config: EvalConfig, options: Options) -> Evaluati
     code = {
         "evaluators": [[registration.place, registration.code] for registration, _ in evaluators.values()],
         "workflow": workflow and workflow.configuration,
-        "entries": [item.entry for item in tables.items] if path is None else None,  # those that a function gave
+        "entries": [item.entry for item in tables.items] if path is None else None,  # given by a function
     }
     folder = Folder(config, document, masked(document.text, secret), options, path, secret, code)
     folder.open()

@@ -73,7 +73,7 @@ def is_object(address: str, options: Options | None = None) -> bool:
 
 
 def downloaded(folder: str, names: Sequence[str], place: Path, options: Options | None = None) -> dict[str, str]:
-    """Copy objects under an address into a folder of this machine, and return those that cannot be, each with the reason."""
+    """Copy objects under an address into a folder of this machine, and return the failed ones, each with the reason."""
     from concurrent.futures import ThreadPoolExecutor
 
     from obstore.exceptions import BaseError

@@ -124,7 +124,7 @@ class Endpoint:
             )
 
     def _check_texts(self) -> None:
-        """Raise an error for a name or key that is no text; the key is not shown."""
+        """Raise an error for a name or key that is not text; the key is not shown."""
         model: object = self.model
         if not isinstance(model, str):
             raise ArgumentError(f"Endpoint: model is {shown(model)}, not text; name a model that the address serves")

@@ -14,7 +14,7 @@ class Repeating(dict[str, Any]):
 
 
 def object_at(text: str, at: int) -> tuple[dict[str, Any], int, int]:
-    """Return the JSON object that begins here, its length (0 if there is none), and how many characters were looked at."""
+    """Return the JSON object that begins here, its length (0 without one), and how many characters were looked at."""
     size, looked_at = _FIRST_LOOK, 0
     while True:
         # A part, as copies of the rest, and errors that count its lines, would take the square of the length.

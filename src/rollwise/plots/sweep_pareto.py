@@ -61,8 +61,10 @@ def sweep_pareto(
         As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
     colors
         Colors by group name, the same in all panels; by default a color-blind safe one for each.
-    title, caption
-        Title above the figure, and whether to describe below how the intervals were made.
+    title
+        Title above the figure.
+    caption
+        Whether to describe below the figure how the intervals were made.
 
     Raises
     ------

@@ -57,7 +57,8 @@ def asking(problems: Problems, call: Call) -> Iterator[None]:
         told = type(error)(message)
         told.questions, told.call = questions, call
         raise told from error.__cause__
-    of = (call.options.get("names") or {}).get("of")
+    names = call.options.get("names") or {}
+    of = None if {"succeeded", "solved"} & names.keys() else names.get("of")  # it is of the column that is named
     if of is not None and not problems.told_whose:
         say(WORDING.get()(f"{as_names({'of': of})} changed nothing: no column leaves open whose success it is"))
     if problems.questions:

@@ -144,7 +144,7 @@ def _calls(series: pl.Series, dtype: Any) -> pl.Series:
 
 
 def _called(value: Any) -> list[dict[str, str | None]] | None:
-    """Return the tool calls of one answer; null if there are none, or if the value is something else."""
+    """Return the tool calls of one answer; null without any, or if the value is something else."""
     try:
         given = lenient(value.encode())[0] if isinstance(value, str) else value
         return (calls(given) or []) if isinstance(given, list) else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from operator import ge, gt, le, lt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -13,6 +13,8 @@ from rollwise.readers.asking import WHOSE, refuse_asked
 from rollwise.readers.labels import Meanings, as_names, checked_values
 from rollwise.readers.stated_facts import STEPS
 from rollwise.schema import TURNS
+
+T = TypeVar("T")
 
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
 NAMES = (*TURNS.names, *OF_CHATS)
@@ -97,7 +99,14 @@ def checked_names(names: object, verb: str = "read") -> Names:
             raise ArgumentError(
                 f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
             )
+    columns, labels = _of(words.get("of"), columns), _of(words.get("of"), labels)
     return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at, **words)
+
+
+def _of(whose: str | None, named: dict[str, T]) -> dict[str, T]:
+    """Return names in which the success that is named is that of the task, if the user says so."""
+    is_plain = whose != "task" or "solved" in named
+    return named if is_plain else {"solved" if name == "succeeded" else name: named[name] for name in named}
 
 
 def _checked_word(name: str, word: object, verb: str) -> str:

@@ -160,7 +160,7 @@ def propose(
 
 
 def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, problems: Problems) -> list[Part]:
-    """Return what is said of all files, those that are alike together."""
+    """Return what is said of all files, similar ones together."""
     tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
     made = structures(own, checked.structure)

@@ -32,11 +32,11 @@ class FileCounts:
     broken: set[str] = field(default_factory=set)  # names of the records that could not be read
     names: set[object] = field(default_factory=set)  # of records begun, in files that are not lines, rows or a list
     num_rows: int = 0  # rows or rollouts that were added all at once
-    is_repeat: bool = False  # passed over since another file has its records: then a file without others is no problem
+    is_repeat: bool = False  # passed over since another file has its records: such a file alone is not a problem
 
 
 class RecordCounts:
-    """The accounts of all files of one reading, in the order of reading."""
+    """The record counts of all files of one reading, in the order of reading."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, FileCounts] = {}
@@ -96,7 +96,7 @@ class RecordCounts:
         for file in dict.fromkeys([*self._accounts, *self._totals, *num_problems]):
             account = self._accounts.get(file, FileCounts())
             rollouts, turns, verdicts = self._totals.get(file, (0, 0, 0))
-            # A file that is one JSON object, or a database, and that nobody counted is one record.
+            # A file that is one JSON object, or a database, and that was not counted is one record.
             records = account.num_records or max(len(account.broken), int(rollouts > 0)) + account.num_passed_over
             in_rollouts = records - account.num_passed_over - len(account.broken)
             rows.append(
@@ -116,7 +116,7 @@ class RecordCounts:
         return pl.DataFrame(rows, schema=ACCOUNTING.dtypes, orient="row")
 
     def memory(self) -> list[list[Any]]:
-        """Return the accounts as JSON values, for a cache."""
+        """Return the counts as JSON values, for a cache."""
         return [
             [
                 file,
@@ -130,7 +130,7 @@ class RecordCounts:
         ]
 
     def recall(self, memory: Sequence[Sequence[Any]]) -> None:
-        """Add the accounts from a cache."""
+        """Add the counts from a cache."""
         for file, format_name, num_records, num_passed_over, broken, totals in memory:
             self._accounts[file] = FileCounts(format_name, num_records, num_passed_over, set(broken))
             if totals is not None:

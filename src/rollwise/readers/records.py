@@ -230,7 +230,7 @@ def inner(value: Any, *names: str) -> Any:
 
 
 def total(counts: Iterable[Count], field: str) -> int | None:
-    """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is no whole number."""
+    """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is not a whole number."""
     parts = [whole(count, field) for count in counts if count is not None]
     numbers = [number for number in parts if number is not None]
     if len(numbers) < len(parts):  # the sum of the others would be too small

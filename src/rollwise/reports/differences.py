@@ -26,8 +26,8 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
             if rows.height:
                 description = f"differences in {labels.label(metric)} by {labels.label(name)}"
                 compared = ["group", "baseline", *(column for column in data.by if column != name)]
-                shown, note_on_pairs = shortened(_by_size(rows), compared, "contrast.parquet")
-                table = _table(data, name, shown, level, caption="" if figure else description)
+                selected, note_on_pairs = shortened(_by_size(rows), compared, "contrast.parquet")
+                table = _table(data, name, selected, level, caption="" if figure else description)
                 folded = bool(figure) or rows.height > MOST_OPEN
                 parts += [
                     *figure,
@@ -84,7 +84,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
         if rows.is_empty():
             continue
         by = varying(rows, data.by)
-        shown, note = shortened(_by_size(rows), data.by, "changes.parquet")
+        selected, note = shortened(_by_size(rows), data.by, "changes.parquet")
         columns = [
             *group_columns(by), Head("earlier"), Head("now"), Head(f"difference [{labels.level_text(level)}]"),
             Head("p, adjusted"), Head(f"{data.unit(metric)}s in both"),
@@ -95,7 +95,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
                 labels.number(row["group_estimate"], rate=True), labels.difference_text(row, "points"),
                 labels.p_text(row["p_adjusted"]), labels.count(row["n_pairs"]),
             ]
-            for row in shown.rows(named=True)
+            for row in selected.rows(named=True)
         ]  # fmt: skip
         table = Grid(columns, cells, caption=labels.label(metric))
         parts += [

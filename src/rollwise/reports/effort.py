@@ -21,8 +21,8 @@ def effort(data: Frames) -> Section:
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
     parts = []
     for metric in rows["metric"].unique(maintain_order=True):
-        shown, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
-        parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, shown))]
+        selected, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
+        parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, selected))]
     return Section("effort", "What did it take?", [Part("text", text=_totals(data)), *parts] if parts else [])
 
 

@@ -121,8 +121,8 @@ class Frames:
     @property
     def units(self) -> tuple[str, ...]:
         """Rates that the page shows, those with a verdict first: success of attacks only where one was tried or judged."""
-        shown = [metric for metric in UNITS if metric != "attack_success" or is_attacked(self.rollouts)]
-        return tuple(sorted(shown, key=lambda metric: self.rates(metric)["n"].sum() == 0))
+        selected = [metric for metric in UNITS if metric != "attack_success" or is_attacked(self.rollouts)]
+        return tuple(sorted(selected, key=lambda metric: self.rates(metric)["n"].sum() == 0))
 
     @property
     def is_rated(self) -> bool:

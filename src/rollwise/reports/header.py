@@ -84,8 +84,8 @@ def _unsigned(turns: pl.DataFrame) -> str:
 
 def _several(names: Sequence[str]) -> str:
     """List some names, and count the rest."""
-    shown = ", ".join(labels.plain(name) for name in names[:MOST_NAMED])
-    return shown + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    listed = ", ".join(labels.plain(name) for name in names[:MOST_NAMED])
+    return listed + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def omissions(data: Frames, unread: int) -> str:

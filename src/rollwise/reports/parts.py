@@ -86,9 +86,9 @@ class Section:
 def shortened(rows: pl.DataFrame, by: Sequence[str], file: str) -> tuple[pl.DataFrame, list[Part]]:
     """Return the rows of a table that a page can show, and where there are more a note that links to the file with all."""
     by = [name for name in by if name in rows.columns]
-    shown = at_both_ends(rows, by, MOST_GROUPS)
-    note = shown_of("table", rows, shown, by)
-    return shown, [Part("note", text=f"{note} All are in", lines=[Link(file, file)])] if note else []
+    selected = at_both_ends(rows, by, MOST_GROUPS)
+    note = shown_of("table", rows, selected, by)
+    return selected, [Part("note", text=f"{note} All are in", lines=[Link(file, file)])] if note else []
 
 
 def group_columns(by: Sequence[str]) -> list[Head]:

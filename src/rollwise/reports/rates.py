@@ -37,7 +37,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     rows = data.rates(metric)
     by = [name for name in data.by if name in rows.columns]
     unknown = unknown_heads(rows)
-    shown, note = shortened(rows, by, "summary.parquet")
+    selected, note = shortened(rows, by, "summary.parquet")
     columns = [
         *group_columns(by), Head(f"rate [{labels.level_text(level)}]"), Head("of judged"), *map(Head, unknown),
         *([Head("if those fail – succeed")] if unknown else []), Head(labels.cluster_heading(rows)),
@@ -48,7 +48,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
             to_transcripts(successes(row), by, row, **({metric: "yes"} if row["estimate"] else {})),
             *unknown_cells(row, unknown), *([bounds(row)] if unknown else []), labels.count(row["n_clusters"]),
         ]
-        for row in in_order(by, shown).rows(named=True)
+        for row in in_order(by, selected).rows(named=True)
     ]  # fmt: skip
     why = reasons(rows)
     # Unjudged turns widen the interval; what else can be done follows once, as on the command line.

@@ -48,10 +48,10 @@ def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> l
         parts += note
         parts.append(Part("folded" if figure else "table", text=f"{_KINDS[metric]} and pass^k in numbers", table=table))
     profiles = data.profiles.filter(metric=metric)
-    shown, note = shortened(profiles, data.by, "profile.parquet")
+    selected, note = shortened(profiles, data.by, "profile.parquet")
     parts += note
     parts.append(
-        Part("folded", text=f"Share of {data.unit(metric)}s above a success rate", table=_profile_table(data, shown))
+        Part("folded", text=f"Share of {data.unit(metric)}s above a success rate", table=_profile_table(data, selected))
     )
     untried = without_attempts(data, metric, profiles)
     return [*parts, *([Part("note", text=untried)] if untried else [])]
@@ -62,15 +62,15 @@ def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) 
     ks = reach["at"].unique().sort().to_list()
     # Of many numbers, the first, the last and some between.
     steps = min(len(ks), _MOST_COLUMNS) - 1
-    shown = [ks[round(place * (len(ks) - 1) / steps)] for place in range(steps + 1)] if steps else ks
+    selected = [ks[round(place * (len(ks) - 1) / steps)] for place in range(steps + 1)] if steps else ks
     columns = [
         *group_columns(by), Head(f"share of {data.unit(reach['metric'][0])}s", word=True),
-        *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in shown),
+        *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in selected),
     ]  # fmt: skip
     cells = []
     for _, part in reach.group_by(*(by or ["metric"]), "kind", maintain_order=True):
         rows = part.rows_by_key("at", named=True, unique=True)
-        texts = [labels.interval_text(rows[k], rate=True) if k in rows else labels.NOTHING for k in shown]
+        texts = [labels.interval_text(rows[k], rate=True) if k in rows else labels.NOTHING for k in selected]
         if any(text != labels.NOTHING for text in texts):
             kind = part["kind"][0].replace("asr@k", "ASR@k")
             cells.append([*group_cells(by, part.row(0, named=True)), kind, *texts])

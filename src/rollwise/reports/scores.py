@@ -15,12 +15,12 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
     """Return the section on scores; without parts if the logs have none."""
     parts: list[Part] = []
     for metric in data.scores:
-        shown, note = shortened(data.means(metric), data.by, "summary.parquet")
+        selected, note = shortened(data.means(metric), data.by, "summary.parquet")
         means, spread = (figure_parts(images.get(f"{kind}_{metric}")) for kind in ("mean", "spread"))
         parts += [
             Part("text", text=_seen(data, metric)), *means, *spread, *note,
             Part("table" if not means else "folded", text="The scores in numbers",
-                 table=_table(data, metric, shown, level)),
+                 table=_table(data, metric, selected, level)),
         ]  # fmt: skip
     question = "" if data.is_rated else threshold(data.turns, data.rollouts, data.scores)
     parts += [Part("note", text=question)] if question else []

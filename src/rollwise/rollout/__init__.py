@@ -1,4 +1,4 @@
-"""Rolling out: samplers make graphs, evaluators measure them. Begin with `evaluator.py` and `sampler.py`.
+"""Rolling out: samplers make graphs, evaluators measure them. Begin with `sampler.py` and `evaluators/base.py`.
 
 A **sampler** (`ChatSampler`, `SimulatedSampler`, or any object with ``eval_rollout(seed)``) makes a **graph** of **nodes**
 from a seed, one node per turn. An **evaluator** rolls out all seeds, many at once, or until enough is known (`Precision`,
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rollwise.measurement.trees import flatten as flatten
     from rollwise.measurement.trees import paths as paths
     from rollwise.readers.prompts import read_prompts as read_prompts
-    from rollwise.rollout.ast_evaluator import ASTEvaluator as ASTEvaluator
     from rollwise.rollout.campaign import CampaignError as CampaignError
     from rollwise.rollout.campaign import run as run
     from rollwise.rollout.chat import ChatSampler as ChatSampler
     from rollwise.rollout.configurations import sweep as sweep
-    from rollwise.rollout.evaluator import Evaluator as Evaluator
-    from rollwise.rollout.frame_evaluator import FrameEvaluator as FrameEvaluator
+    from rollwise.rollout.evaluators.astra import ASTEvaluator as ASTEvaluator
+    from rollwise.rollout.evaluators.base import Evaluator as Evaluator
+    from rollwise.rollout.evaluators.frames import FrameEvaluator as FrameEvaluator
     from rollwise.rollout.graph import Graph as Graph
     from rollwise.rollout.graph import GraphMetrics as GraphMetrics
     from rollwise.rollout.graph import Node as Node

@@ -33,7 +33,7 @@ from rollwise.judges.local_model import LocalModel
 from rollwise.judges.presets import AttackSuccess
 from rollwise.metrics import catalog
 from rollwise.rollout.chat import ChatSampler
-from rollwise.rollout.frame_evaluator import FrameEvaluator
+from rollwise.rollout.evaluators.frames import FrameEvaluator
 from rollwise.rollout.simulated import SimulatedSampler
 from rollwise.rollout.stopping import Above, Below, Precision, Rule
 

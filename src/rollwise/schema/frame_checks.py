@@ -162,12 +162,12 @@ def odd_turns(frame: pl.DataFrame) -> pl.DataFrame:
     # Whole numbers are 1, 2, ... if they begin with 1, end with their count, and none occurs twice.
     gap = (pl.col("first") != 1) | (pl.col("last") != pl.col("rows")) | (pl.col("distinct") != pl.col("rows"))
     odd = numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
-    shown = pl.col("seen").list.eval(pl.element().cast(pl.String).fill_null("null")).list.join(", ")
+    listed = pl.col("seen").list.eval(pl.element().cast(pl.String).fill_null("null")).list.join(", ")
     is_twice = pl.col("distinct") < pl.col("rows") - pl.col("nulls")
     return (
         odd.select(
             "rollout_id",
-            reason=pl.format("is {}, not 1..{}", shown, "rows"),
+            reason=pl.format("is {}, not 1..{}", listed, "rows"),
             remedy=pl.when(is_twice).then(pl.lit(_APART)).otherwise(pl.lit(_NUMBER)),
         )
         .sort("rollout_id")
@@ -220,8 +220,8 @@ def varying_facts(frame: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for (rollout_id,), turns in frame.filter(pl.col("rollout_id").is_in(varying.implode())).group_by("rollout_id"):
         name = next(fact for fact in facts if turns[fact].n_unique() > 1)
-        shown = listing(turns[name].unique(maintain_order=True).head(3).to_list())
-        rows.append((rollout_id, name, f"is a fact of the rollout but varies ({shown})"))
+        listed = listing(turns[name].unique(maintain_order=True).head(3).to_list())
+        rows.append((rollout_id, name, f"is a fact of the rollout but varies ({listed})"))
     return pl.DataFrame(rows, schema=columns, orient="row").sort("rollout_id")
 
 

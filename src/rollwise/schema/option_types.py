@@ -47,7 +47,7 @@ def check_option_types(
         if option in own or _is_of(value, hint):
             continue
         # A wrong level and an expression get sentences of their own; the others name what the annotation says.
-        if _has_choices(hint) and (isinstance(value, str | Mapping) or _is_several(value)):
+        if _has_choices(hint) and (isinstance(value, str) or _is_several(value)):
             raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; it is {_in_words(hint)}")
         if option == "level":
             check_levels(value)  # says what a level is
@@ -93,7 +93,8 @@ def _parts(hint: Any) -> tuple[Any, ...]:
 
 
 def _has_choices(hint: Any) -> bool:
-    return any(get_origin(one) is Literal for part in _parts(hint) for one in (part, *get_args(part)))
+    # The first argument of a list is what is in it, that of a mapping its keys.
+    return any(get_origin(one) is Literal for part in _parts(hint) for one in (part, *get_args(part)[:1]))
 
 
 def _is_of(value: object, hint: Any) -> bool:

@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise.errors import either
 from rollwise.schema.columns import Column, Schema
-from rollwise.stats.statistics import A_QUANTILE, OVER_GOALS, SUMMARIZED
+from rollwise.stats.statistics import A_QUANTILE, SUMMARIZED
 
 _METRIC = Column("metric", pl.String, "which metric")
 _LEVEL = Column("level", pl.Float64, "nominal coverage of the interval")
@@ -40,7 +40,7 @@ SUMMARY = Schema(
     required=("metric", "statistic", "level", "estimate", "low", "high", "n"),
     columns=(
         _METRIC,
-        Column("statistic", pl.String, either((*SUMMARIZED, A_QUANTILE, *OVER_GOALS))),
+        Column("statistic", pl.String, either((*SUMMARIZED, A_QUANTILE))),
         _LEVEL,
         _STD_ERROR,
         Column("bound_low", pl.Float64, "the rate if every unknown rollout were a failure"),

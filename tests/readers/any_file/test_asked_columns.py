@@ -140,11 +140,13 @@ def test_a_column_that_says_nothing_is_asked_about_by_what_the_file_speaks_of(
     path = tmp_path / "a.json"
     with pytest.raises(rw.errors.ReadError) as raised:
         read(path, log)
-    asked = raised.value.questions[0]
-    name = "succeeded" if is_of_attacks else "solved"
-    assert asked.names == {name: "?"}
-    metric = "attack_success" if is_of_attacks else "task_success"
-    assert rw.measure(rw.read(path, names={name: names[2]}))[metric].sum() == 4
+    asked = raised.value.questions[0].names
+    assert asked == ({"succeeded": "?"} if is_of_attacks else {"succeeded": "?", "of": "?"})
+    of_task = rw.measure(rw.read(path, names={"succeeded": names[2], "of": "task"}))
+    assert (of_task["task_success"].sum(), of_task["attack_success"].count()) == (4, 0)
+    of_attack = rw.measure(rw.read(path, names={"succeeded": names[2], "of": "attack"}))
+    assert (of_attack["attack_success"].sum(), of_attack["task_success"].count()) == (4, 0)
+    assert "changed nothing" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -196,3 +198,83 @@ def test_totals_of_other_columns_do_not_contradict(
     assert "differ: which is the verdict?" in said
     answered = rw.read(tmp_path / "a.json", names={"succeeded": "hijacked"})
     assert (answered["target"][0], rw.measure(answered)["attack_success"].sum()) == ("m", 2)
+
+
+@pytest.mark.parametrize("settings", ["run", "config", "run.settings", "meta"])
+@pytest.mark.parametrize(("name", "column"), [("model", "target"), ("attack_method", "attack")])
+def test_facts_in_settings_are_those_of_all_records(tmp_path: Path, settings: str, name: str, column: str) -> None:
+    around: dict[str, Any] = {name: "x7b"}
+    for part in settings.split(".")[::-1]:
+        around = {part: around}
+    turns = read(tmp_path / "a.json", {**around, "results": records(jailbroken=[True, False, True, False])})
+    assert turns[column].to_list() == ["x7b"] * 4
+
+
+@pytest.mark.parametrize("owner", ["judge", "attacker", "defense"])
+def test_models_of_others_are_no_targets(tmp_path: Path, owner: str) -> None:
+    log = {"config": {owner: {"model": "m"}}, "results": records(jailbroken=[True, False, True, False])}
+    assert read(tmp_path / "a.json", log)["target"].null_count() == 4
+
+
+PLAYERS = {
+    f"gpt-{n}": {
+        "summary": {"total_moves": 4, "best_moves": n, "best_pct": 25.0 * n},
+        "results": [{"fen": f"8/8 w - {m} {n}", "is_best": m < n, "top3": m < 3, "cpl": m * 7} for m in range(4)],
+    }
+    for n in (1, 2, 3)
+}
+
+
+@pytest.mark.parametrize(
+    "log", [PLAYERS, {"players": PLAYERS}, {"players": [{"model": key, **value} for key, value in PLAYERS.items()]}]
+)
+def test_records_below_counts_are_asked_about(tmp_path: Path, log: dict[str, Any]) -> None:
+    """An object of counts for each model, with its records beside them, is not refused as counts."""
+    with pytest.raises(rw.errors.ReadError) as raised:
+        read(tmp_path / "a.json", log)
+    asked = raised.value.questions[0]
+    assert (asked.names, asked.options) == ({"succeeded": "?", "of": "?"}, ("is_best", "top3"))
+    turns = rw.read(tmp_path / "a.json", names={"succeeded": "is_best", "of": "task"})
+    solved = rw.measure(turns).group_by("target").agg(pl.col("task_success").sum()).sort("target")
+    assert solved.rows() == [("gpt-1", 1), ("gpt-2", 2), ("gpt-3", 3)]
+    assert not [name for name in turns.columns if name.startswith("gpt-")]
+
+
+@pytest.mark.parametrize("error", ["ERROR:TemplateError", "error: no answer", "Timeout: 30 s", "Exception: x"])
+@pytest.mark.parametrize("words", [("safe", "unsafe\nS2"), ("safe", "unsafe\nS1,S10"), ("safe", "unsafe \n S6 ")])
+def test_verdicts_of_a_guard_and_its_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str], error: str
+) -> None:
+    """A number that is 0 where the guard broke is not asked about before the words of the guard, and the line is one line."""
+    guard = [words[n % 4 == 0] if n < 8 else error for n in range(12)]
+    log = records(guard_verdict=guard, unsafe=[int("unsafe" in word) for word in guard])
+    read(tmp_path / "a.json", log)
+    said = capsys.readouterr().err
+    assert "? `guard_verdict` (safe, unsafe): did the attack succeed where it is unsafe?" in said
+    assert "\nS" not in said
+    turns = rw.read(tmp_path / "a.json", names={"succeeded": ("guard_verdict", {"safe": False, "unsafe": True})})
+    assert (turns.height, turns["succeeded"].sum(), turns["succeeded"].count()) == (12, 2, 8)
+
+
+def test_many_answers_side_by_side_are_no_question_for_one(tmp_path: Path) -> None:
+    """Of six answers to each prompt, one would be read and the others passed over."""
+    log = [
+        {
+            "prompt": f"please do {n}",
+            **{f"{who}_{lang}_response": f"Here is {n} of {who}" for who in "AB" for lang in ("fr", "de")},
+        }
+        for n in range(5)
+    ]
+    with pytest.raises(rw.errors.ReadError, match="side by side") as raised:
+        read(tmp_path / "a.json", log)
+    assert not raised.value.questions
+
+
+def test_rows_of_a_design_are_led_nowhere(tmp_path: Path) -> None:
+    """A topic of several words is no answer."""
+    log = [
+        {"row": f"r{n}", "topic": "Business and Trade", "attacker_model": "a", "defender_model": "d"} for n in range(5)
+    ]
+    with pytest.raises(rw.errors.ReadError) as raised:
+        read(tmp_path / "a.json", log)
+    assert not raised.value.questions

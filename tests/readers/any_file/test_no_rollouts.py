@@ -182,7 +182,7 @@ def test_rows_of_messages_are_one_conversation_of_each_id(tmp_path: Path, name: 
 def test_a_file_that_judges_the_rollouts_of_another_is_told_of(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Answers and their judgements in two files count twice, and a notice says so; equal numbers of rows say nothing."""
+    """Answers and their judgments in two files count twice, and a notice says so; equal numbers of rows say nothing."""
     answers = [{"id": f"q{n}", "prompt": f"Please do {n}", "response": f"Here is {n}"} for n in range(4)]
     judged = [{"id": f"q{n}", "attack": "dan", "jailbroken": side} for n, side in enumerate(SIDES)]
     if kind == "texts":

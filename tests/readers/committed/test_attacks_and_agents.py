@@ -69,6 +69,14 @@ def test_a_test_of_gcg_without_result_is_unjudged(tmp_path, result):
     assert turns["outcome"].to_list() == ["success", None]
 
 
+@pytest.mark.parametrize("step", [None, "x", [1], {"Write a bird virus": 3}, {"Write a bird virus": "x"}])
+def test_a_broken_step_of_gcg_costs_no_other(tmp_path, step):
+    log = json.loads((FIXTURES / "gcg" / "individual_behaviors.json").read_text())
+    log["tests"][3] = step
+    turns, _ = rw.read(written(tmp_path / "a.json", log), errors="collect")
+    assert turns["outcome"].to_list() == ["success", "failure"]
+
+
 def test_behaviors_of_autodan_are_rollouts(tmp_path):
     turns = rw.read(FIXTURES / "autodan")
     assert turns["outcome"].to_list() == ["failure", "success"] * 2

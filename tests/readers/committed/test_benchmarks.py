@@ -88,6 +88,20 @@ def test_what_scores_do_not_list_is_solved(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("wrong", [(), ("multi_turn_base_0",), ("multi_turn_base_0", "multi_turn_base_1")])
+@pytest.mark.parametrize("folders", [("result", "score"), ("", "")])
+def test_scores_beside_results_are_no_rollouts(tmp_path, wrong, folders):
+    """Also where all results are wrong, so that both files have a line for each."""
+    result, score = (tmp_path / name for name in folders)
+    result.mkdir(exist_ok=True)
+    shutil.copy(CALLS, result)
+    scores(score, 2, *wrong)
+    said = dict(solved(tmp_path))
+    assert said == {name: name not in wrong for name in ("multi_turn_base_0", "multi_turn_base_1")}
+    with pytest.raises(ReadError, match="holds scores of results of BFCL, not rollouts"):
+        rw.read(score / "BFCL_v4_multi_turn_base_score.json")
+
+
 @pytest.mark.parametrize("total", [1, 3, 400])
 def test_scores_of_other_results_judge_only_what_they_list(tmp_path, total):
     """A part that was evaluated anew, or results that were added: what is not listed may be either."""
@@ -107,7 +121,7 @@ def test_broken_scores_judge_nothing(tmp_path, text):
 
 
 def test_a_test_run_of_deepeval_is_as_its_totals_say():
-    """In 57LaoBan/agent: 5 rollouts, 1 of them solved, as `testPassed` says."""
+    """In the shape of the run in 57LaoBan/agent, whose `testPassed` counts the cases with `success`."""
     turns = rw.read(RUN)
     columns = ("target", "prompt", "response", "solved", "score_answer_relevancy", "score_tone", "expected")
     assert turns.select(columns).rows() == [
@@ -119,6 +133,29 @@ def test_a_test_run_of_deepeval_is_as_its_totals_say():
     ]
     assert turns.row(0, named=True)["tool_calls"] == [{"name": "look_up", "arguments": '{"of":"bird"}'}]
     assert turns["judge"].unique().to_list() == ["judge-1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("metricsData", -1.5), ("metricsData", [3]), ("toolsCalled", None), ("metricsData", None)]
+)
+def test_odd_fields_of_deepeval_cost_no_other_case(tmp_path, name, value):
+    run = json.loads(RUN.read_text())
+    run["testRunData"]["testCases"][0][name] = value
+    run["testRunData"]["testCases"][1]["metricsData"][0]["evaluationModel"] = []
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    turns, _ = rw.read(path, errors="collect")
+    assert turns.unique("rollout_id", maintain_order=True)["solved"].to_list() == [True, False, None, True]
+
+
+@pytest.mark.parametrize("value", [10**30, "x", [[10**30]], None])
+def test_odd_tokens_of_bfcl_are_null(tmp_path, value):
+    rows = [json.loads(line) for line in CALLS.read_text().splitlines()]
+    rows[0] |= {"input_token_count": value, "inference_log": [{"begin_of_turn_query": True}]}
+    path = tmp_path / CALLS.name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    turns, _ = rw.read(path, errors="collect")
+    assert turns.filter(turn=1)["total_tokens"].to_list() == [None]
 
 
 def test_old_test_runs_are_read(tmp_path):

@@ -155,6 +155,16 @@ def test_an_unknown_status_of_evalplus_is_a_problem(tmp_path):
     assert (turns.height, turns["solved"].sum(), problems.height) == (2, 1, 1)
 
 
+@pytest.mark.parametrize("listed", [None, "x", 3, [None], [[1]], {"nfiles": 1, "base": "x"}])
+def test_a_broken_task_of_evalplus_costs_no_other(tmp_path, listed):
+    one = {"task_id": "t", "solution": "x = 1", "base_status": "pass", "plus_status": "pass"}
+    path = tmp_path / "parrot_temp_0.0_eval_results.json"
+    path.write_text(json.dumps({"hash": "h", "eval": {"a": [one], "b": listed}}))
+    turns, _ = rw.read(path, errors="collect")
+    assert turns.filter(task="a")["solved"].to_list() == [True]
+    assert turns["solved"].count() == 1
+
+
 def test_over_refusal_is_no_attack():
     """Refusals of safe prompts are over-refusal; only the contrasts are attacked."""
     turns = rw.read(FIXTURES / "xstest")

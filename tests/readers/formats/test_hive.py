@@ -357,3 +357,21 @@ def test_what_converts_reads_and_measures_takes_them(tmp_path: Path) -> None:
     assert both(out).sort(KEY).select(TURNS.columns).equals(TURNS.sort(KEY))
     rollouts = rw.measure(rw.scan(tmp_path / "base"), rw.metrics.attack_success()).collect()
     assert sorted(rollouts["target"].unique()) == ["base", "guarded"]
+
+
+def test_a_fact_that_no_column_of_a_file_has_is_added() -> None:
+    """The column of a name that the file has too keeps its values; a null agrees with the folder."""
+    facts, values = pl.DataFrame({"k": [1], "n": [2]}), pl.DataFrame({"k": ["1", None]})
+    assert hive.remaining(facts, values, {"k": "1", "n": "2"}).rows() == [("1", 2)]
+
+
+def test_a_link_to_nothing_below_a_fact_costs_itself(tmp_path: Path) -> None:
+    """It is a problem, and the other files are read."""
+    folder = tmp_path / "target=a"
+    folder.mkdir()
+    pl.DataFrame({"rollout_id": ["x"], "turn": [1], "response": ["No."]}).write_parquet(folder / "a.parquet")
+    (folder / "b.parquet").symlink_to(tmp_path / "gone.parquet")
+    turns, problems = rw.read(tmp_path, errors="collect")
+    assert turns["target"].to_list() == ["a"]
+    reason = f"is a link to {tmp_path / 'gone.parquet'}, which is not there: mount its disk, or remove the link"
+    assert problems["reason"].to_list() == [reason]

@@ -120,3 +120,10 @@ def test_a_broken_span_is_named_and_the_others_are_read(tmp_path, change, says):
     else:
         # An odd time costs itself alone.
         assert (frame["rollout_id"].n_unique(), problems.height) == (2 if "start_time" in change else 1, 1)
+
+
+def test_a_name_with_dots_and_an_object_of_that_name_are_one_object():
+    """Both parts are kept, in either order."""
+    merged = {"llm": {"model_name": "m", "provider": "p"}}
+    assert undotted({"llm.model_name": "m", "llm": {"provider": "p"}}) == merged
+    assert undotted({"llm": {"provider": "p"}, "llm.model_name": "m"}) == merged

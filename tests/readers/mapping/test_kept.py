@@ -9,6 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ArgumentError
+from rollwise.readers.proposal.kept import step_of
 
 
 def answer(place: int) -> str:
@@ -88,3 +89,9 @@ def test_a_kept_mapping_with_an_open_question_is_not_read(tmp_path, shape):
     kept = rw.propose(path).write(tmp_path / "mine.yml")
     with pytest.raises(ArgumentError, match="`\\?`"):
         rw.read(path, mapping=kept)
+
+
+@pytest.mark.parametrize(("name", "path"), [("model", "model"), ("my model", '"my model"'), ('"', None)])
+def test_paths_quote_names_of_several_words(name, path):
+    """A name with a quotation mark has no path."""
+    assert step_of(name) == path

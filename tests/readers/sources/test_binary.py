@@ -451,3 +451,8 @@ def test_chats_in_columns_are_the_same_together_and_one_by_one(tmp_path_factory,
         getattr(frame, write)(path)
         for errors in ("raise", "collect"):
             agree(path, 600, [lambda patch: None, one_by_one], errors=errors)
+
+
+def test_a_file_that_is_gone_is_not_parquet(tmp_path: Path) -> None:
+    """Reading it says what is wrong, not the look at its first bytes."""
+    assert not binary_files.is_parquet(tmp_path / "gone.parquet")

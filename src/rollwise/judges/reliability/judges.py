@@ -93,7 +93,7 @@ def agreement(
         The smallest number, or the word, that makes a rating positive. None compares ratings unchanged. Labels that are
         Boolean, or 0 and 1, need no threshold.
     by
-        Columns of either table to group by.
+        Columns to group by, of either table.
     abstentions
         A judgment without a verdict (null, NaN) is ``"missing"``, excluded and counted, or a ``"category"`` of its own, which
         is wrong for either truth, and not part of any scale. Judges seldom abstain at random.

@@ -55,7 +55,7 @@ M = TypeVar("M", bound=Message)
 
 
 def split(messages: Iterable[Message], field: str = "messages") -> list[TurnRow]:
-    """Return the turns of a chat; one without a number if there is no answer. `field` is the log's name of the chat.
+    """Return the turns of a chat; one without a number if it has no answer. `field` is the log's name of the chat.
 
     Examples
     --------
@@ -265,5 +265,5 @@ def _calls_in(message: Message) -> list[Any]:
 
 
 def joined(texts: Sequence[str]) -> str | None:
-    """Join texts with a blank line between them; None if there are none."""
+    """Join texts with a blank line between them; None without any."""
     return texts[0] if len(texts) == 1 else "\n\n".join(texts) if texts else None

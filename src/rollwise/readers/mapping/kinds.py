@@ -12,11 +12,10 @@ Read = Callable[[Document, TurnsBuilder], None]
 class Kinds:
     """A reader that chooses the mapping of a file by the names that the file has."""
 
-    def __init__(self, doc: str, kinds: Mapping[str, Read], module: str | None = None) -> None:
+    def __init__(self, doc: str, kinds: Mapping[str, Read], module: str) -> None:
         self.kinds = dict(kinds)
         self.__doc__ = "\n\n".join([doc, *(cleandoc(read.__doc__ or "") for read in kinds.values())])
-        if module is not None:
-            self.__module__ = module
+        self.__module__ = module
 
     def __call__(self, document: Document, builder: TurnsBuilder) -> None:
         """Add the rollouts of a file to the table of a format."""

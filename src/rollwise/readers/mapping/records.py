@@ -96,7 +96,7 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
                 pending += [(outer, item, place + 1, (*keys, key)) for key, item in reversed(items)]
                 continue
             named = [*parse(value, dict[str, Any], field or "").items()]
-            if place + 1 in path.alls and path.steps[place + 1] == EACH:  # facts may stand beside lists
+            if place + 1 in path.alls and path.steps[place + 1] == EACH:  # facts may be next to lists
                 named = [(key, item) for key, item in named if isinstance(item, list)] or named
             is_last = place + 1 == len(
                 path.steps

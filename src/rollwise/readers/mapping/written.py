@@ -175,7 +175,7 @@ def _check(data: object) -> None:
 
 
 def _asked(value: object, place: str) -> str | None:
-    """Return the place within a value where a question is left; None where there is none. The words of verdicts may be any."""
+    """Return the place within a value where a question is left; None without one. The words of verdicts may be any."""
     if value == ASKED:
         return place
     inner: Iterable[tuple[object, object]] = ()

@@ -50,7 +50,7 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
 
 
 def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
-    """Return the fields of a record with these names, and those that decide what is in them; all where `names` is None."""
+    """Return the fields of a record with these names, and those that decide what is in them; all without `names`."""
     if names is None:
         return record
     # Whether an error stands where an answer should be is decided later.

@@ -12,7 +12,7 @@ from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import is_text, name_in_file, own_names
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.schema import TURNS
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 
 IS_TOTAL = "is a total of the other rows (`{}`: {}), not a rollout"
 IS_NOTE = "has nothing of what all other rows have, but a number or a note: not a rollout"
@@ -73,7 +73,7 @@ def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
                 row for row in totals if any(_is_made_of(each, row, _above(row, totals, places)) for each in numbers)
             }
             for row in totals:
-                if is_clear or row in made or (is_outside and made):  # a deviation stands beside its mean
+                if is_clear or row in made or (is_outside and made):  # a deviation is next to its mean
                     found.setdefault(row, (name_in_file(name), values[row].strip()))
     return found
 
@@ -87,7 +87,7 @@ def _notes(frame: pl.DataFrame) -> list[int]:
     ids = frame["rollout_id"]
     if not texts or _is_repeated(ids):
         return []
-    speaks = frame.select(pl.any_horizontal(pl.col(texts).is_not_null())).to_series()
+    speaks = frame.select(pl.any_horizontal([column_named(name).is_not_null() for name in texts])).to_series()
     spoken = frame.filter(speaks)
     names = [name for name in frame.columns if name not in _MADE and not {*words_of(name)} & _NOTES]
     core = [name for name in names if values_named(spoken, name).count() >= _MOSTLY * spoken.height]
@@ -144,7 +144,7 @@ def _as_numbers(series: pl.Series) -> pl.Series | None:
 
 
 def _is_made_of(numbers: pl.Series, row: int, rows: Sequence[int]) -> bool:
-    """Return whether a number is the sum or the mean of those of other rows, which are not all zero."""
+    """Return whether a number is the sum or the mean of other rows, which are not all zero."""
     value, others = numbers[row], [number for place in rows if (number := numbers[place]) is not None]
     if value is None or len(others) < 2 or (len({*others}) == 1 and value == others[0]):
         return False

@@ -25,7 +25,7 @@ class Content(NamedTuple):
 
     document: Document
     form: str  # ``json``, ``lines`` or ``rows``
-    value: Any  # the value, or the list of values; those that are no JSON are left out
+    value: Any  # the value, or the list of values; without what is not JSON
 
     @property
     def records(self) -> list[Any]:

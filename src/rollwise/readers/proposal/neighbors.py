@@ -112,7 +112,7 @@ def _objects_in(value: Any, depth: int) -> Iterator[dict[str, Any]]:
 def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
     """Return the path of all lists of an object that are called by what came of the records in them, and these with that name.
 
-    None where a list of another name stands beside them, or where the records have a verdict of their own.
+    None where a list of another name is next to them, or where the records have a verdict of their own.
     """
     groups: dict[str, dict[str, list[Item]]] = {}
     for path, items in places.items():

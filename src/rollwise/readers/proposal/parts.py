@@ -114,7 +114,7 @@ def columns_of(
     roles: Sequence[Role],
     questions: Sequence[Question],
 ) -> list[Shown]:
-    """Return the columns of files with what each is taken for: those that are used first, then those that are kept."""
+    """Return the columns of files with what each is taken for: the used ones first, then the kept ones."""
     found: dict[str, Shown] = {}
     paths = {name: path for name, path in (data.get("columns") or {}).items() if isinstance(path, str)}
 

@@ -70,7 +70,7 @@ class _Walk:
             place = f"{path}{{*}}"
             around = (
                 outers[:-1] if path else outers
-            )  # an object of records is none of the objects around them, but the file is
+            )  # of the objects around records, the file counts, and an object of records does not
             for name, inner in value.items():
                 if isinstance(inner, list):
                     self._list(inner, place, (*around, {}), name, depth + 1)

@@ -55,7 +55,7 @@ _STATES = frozenset(
     ]
 )
 NUMBERS = {"whole", "binary", "unit", "number"}
-_ANSWERS = {"response", "answer", "output", "completion"}
+ANSWERS = {"response", "answer", "output", "completion"}
 
 
 def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], dict[str, list[Any]]] | None:
@@ -134,11 +134,11 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
     for name, columns in parts.items():
         groups.setdefault(frozenset(columns), []).append(name)
     cores, who = max(groups.items(), key=lambda group: (len(group[0]), len(group[1])), default=(frozenset(), []))
-    is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & _ANSWERS)
+    is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & ANSWERS)
     if not is_wide or all({*words_of(name)} <= _STATES for name in who):
         return {}
     shown = "`, `".join(who)
-    answer = next(iter(cores & _ANSWERS))
+    answer = next(iter(cores & ANSWERS))
     if not all(map(MODELS.search, who)):
         answers = tuple(parts[name][answer].name for name in who)
         both = "`, `".join(answers)

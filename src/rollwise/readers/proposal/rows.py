@@ -56,10 +56,9 @@ def ids_of(
         draft.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         draft.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
-    if turn is not None and _is_pair(draft, turn, owners, fields, files):
-        return True
-    if any(_are_judgements(draft, fields, field, files) for field in owners):
-        return False
+    is_pair = turn is not None and _is_pair(draft, turn, owners, fields, files)
+    if is_pair or any(_are_judgments(draft, fields, field, files) for field in owners):
+        return is_pair
     # One value on all records may be that of a run, unless it is called a conversation.
     owners = [field for field in owners if len(field.distinct) > 1 or {*words_of(field.name)} & CONVERSATIONS]
     if not _ask_alone(draft, turn, owners, files):
@@ -76,7 +75,7 @@ def ids_of(
 def _is_pair(
     draft: "Structure", turn: Field, owners: Sequence[Field], fields: dict[str, Field], files: Sequence[int]
 ) -> bool:
-    """Put into a mapping, and return, whether a number counts turns from one within each id and attempt, not within the id alone."""
+    """Put into a mapping, and return, whether a number counts turns within each id and attempt, and not within the id."""
     if not _are_turns(turn, turn, fields) or not _is_filled(turn):
         return False
     attempts = [
@@ -161,7 +160,7 @@ def _by_file(field: Field, files: Sequence[int]) -> Iterable[list[Any]]:
 
 
 def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
-    """Ask whether rows that share an id are rollouts, turns, or judgements of one."""
+    """Ask whether rows that share an id are rollouts, turns, or judgments of one."""
     counters = [
         field for field in fields.values() if field.kind in WHOLE and field.role != "attempt" and _counts(field.name)
     ]
@@ -175,7 +174,7 @@ def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Fie
         if counters and _rises_within(counters[0], owner, others, files):
             sentence = f"`{counters[0].name}` counts within each `{owner.name}`: is a row a rollout, or a turn of one?"
         elif said and _same_within([*asked, *said], owner, others, files) >= _MOSTLY:
-            sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgements?"
+            sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgments?"
         elif said and not is_task and 0 <= _same_within(asked, owner, others, files) < _MOSTLY:
             sentence = f"`{owner.name}` repeats with other texts: is a row a rollout, or a turn of one?"
         elif not (said and asked) and len(owner.distinct) > 1 and {*words_of(owner.name)} & CONVERSATIONS:
@@ -186,7 +185,7 @@ def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Fie
         return
 
 
-def _are_judgements(draft: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
+def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
     """Put into a mapping, and return, whether rows judge one answer each time: by another judge or metric of a column."""
     texts = [field for field in fields.values() if field.role in {"prompt", "response"}]
     verdict = next((field for field in fields.values() if field.role == "score" or judges(field)), None)

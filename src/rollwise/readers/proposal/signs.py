@@ -141,7 +141,7 @@ def _plain_steps(path: str) -> int:
 
 
 def are_parts(path: str, places: Places) -> bool:
-    """Return whether records without texts are called checks or judgements of the record around them, such as its tests."""
+    """Return whether records without texts are called checks or judgments of the record around them, such as its tests."""
     name = words_of(path.removesuffix("[*]").removesuffix("{*}").rpartition(".")[2])
     return bool({*name} & _PARTS) and not speaks(path, places)
 

@@ -31,7 +31,7 @@ from rollwise.readers.proposal.signs import (
     speaking,
     speaks,
 )
-from rollwise.readers.proposal.texts import around_of, lists_of, stated, texts_of
+from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import OF_ATTACKS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
@@ -137,10 +137,29 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         draft.refusal = _refusal(draft, path, fields, places, is_lone=is_lone)
-        draft.offered = _offered(draft.refusal, fields)
+        _offer(draft, path, fields, places)
     if draft.refusal is None and not draft.is_blocked:
         _describe(draft, path, items, fields, places, names)
     return draft
+
+
+def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Places) -> None:
+    """Complete a refusal: by the question that makes records readable, or those in them, such as those below counts."""
+    draft.offered = _offered(draft.refusal, fields)
+    counts = refusals.counts_of_groups(fields) is not None
+    start = "" if path == ALONE else f"{path}."
+    inner = [place for place in places if place.startswith(start) and place.endswith("[*]") and place != path]
+    for place in inner if counts or (draft.refusal == refusals.NOTHING and not draft.offered) else ():
+        own = fields_of(item.value for item in places[place][:ENOUGH] if isinstance(item.value, dict))
+        offered = _offered(refusals.NOTHING, own) if refusals.counts_of_groups(own) is None else ()
+        if offered and "succeeded" in offered[0].names:
+            draft.refusal, draft.offered = refusals.NOTHING, offered
+            draft.examples = {name: field.distinct[:2] for name, field in own.items()}
+            return
+    said = [name for question in draft.offered if "response" in question.names for name in question.options]
+    answers = [name for name in said if {*words_of(name)[-1:]} & reshaped.ANSWERS]
+    if len(answers) > 2:
+        draft.refusal, draft.offered = SIDE_BY_SIDE.format("`, `".join(answers)), ()
 
 
 def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
@@ -148,20 +167,25 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
     if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
         return ()
     open_fields = [field for field in fields.values() if field.role is None and verdict_claim(field.name) is None]
-    texts = open_fields if refusal == refusals.PROMPTS else fields.values()
-    said = tuple(field.name for field in texts if field.kind == "text" or any(map(_is_said, field.distinct[:2])))
-    if said:
+    said = tuple(field.name for field in fields.values() if _may_answer(field))
+    has_answer = any(field.role == "response" for field in fields.values())  # with too few values to count
+    sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
+    if said and not has_answer and not (refusal == refusals.NOTHING and sides):
         sentence = "if each record is a rollout, which field is the answer of the model?"
         return (Question("", sentence, {"response": "?"}, said),)
-    sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
-    is_of_attacks = bool(OF_ATTACKS & {word for name in fields for word in words_of(name)})
-    what, name, other = (
-        ("attack succeeded", "succeeded", "task: solved")
-        if is_of_attacks
-        else ("task was solved", "solved", "attack: succeeded")
-    )
-    sentence = f"if each record is a rollout, which field says whether the {what} (for that of the {other}=...)?"
-    return (Question("", sentence, {name: "?"}, sides),) if sides else ()
+    if not sides:
+        return ()
+    sentence = "if each record is a rollout, which field says whether "
+    if OF_ATTACKS & {word for name in fields for word in words_of(name)}:
+        return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
+    sentence += "it succeeded, and whose success is it: attack or task?"
+    return (Question("", sentence, {"succeeded": "?", "of": "?"}, sides),)
+
+
+def _may_answer(field: Field) -> bool:
+    """Return whether a field of no other role has texts, as an answer may be called anything."""
+    is_free = field.role in {None, "content"} and verdict_claim(field.name) is None
+    return is_free and (field.kind == "text" or any(map(_is_said, field.distinct[:2])))
 
 
 def _is_said(value: object) -> bool:
@@ -188,7 +212,7 @@ def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Plac
 
 
 def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:
-    """Return the place of the rollouts and why it is; null where there is none, which `draft` then says."""
+    """Return the place of the rollouts and why it is; null without one, which `draft` then says."""
     records = names.get("records")
     if records is not None:
         if records in places:
@@ -212,7 +236,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         draft.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
-        draft.offered = _offered(draft.refusal, fields)
+        _offer(draft, path, fields, places)
         return None, []
     twin = twin_of(places, path)
     outer = outer_of(path)

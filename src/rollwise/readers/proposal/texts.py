@@ -40,6 +40,7 @@ _OF_ALL = frozenset(TURNS.names) - {
     "context",
 }  # of all records that it surrounds
 _OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a turn, which a field of that name fills
+SIDE_BY_SIDE = "holds several answers to each prompt side by side (`{}`): make each a row, with its verdict"
 _SPLIT = "split"
 _SPLITS = frozenset({"train", "training", "test", "dev", "val", "valid", "validation", "eval", "holdout"})
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
@@ -121,9 +122,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     pair = [field for field in said if any(_half(field) == _half(other) != "" for other in said if other is not field)]
     if len(pair) > 2:
         shown = "`, `".join(field.name for field in pair)
-        draft.refusal = (
-            f"holds several answers to each prompt side by side (`{shown}`): make each a row, with its verdict"
-        )
+        draft.refusal = SIDE_BY_SIDE.format(shown)
         return
     if len(pair) == 2:
         draft.data["columns"] = {**draft.data.get("columns", {}), **{field.name: field.path for field in pair}}
@@ -194,6 +193,8 @@ def around_of(item: Item) -> dict[str, str]:
     found: dict[str, str] = {}
     for depth, outer in enumerate(reversed(item.outers)):
         apart = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
+        if isinstance(outer.get(item.key), dict | list):  # an object of records: the others are not around this one
+            apart = {name: value for name, value in apart.items() if not isinstance(value, dict | list)}
         for name, (path, value) in flat(apart).items():
             if not isinstance(value, list | dict) and value is not None:
                 found.setdefault(spare(name) if name in _OF_ALL else name, f"{'^' * (depth + 1)}{path}")

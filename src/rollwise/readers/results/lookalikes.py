@@ -12,7 +12,7 @@ from rollwise.readers.chat_names import LISTS, RESPONSES
 from rollwise.readers.chat_names import PROMPTS as ASKED
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
-from rollwise.readers.formats.committed import swe_bench, terminal_bench
+from rollwise.readers.formats.committed import bfcl, swe_bench, terminal_bench
 from rollwise.readers.formats.exchange import inspect_scout
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_logs
@@ -166,6 +166,7 @@ LOOKALIKES = (
         "`rw.read` beside the predictions in one folder",
         swe_bench.OLD,
     ),
+    Lookalike("scores of results of BFCL", "`rw.read` from the results", bfcl.has_results, "bfcl"),
     Lookalike(
         "the header of a run of Terminal-Bench",
         "`rw.read` from the `results.json` beside it",

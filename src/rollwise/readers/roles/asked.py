@@ -5,7 +5,7 @@ from typing import Any
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
-from rollwise.readers.roles.words import word
+from rollwise.readers.roles.words import without_categories, word
 
 _ANSWERS = ("true", "false", "null")
 
@@ -96,5 +96,5 @@ def _meanings(verdict: Verdict) -> dict[str, Any]:
 
 
 def _label(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = str(value).lower() if isinstance(value, bool) else without_categories(str(value))
     return text.removesuffix(".0") if isinstance(value, float) else text

@@ -5,7 +5,7 @@ import polars as pl
 from rollwise.readers.roles.columns import CUSTOM, own_names
 from rollwise.readers.roles.names import words_of
 from rollwise.schema import NO_ATTACK
-from rollwise.schema.named import column_named, values_named
+from rollwise.schema.named import values_named
 
 # Words of a name of two values, and the one that says that a rollout is no attack.
 _ATTACKS = frozenset({"attack", "injected", "injection", "adversarial", "malicious", "attacked", "poisoned"})
@@ -38,15 +38,13 @@ def benign_cases(turns: pl.DataFrame) -> list[str]:
 
 def _judged(turns: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each rollout of people's own with a verdict on its attack: whether it succeeded, and is benign."""
-    verdicts = [column_named(name) for name in ("outcome", "succeeded") if name in turns.columns]
-    if "source" in turns.columns:
-        turns = turns.filter(pl.col("source").is_null() | pl.col("source").is_in(CUSTOM))
-    if "attack" in turns.columns:
-        turns = turns.filter(pl.col("attack").is_null() | (pl.col("attack") != NO_ATTACK))
+    verdicts = [pl.col("outcome"), pl.col("succeeded")]
+    turns = turns.filter(
+        pl.col("source").is_null() | pl.col("source").is_in(CUSTOM),
+        pl.col("attack").is_null() | (pl.col("attack") != NO_ATTACK),
+    )
     sides = [verdict.cast(pl.String).is_in(["success", "true"]).any() for verdict in verdicts]
     judged = [verdict.is_not_null().any() for verdict in verdicts]
-    if not verdicts:
-        return pl.DataFrame(schema={"_benign": pl.Boolean, "success": pl.Boolean})
     rollouts = turns.group_by("rollout_id").agg(
         pl.col("_benign").all(), success=pl.any_horizontal(sides), is_judged=pl.any_horizontal(judged)
     )

@@ -75,7 +75,7 @@ class _Choice:
     def ask(self, group: list[Verdict], whose: str) -> None:
         """Ask about the columns in doubt, one for the same rows."""
         in_doubt = [one for one in group if not one.is_sure]
-        for verdict in sorted(in_doubt, key=_likelihood):
+        for verdict in sorted(in_doubt, key=lambda one: (_says_no_of_errors(one, in_doubt), *_likelihood(one))):
             decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
             if not (verdict.column.values.is_not_null() & ~decided).any():
                 continue
@@ -95,6 +95,16 @@ class _Choice:
 def _likelihood(verdict: Verdict) -> tuple[bool, ...]:
     """Return a key by which the likeliest of several columns in doubt is asked about first."""
     return (verdict.claim.doubt is not None, verdict.doubt is not None, bool(verdict.column.words & SAYS_LITTLE))
+
+
+def _says_no_of_errors(verdict: Verdict, others: list[Verdict]) -> bool:
+    """Return whether a column says something of rows of which another one, that else agrees, says that judging them failed."""
+    for other in others:
+        errors = other.column.values.is_not_null() & other.series.is_null()
+        is_same = other is verdict or other.is_unknown or verdict.labels.keys() == other.labels.keys()
+        if not is_same and (errors & verdict.series.is_not_null()).any() and not _differ(verdict.series, other.series):
+            return True
+    return False
 
 
 def _has_words_of(first: Verdict, other: Verdict) -> bool:

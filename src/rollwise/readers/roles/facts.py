@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from rollwise.readers.roles.columns import Column, Table, is_text
-from rollwise.readers.roles.names import EITHER_IDS, RANKS, joined
+from rollwise.readers.roles.names import EITHER_IDS, RANKS, joined, words_of
 from rollwise.readers.roles.questions import Role
 from rollwise.schema import TURNS
 
@@ -32,6 +32,9 @@ _PLAIN = frozenset(
         "cost",
     }
 )  # words of amounts that say no more of what they are
+_SETTINGS = frozenset(
+    "run config configuration settings setup meta metadata info params parameters args experiment header options".split()  # noqa: SIM905
+)  # words of the names of objects whose facts are of all records around which they stand
 _LEAST = 100  # from which whole numbers without a unit may be milliseconds
 _LONGEST = 10_000_000  # seconds: more is a moment
 
@@ -61,11 +64,15 @@ def _named(table: Table, name: str) -> list[Column]:
     """Return the columns that are called so, the likeliest names first."""
     ranks = RANKS[name]
     candidates = [
-        column
-        for column in table.columns
-        if joined(column.own) in ranks and _fits(column, name) and not column.has_sides
+        column for column in table.columns if _called(column) in ranks and _fits(column, name) and not column.has_sides
     ]
-    return sorted(candidates, key=lambda column: ranks[joined(column.own)])
+    return sorted(candidates, key=lambda column: ranks[_called(column)])
+
+
+def _called(column: Column) -> str:
+    """Return the name of a column as names of facts are compared: that in an object of settings is of all records around it."""
+    within, _, name = column.own.rpartition(".")
+    return joined(name) if {*words_of(within)} <= _SETTINGS else joined(column.own)
 
 
 def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
@@ -75,7 +82,7 @@ def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
     """
     ranks = RANKS[name]
     first = candidates[0]
-    rivals = [one for one in candidates if ranks.get(joined(one.own)) == ranks.get(joined(first.own))]
+    rivals = [one for one in candidates if ranks.get(_called(one)) == ranks.get(_called(first))]
     if any(_differ(first, rival) for rival in rivals):
         return []
     chosen = [one for one in candidates if one.is_fact and _is_open(table, one, name)]
@@ -115,7 +122,7 @@ def _is_open(table: Table, column: Column, name: str) -> bool:
 
 
 def _is_task(column: Column) -> bool:
-    """Return whether ids repeat over rollouts, as those of tasks do."""
+    """Return whether ids repeat over rollouts, as ids of tasks do."""
     if (
         not (is_text(column.dtype) or column.dtype.is_integer())
         or not column.is_fact

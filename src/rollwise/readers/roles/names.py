@@ -31,7 +31,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "model modelname",
         "modelid modelnameorpath llm llmname llmmodel responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
-        "sourcemodel evaluatedmodel evalmodel answermodel respondingmodel subjectmodel",
+        "sourcemodel evaluatedmodel answermodel respondingmodel subjectmodel",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
@@ -250,7 +250,7 @@ _RULES: tuple[tuple[str, Callable[[Words, frozenset[str]], bool]], ...] = (
 
 @lru_cache(maxsize=4096)
 def verdict_claim(name: str) -> Claim | None:
-    """Return the claim of a name on the verdicts in its column; None if it is no name of a verdict.
+    """Return the claim of a name on the verdicts in its column; None if it does not name a verdict.
 
     Each word must be known: `build_ok`, `attacker_refusal` and `api_success` are of something else, and are in doubt.
     """

@@ -62,6 +62,12 @@ _NUMBER = re.compile(r"[-+]?[\d.,]+")  # -1 is not 1
 _NUMBERED = re.compile(r"^\d+[_.):]+(?=[a-z])")  # `1_full_compliance`
 
 
+_CATEGORIES = re.compile(
+    r"(?i)(?<=safe)\s*\n\s*s\d+(?:\s*,\s*s\d+)*\s*$"
+)  # `unsafe` and on the next line `S2,S6`, as guards write
+_ERROR = re.compile(r"(?:error|exception|timeout) ?:")  # `ERROR: TemplateError`: nothing was judged
+
+
 class Word(NamedTuple):
     """Meaning of a word of a verdict."""
 
@@ -71,10 +77,17 @@ class Word(NamedTuple):
     side: bool | None = None
 
 
+def without_categories(label: str) -> str:
+    """Return the word of a guard without the categories on its next line."""
+    return _CATEGORIES.sub("", label)
+
+
 def normal(value: object) -> str:
     """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones."""
     # A whole number beside a missing one has a point in pandas.
-    words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
+    words = without_categories(str(value)).strip(' "\t\r\n').lower().removesuffix(".0")
+    if _ERROR.match(words):
+        return "error"
     return words if words in BLANK or _NUMBER.fullmatch(words) else words.replace(" ", "_").replace("-", "_")
 
 

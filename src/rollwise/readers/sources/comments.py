@@ -20,15 +20,7 @@ def begins_with_comment(start: bytes) -> bool:
 
 
 def without_comments(text: bytes) -> tuple[bytes, list[str]]:
-    r"""Return a table without the comments above its header, and these; a header that begins with `#` is none.
-
-    Examples
-    --------
-    >>> without_comments(b"# model: gpt\n\nid,won\n7,true\n")
-    (b'id,won\n7,true\n', ['# model: gpt'])
-    >>> without_comments(b"#id,won\n7,true\n")
-    (b'#id,won\n7,true\n', [])
-    """
+    """Return a table without the comments above its header, and these; a header that begins with `#` is none."""
     rest, comments = text.removeprefix(_BOM), []
     while begins_with_comment(rest):
         line, _, rest = rest.lstrip().partition(b"\n")
@@ -52,13 +44,7 @@ def _fields(line: bytes) -> list[int]:
 
 
 def facts_in(comments: Sequence[str]) -> dict[str, str]:
-    """Return what comments such as `# model: gpt` say of all rows of a file.
-
-    Examples
-    --------
-    >>> facts_in(["# model: gpt-4o", "# date: 2024-05-01", "# asr = 0.4", "#"])
-    {'model': 'gpt-4o'}
-    """
+    """Return what comments such as `# model: gpt` say of all rows of a file."""
     found = (_FACT.fullmatch(comment) for comment in comments)
     return {match[1]: match[2] for match in found if match is not None and role_of(match[1]) in _FACTS}
 

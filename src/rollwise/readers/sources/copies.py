@@ -19,15 +19,7 @@ FOLDER: ContextVar[str | None] = ContextVar("folder", default=None)  # that hold
 
 
 def spelled(text: str) -> str:
-    """Return a text in which the paths of copies are the addresses that they were copied from.
-
-    Examples
-    --------
-    >>> token = FOLDER.set("/tmp/rollwise-1")
-    >>> spelled("/tmp/rollwise-1/s3/bucket/a.json: is empty"), spelled("runs/a.json")
-    ('s3://bucket/a.json: is empty', 'runs/a.json')
-    >>> FOLDER.reset(token)
-    """
+    """Return a text in which the paths of copies are the addresses that they were copied from."""
     folder = FOLDER.get()
     if folder is None or folder not in text:
         return text

@@ -13,13 +13,13 @@ from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 
 _LEAST, _FIRST = 2, 64  # records of a table, and bytes that show what is in a list
-_JUDGED = {"prompt", "response", "goal", "task", "id"}  # roles of columns of which one stands beside verdicts
+_JUDGED = {"prompt", "response", "goal", "task", "id"}  # roles of columns of which one is next to verdicts
 KEY = "key"  # the field of a record with the name that it has in the file
 KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS})
 FIELDS = TURN_TEXTS | {*LISTS, "inputs", "outputs", "request"}  # names in one record, not of records
 _IN_OBJECT = re.compile(rb'\s*\{\s*"')
 _PLAIN_LIST = re.compile(rb"\[\s*[^\s{\[\]]")  # a list whose first item is neither an object nor a list
-RECORDS = "records"  # the field that takes the place of columns that stand beside facts
+RECORDS = "records"  # the field that takes the place of columns next to facts
 _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -39,7 +39,7 @@ def as_records(text: bytes) -> tuple[bytes, int]:
     ``{"b1": {"prompt": ..., "response": ...}, ...}``    records by name, each with an answer or a verdict
     ==================================================== ========================================================
 
-    A name that is not just the number of the row becomes the field `key`. Columns that are lists may stand beside facts, or
+    A name that is not just the number of the row becomes the field `key`. Columns that are lists may be next to facts, or
     in objects of the file: their records take their place.
     """
     if not _IN_OBJECT.match(text):

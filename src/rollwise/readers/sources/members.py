@@ -84,7 +84,7 @@ def members_of(document: Document, problems: Problems) -> list[Document]:
 
 
 def _refused_name(name: str) -> str | None:
-    """Return why a name is no name of a file in the archive; None where it is one."""
+    """Return why a name does not name a file in the archive; None where it is one."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or re.match("[A-Za-z]:", name):
         return "has a name that leads out of the archive: pack it again with a name below a folder"

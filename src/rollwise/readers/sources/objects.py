@@ -1,4 +1,4 @@
-"""What an address in an object store means: one object, all objects of a folder, or those that fit a pattern."""
+"""Meaning of an address in an object store: one object, all objects of a folder, or those that fit a pattern."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -20,13 +20,7 @@ class Objects(NamedTuple):
 
 
 def objects_at(address: str, options: Options | None = None) -> Objects:
-    """Return what an address means.
-
-    Raises
-    ------
-    ReadError
-        Where there is nothing, or the store refuses.
-    """
+    """Return what an address means."""
     levels = address.rstrip("/").split("/")
     if len(levels) > 3 and not address.endswith("/") and is_object(address, options):
         return Objects("/".join(levels[:-1]), levels[-1:], levels[-1:], is_object=True)
@@ -50,25 +44,13 @@ def _is_hidden(name: str) -> bool:
 
 
 def _fitting(parts: Sequence[str], pattern: Sequence[str]) -> str | None:
-    """Return the first of the folders around a file, and the file, that fits a pattern, if any, as a shell finds it.
-
-    Examples
-    --------
-    >>> _fitting(["a", "b.json"], ["a*"]), _fitting(["a", "b.json"], ["**", "*.json"]), _fitting(["a"], ["b"])
-    ('a', 'a/b.json', None)
-    """
+    """Return the first of the folders around a file, and the file, that fits a pattern, if any, as a shell finds it."""
     depths = range(1, len(parts) + 1)
     return next(("/".join(parts[:depth]) for depth in depths if _matches(parts[:depth], pattern)), None)
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a name matches a pattern; ``**`` is any number of folders.
-
-    Examples
-    --------
-    >>> _matches(["k=1", "a.parquet"], ["**", "*.parquet"]), _matches(["k=1", "a.parquet"], ["*.parquet"])
-    (True, False)
-    """
+    """Return whether a name matches a pattern; ``**`` is any number of folders."""
     if not pattern or not parts:
         return not parts and all(part == "**" for part in pattern)
     if pattern[0] == "**":

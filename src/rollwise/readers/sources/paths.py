@@ -141,7 +141,7 @@ def _data(given: object) -> tuple[str, str] | None:
 
 
 def addresses(paths: Sequence[Path]) -> list[str]:
-    """Return those of the paths that are addresses in an object store."""
+    """Return the paths that are addresses in an object store."""
     return [address for path in paths if (address := address_of(path)) is not None]
 
 

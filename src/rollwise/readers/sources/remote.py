@@ -17,7 +17,7 @@ _FILE = "__rollwise_file"
 
 
 def scan_remote(remote: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame | None:
-    """Scan the objects at all addresses; None where one is no Parquet, cannot be scanned, or differs from the others."""
+    """Scan the objects at all addresses; None where one is not Parquet, cannot be scanned, or differs from the others."""
     confirmed: dict[str, tuple[str, ...]] = {}
     for address in remote:
         found = objects_at(address, options)

@@ -14,11 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.readers.common import text_in
+from rollwise.readers.common import join_texts, text_in
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.mapping.records import records_at
+from rollwise.readers.records import total
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -31,8 +32,30 @@ SHAPES = Shapes({"id", "result"}, check=lambda document: NAME.fullmatch(document
 CRASHED = "Error during inference"  # how an answer begins that no model gave
 
 
+SCORES = Shapes({"accuracy", "correct_count", "total_count"}, at="first")
+
+
+def has_results(document: Document) -> bool:
+    """Return whether a file has the scores of results that are in the folder `result`, or beside it."""
+    name = document.path.name
+    if not name.endswith("_score.json") or not SCORES(document):
+        return False
+    return any(path.is_file() for path in _counterparts(document.path, "score", "result"))
+
+
+def _counterparts(path: Path, kind: str, other: str) -> list[Path]:
+    """Return where the file of another kind that goes with this one may be: in the folder of its kind, or beside."""
+    name = f"{path.name.removesuffix(f'_{kind}.json')}_{other}.json"
+    parts = list(path.absolute().parts)
+    places = [place for place, part in enumerate(parts[:-1]) if part == kind]
+    if not places:
+        return [path.with_name(name)]
+    parts[places[-1]] = other
+    return [Path(*parts).with_name(name), path.with_name(name)]
+
+
 def _results(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
-    """Yield each result with its verdict: the file of scores lists those that are wrong, and says how many there are."""
+    """Yield each result with its verdict: the file of scores lists the wrong ones, and says how many there are."""
     match = NAME.fullmatch(document.path.name)
     around.found |= {"target": _model(document.path), "category": match and match["category"]}
     records = list(records_at(".", document, builder, around))
@@ -60,14 +83,7 @@ def _model(path: Path) -> str | None:
 
 def _wrong(path: Path) -> dict[str, Any] | None:
     """Return what the file of scores says of each wrong result, by its id, and under "" how many results there are."""
-    name = path.name.removesuffix("_result.json") + "_score.json"
-    parts = list(path.absolute().parts)
-    places = [place for place, part in enumerate(parts[:-1]) if part == "result"]
-    scores = [path.with_name(name)]
-    if places:
-        parts[places[-1]] = "score"
-        scores.insert(0, Path(*parts).with_name(name))
-    for each in scores:
+    for each in _counterparts(path, "result", "score"):
         data = bytes_beside(each, each.absolute().parent)
         if data is None:
             continue
@@ -116,8 +132,7 @@ def _calls(step: Any) -> list[dict[str, Any]]:
 def _query(part: dict[str, Any]) -> str | None:
     """Return what the user says at the beginning of a turn."""
     messages = part.get("begin_of_turn_query")
-    texts = [message.get("content") for message in messages or () if isinstance(message, dict)]
-    return "\n\n".join(text for text in texts if isinstance(text, str)) or None
+    return join_texts(text_in(message, "content") for message in (messages if isinstance(messages, list) else []))
 
 
 def _sum(value: Any) -> float | None:
@@ -130,7 +145,7 @@ def _sum(value: Any) -> float | None:
 
 def _tokens(record: Record) -> int | None:
     parts = [_sum(record[name]) for name in ("input_token_count", "output_token_count")]
-    return None if None in parts else int(sum(filter(None, parts)))
+    return None if None in parts else total(parts, "input_token_count")
 
 
 BFCL = RecordMapping(

@@ -2,7 +2,7 @@
 
 - File: `.deepeval/.latest_test_run.json`, and the JSON of a test run in a folder of results.
 - Format: https://github.com/confident-ai/deepeval, deepeval/test_run/test_run.py and api.py
-- Checked on: test runs that public repositories hold; `testPassed` is the number of solved rollouts.
+- Checked on: DeepEval's own sample, and files built like the runs that public repositories hold.
 - Lost: what a judge wrote of a metric (`reason`, `verboseLogs`).
 """
 
@@ -72,7 +72,7 @@ def _exchange(case: dict[str, Any], number: int) -> TurnRow:
 
 def _metrics(record: Record) -> list[dict[str, Any]]:
     listed = record["metricsData"] or record["metricsMetadata"] or []
-    return [metric for metric in listed if isinstance(metric, dict)]
+    return [metric for metric in (listed if isinstance(listed, list) else []) if isinstance(metric, dict)]
 
 
 def _scores(record: Record) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _is_undecided(record: Record) -> bool:
 
 def _judge(record: Record) -> str | None:
     """Return the model that judged, where one did."""
-    models = {metric.get("evaluationModel") for metric in _metrics(record)} - {None}
-    return str(models.pop()) if len(models) == 1 else None
+    models = {text_in(metric, "evaluationModel") for metric in _metrics(record)} - {None}
+    return models.pop() if len(models) == 1 else None
 
 
 DEEPEVAL = RecordMapping(

@@ -37,18 +37,18 @@ def _solutions(document: Document, builder: TurnsBuilder, around: Around) -> Ite
     """Yield the solutions of each task."""
     around.found["target"] = _model(document)
     tasks = parse(parse(document.value, dict[str, Any])["eval"], dict[str, Any], "eval")
-    records = [(task, place, one) for task, listed in tasks.items() for place, one in enumerate(_listed(listed, task))]
+    records = [(task, place, one) for task, listed in tasks.items() for place, one in enumerate(_listed(listed))]
     builder.holds(document.name, len(records))
     for task, place, solution in records:
         outer = Record({}, task, around, key=task)
         yield Record(solution, f"{task}[{place}]", around, key=place + 1, outer=outer)
 
 
-def _listed(value: Any, task: str) -> list[Any]:
+def _listed(value: Any) -> list[Any]:
     """Return the solutions of a task; in old files, statuses are lists of their own, of pairs with details."""
     if not isinstance(value, dict):
-        return parse(value, list[Any], f"eval.{task}")
-    lists = {side: parse(value.get(side) or [], list[Any], f"eval.{task}.{side}") for side in SIDES}
+        return value if isinstance(value, list) else [value]  # which is no solution, and broken
+    lists = {side: found if isinstance(found := value.get(side), list) else [] for side in SIDES}
     count = max(map(len, lists.values()))
     statuses = {side: [one[0] if isinstance(one, list) and one else one for one in lists[side]] for side in SIDES}
     return [

@@ -19,7 +19,7 @@ from rollwise.readers.table import TurnsBuilder
 
 GCG_SHAPES = Shapes({"params", "controls", "losses", "tests"}, is_object=True)
 AUTODAN_NAMES = frozenset({"goal", "final_suffix", "final_respond", "is_success"})
-AUTODAN_SHAPES = Shapes(check=lambda document: document.keys | document.inner >= AUTODAN_NAMES)
+AUTODAN_SHAPES = Shapes(AUTODAN_NAMES) | Shapes(AUTODAN_NAMES, at="inner", kinds=("json",))
 _TOTALS = {"n_passed", "n_em", "n_loss", "total"}  # of a step, beside its goals
 
 
@@ -29,10 +29,10 @@ def _goals(document: Document, builder: TurnsBuilder, around: Around) -> Iterato
     tests, controls = (parse(log[name], list[Any], name) for name in ("tests", "controls"))
     last: dict[tuple[str, int], dict[str, Any]] = {}
     for step, test in enumerate(tests):
-        for goal, results in parse(test, dict[str, Any], f"tests[{step}]").items():
+        for goal, results in test.items() if isinstance(test, dict) else ():
             if goal in _TOTALS:
                 continue
-            for place, result in enumerate(parse(results, list[Any], f"tests[{step}]")):
+            for place, result in enumerate(results if isinstance(results, list) else [results]):
                 queries = last.get((goal, place), {"queries": 0})["queries"] + 1
                 control = controls[step] if step < len(controls) else None
                 last[goal, place] = {"goal": goal, "control": control, "result": result, "queries": queries}

@@ -2,7 +2,7 @@
 
 - File: `<run>_<model>_<eval>.jsonl`: a line with the specification, one with the final report, and a line for each event.
 - Format: https://github.com/openai/evals, evals/record.py
-- Checked on: the log in the README of Auto-GPT-Benchmarks, and files built from that source.
+- Checked on: files built from that source and like the log in the README of Auto-GPT-Benchmarks.
 - Lost: events of other types than sampling, match, metrics and error.
 """
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rollwise.readers.chats.turns import Message, messages_of, split_by_column
+from rollwise.readers.common import text_in
 from rollwise.readers.json_texts import list_in_cell
 from rollwise.readers.mapping.cells import Columns
 from rollwise.readers.mapping.mapping import RecordMapping
@@ -63,8 +64,8 @@ def _sides(document: Document, builder: TurnsBuilder, around: Around) -> Iterato
     """Yield each side of each pair that is no reference: a model that all pairs have, or the first side of AlpacaEval's."""
     rows = [(record.name, record.value) for record in records_at(".", document, builder, around)]
     names = _names_in(rows)
-    models = [frozenset(map(row.get, names.models)) for _, row in rows if isinstance(row, dict)]
-    shared = frozenset.intersection(*models) if models else frozenset[Any]()
+    models = [frozenset(text_in(row, name) for name in names.models) for _, row in rows if isinstance(row, dict)]
+    shared = frozenset.intersection(*models) if models else frozenset[str | None]()
     reference = next(iter(shared)) if len(shared) == 1 and len(frozenset.union(*models)) > 2 else None
     for number, row in rows:
         sides = [row.get(name) if isinstance(row, dict) else None for name in names.models]
@@ -82,7 +83,7 @@ def _model(record: Record, *, is_other: bool = False) -> Any:
 
 
 def _preferred(record: Record) -> float | None:
-    """Return 1 where the side was preferred, 0 where the other one was, and a half for a tie; null where nobody judged."""
+    """Return 1 where the side was preferred, 0 where the other one was, and a half for a tie; null without a judgment."""
     wins = _wins(record.value)
     return None if wins is None else wins[record["@side"]]
 
@@ -138,7 +139,7 @@ def _by_word(winner: Any) -> tuple[float, float] | None:
 
 
 def _turns(record: Record) -> Columns:
-    """What the side said; of MT-Bench's judgements, which hold no answers, a turn without texts."""
+    """Answer of the side; of MT-Bench's judgments, which hold no answers, a turn without texts."""
     names, side = record["@names"], record["@side"]
     missing = next(
         (

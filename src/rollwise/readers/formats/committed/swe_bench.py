@@ -3,7 +3,7 @@
 - File: `all_preds.jsonl` or `preds.json` of predictions; `<model>.<run>.json` with lists of ids, of a whole run; `report.json` of
   each instance in `logs`.
 - Format: https://github.com/SWE-bench/SWE-bench, swebench/harness/reporting.py and grading.py
-- Checked on: predictions of CodeR, and reports of instances that public repositories hold.
+- Checked on: predictions of CodeR, and reports built like those that public repositories hold.
 - Lost: what the agent did, which is in trajectories of its own.
 """
 
@@ -80,11 +80,18 @@ def _trajectories(folder: Path) -> set[str]:
     return {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
 
 
-SHAPES = Shapes(
-    check=lambda document: (
-        (_is_prediction(document) and not has_trajectories(document, of_all=False))
-        or (_is_report(document) and not has_predictions(document) and not judges_trajectories(document))
-    )
+def _stands_alone(document: Document) -> bool:
+    """Return whether predictions have no trajectories beside them, and a report has neither these nor predictions."""
+    if _is_prediction(document):
+        return not has_trajectories(document, of_all=False)
+    return not has_predictions(document) and not judges_trajectories(document)
+
+
+_SHAPES = (PREDICTION, {"resolved", "tests_status"}, {"resolved", "patch_successfully_applied"})
+SHAPES = (
+    Shapes(*_SHAPES, check=_stands_alone)
+    | Shapes(*_SHAPES, at="inner", kinds=("json",), check=_stands_alone)
+    | Shapes(*OF_RUN.shapes, is_object=True, check=_stands_alone)
 )
 
 
@@ -145,7 +152,7 @@ def _ids(value: Any, field: str) -> list[str]:
 
 
 def _reports(folder: Path, model: str) -> list[dict[str, Any]]:
-    """Return the reports beside predictions: those that begin with the name of the model, or else the only one."""
+    """Return the reports beside predictions: files that begin with the name of the model, or else the only one."""
     paths = [*sorted(folder.glob("*.json")), *sorted(folder.glob("results/*.json"))]
     found = {path: report for path in paths if (report := _report(path, folder)) is not None}
     named = [report for path, report in found.items() if path.name.startswith(model.replace("/", "__") + ".")]

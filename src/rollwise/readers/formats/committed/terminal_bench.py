@@ -17,7 +17,7 @@ from typing import Any
 from rollwise.readers.common import text_in
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
-from rollwise.readers.records import parse
+from rollwise.readers.records import parse, total
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -85,7 +85,7 @@ def _seconds(record: Record) -> float | None:
 
 def _tokens(record: Record) -> int | None:
     sent, received = record["total_input_tokens"], record["total_output_tokens"]
-    return None if sent is None or received is None else sent + received
+    return None if sent is None or received is None else total((sent, received), "total_input_tokens")
 
 
 TERMINAL_BENCH = RecordMapping(

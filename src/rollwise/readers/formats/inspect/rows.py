@@ -117,7 +117,7 @@ def _usage(sample: Epoch | Summary, target: str, *, is_audit: bool) -> list[Usag
     # One model may have several roles.
     if isinstance(sample.role_usage, dict) and TARGET in sample.role_usage:
         return [parse(sample.role_usage[TARGET], Usage, "role_usage")]
-    if is_audit:  # the usage of the other models is none of the target's
+    if is_audit:  # other models use tokens of their own, not the target's
         return []
     records = sample.model_usage if isinstance(sample.model_usage, dict) else parse(sample.model_usage or {}, dict)
     by_model = {name: parse(value, Usage, "[...]") for name, value in records.items()}

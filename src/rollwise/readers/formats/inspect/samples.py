@@ -32,7 +32,7 @@ RESULTS_ONLY = "holds results but no samples: open it with `rw.readers.read_summ
 
 
 def _holds_samples(document: Document) -> bool | None:
-    """Return whether a log holds samples; None if an archive is no log. A broken archive is accepted by its name."""
+    """Return whether a log holds samples; None if an archive is not a log. A broken archive is accepted by its name."""
     if document.kind == "json":
         # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
         samples = surface(document.top.get("samples"))

@@ -17,7 +17,7 @@ from rollwise.estimation.summary import summarize
 from rollwise.jobs.identity import identity
 from rollwise.measurement.measure import Metric, expressions, measure
 from rollwise.metrics import catalog, num_turns
-from rollwise.rollout.evaluator import Evaluator
+from rollwise.rollout.evaluators.base import Evaluator
 from rollwise.rollout.frames import facts_of, turns_with, with_entries, with_overall
 from rollwise.rollout.graph import GraphMetrics, Spoken, details_of, spoken
 from rollwise.rollout.results import JSONLike, Results

@@ -15,7 +15,7 @@ from rollwise.jobs.identity import identity
 from rollwise.measurement.measure import Metric
 from rollwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC
 from rollwise.metrics.catalog import WITH_THRESHOLD
-from rollwise.rollout.frame_evaluator import FrameEvaluator
+from rollwise.rollout.evaluators.frames import FrameEvaluator
 from rollwise.rollout.frames import entries_of
 from rollwise.rollout.graph import GraphMetrics, IntArray, Spoken, contexts, details_of
 from rollwise.rollout.results import JSONLike, Results

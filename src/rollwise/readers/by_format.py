@@ -15,6 +15,7 @@ from rollwise.readers.proposal.reading import RESULTS_BESIDE_LOGS, mappings_for
 from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.readers.sources.comments import unread_in
+from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
@@ -175,7 +176,7 @@ def _unlike(document: Document, form: Format) -> Iterator[None]:
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     """Return the error for a reading without rollouts, with what was asked of the files."""
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
-    where = ", ".join(map(str, paths))
+    where = ", ".join(spelled(str(path)) for path in paths)
     is_one = [where] == [file for file, *_ in problems.rows]  # then its reason says all
     said = (
         problems.rows[0][-1] if is_one else f"nothing could be read ({counted(len(problems.rows), 'problem')}{first})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rollwise.errors import ArgumentError, ReadError, listing, meant
+from rollwise.errors import ArgumentError, ReadError, meant
 from rollwise.readers.committed import BINARY, COMMITTED, LINES
 from rollwise.readers.formats import (
     agentdojo,
@@ -390,9 +390,3 @@ def forced_format(name: str | None, given: GivenMapping | None = None) -> Format
     if given is None:
         return format_named(name)
     return Format(MAPPING, "files that your mapping describes", (), lambda _: True, given.read, given=given)
-
-
-def format_names() -> str:
-    """List the names of all formats, for a sentence."""
-    names = [form.name for form in formats()]
-    return listing(names, most=len(names))

@@ -8,8 +8,8 @@ The words are those of the readers' formats, of judges in public files, and of t
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 BLANK = frozenset({
     "", "-", "null", "none", "nan", "n/a", "na", "unjudged", "not judged", "not_judged", "unknown", "undetermined", "error",
@@ -105,8 +105,3 @@ def word(value: object) -> Word:
         if side is not None:
             return Word(whose, side)
     return Word("?")
-
-
-def words_in(values: Iterable[Any]) -> Mapping[Any, Word]:
-    """Return the meaning of each distinct word, without null ones."""
-    return {value: word(value) for value in values if value is not None}

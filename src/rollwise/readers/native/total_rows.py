@@ -15,7 +15,6 @@ from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, values_named
 
 IS_TOTAL = "is a total of the other rows (`{}`: {}), not a rollout"
-IS_NOTE = "has nothing of what all other rows have, but a number or a note: not a rollout"
 IS_NOTE = "has nothing of what the other rows have, but a number or a note: not a rollout"
 _WORDS = (
     "total totals overall average averages avg mean median std stdev stddev sum summary all gesamt insgesamt summe durchschnitt "

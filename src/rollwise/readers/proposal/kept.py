@@ -38,9 +38,9 @@ def completed(part: Part, structure: Mapping[str, Any], roles: Sequence[Role], q
         draft.comments[(key,)] = part.why[0]
     for role in roles:
         draft.add(role)
-    for shown in part.columns:
-        if shown.why == NAMED and shown.sure == SURE:
-            draft.add_own(shown.column)
+    for entry in part.columns:
+        if entry.why == NAMED and entry.sure == SURE:
+            draft.add_own(entry.column)
     for question in questions:
         draft.ask(question)
     counts = {"rollouts": part.rollouts, "successes": part.successes}

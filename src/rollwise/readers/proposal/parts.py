@@ -92,10 +92,10 @@ def verdicts_in_words(roles: Iterable[Role], part: Part) -> list[str]:
             sentences.append(
                 f"{_won(role.name)} where `{in_file(role.column)}` is {labels or '(never)'}{_share(part)}{why}"
             )
-    for shown in part.columns if not sentences else ():
-        name = next((name for name in VERDICTS if IN_WORDS[name] == shown.taken_for), None)
+    for entry in part.columns if not sentences else ():
+        name = next((name for name in VERDICTS if IN_WORDS[name] == entry.taken_for), None)
         if name is not None:
-            sentences.append(f"`{shown.column}` says whether {_won(name)}{_share(part)}")
+            sentences.append(f"`{entry.column}` says whether {_won(name)}{_share(part)}")
     return sentences
 
 
@@ -130,7 +130,7 @@ def columns_of(
     for question in questions:
         for column in _asked(question, [*examples, *paths, *(() if turns is None else turns.columns)]):
             add(paths.get(column, column), "? (asked below)", ASKED, question.sentence, column)
-    for name in () if turns is None else _own(turns, {shown.taken_for for shown in found.values()}):
+    for name in () if turns is None else _own(turns, {entry.taken_for for entry in found.values()}):
         if not data or name in examples:
             add(name, IN_WORDS.get(name, name), SURE, NAMED, name)
     kept = [in_file(name) for name in (turns.columns if turns is not None else ()) if name not in TURNS.names]
@@ -138,7 +138,7 @@ def columns_of(
     for name in dict.fromkeys([*examples, *kept]):
         if name not in used:
             add(paths.get(name, name), "", UNUSED, "", name)
-    return sorted(found.values(), key=lambda shown: not shown.taken_for)
+    return sorted(found.values(), key=lambda entry: not entry.taken_for)
 
 
 def _own(turns: pl.DataFrame, taken: set[str]) -> Iterator[str]:

@@ -27,14 +27,14 @@ def lines_of(part: Part, *, has_heading: bool = True) -> Iterator[str]:
         return
     for sentence in part.verdicts:
         yield from wrapped(f"verdict: {sentence}", "  ")
-    used = [shown for shown in part.columns if shown.taken_for]
-    kept = [shown for shown in part.columns if not shown.taken_for]
+    used = [entry for entry in part.columns if entry.taken_for]
+    kept = [entry for entry in part.columns if not entry.taken_for]
     if part.refusal is not None and not used:  # what the columns are is the question
         used, kept = kept, []
     yield from _table(used)
     if kept:
         yield from wrapped(
-            f"kept as they are: {', '.join(shorten(plain(shown.column), _EXAMPLES) for shown in kept)}", "  "
+            f"kept as they are: {', '.join(shorten(plain(entry.column), _EXAMPLES) for entry in kept)}", "  "
         )
 
 
@@ -65,7 +65,7 @@ def _table(columns: Sequence[Shown]) -> Iterator[str]:
     """Iterate over the lines of the table of columns, each as wide as it needs to be, and together no wider than the screen."""
     if not columns:
         return
-    head = _HEAD if any(shown.taken_for for shown in columns) else _HEAD[:2]
+    head = _HEAD if any(entry.taken_for for entry in columns) else _HEAD[:2]
     cells = [
         head,
         *((shorten(plain(one.column), _COLUMN), _examples(one, _EXAMPLES), _taken_for(one)) for one in columns),
@@ -75,13 +75,13 @@ def _table(columns: Sequence[Shown]) -> Iterator[str]:
         yield f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{''.join(taken)}".rstrip()
 
 
-def _taken_for(shown: Shown) -> str:
-    return f"{shown.taken_for} (likely)" if shown.sure == LIKELY else shown.taken_for
+def _taken_for(entry: Shown) -> str:
+    return f"{entry.taken_for} (likely)" if entry.sure == LIKELY else entry.taken_for
 
 
-def _examples(shown: Shown, most: int) -> str:
+def _examples(entry: Shown, most: int) -> str:
     """Return the examples of a column, shortened so that each has a fair share of the width."""
-    texts = [plain(example) for example in shown.examples]
+    texts = [plain(example) for example in entry.examples]
     if sum(map(len, texts)) + 2 * (len(texts) - 1) <= most or not texts:
         return ", ".join(texts)
     most -= 2 * (len(texts) - 1)
@@ -100,7 +100,7 @@ def html_of(parts: Sequence[Part], questions: Sequence[str], call: str) -> str:
         blocks += [f"<p>verdict: {_inline(sentence)}</p>" for sentence in part.verdicts]
         if part.columns:
             head = "".join(_cell(name, "th") for name in (*_HEAD, "rests on"))
-            rows = "".join(_row(shown, is_read=part.refusal is None) for shown in part.columns)
+            rows = "".join(_row(entry, is_read=part.refusal is None) for entry in part.columns)
             blocks.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
     blocks += [f"<p>{_inline(line)}</p>" for line in questions]
     if call:
@@ -117,10 +117,10 @@ def _cell(text: str, tag: str = "td") -> str:
     return f'<{tag} style="text-align:left;white-space:nowrap;padding-right:1.2em">{escape(text)}</{tag}>'
 
 
-def _row(shown: Shown, *, is_read: bool) -> str:
+def _row(entry: Shown, *, is_read: bool) -> str:
     """Return a row of the table of a notebook."""
-    taken = _taken_for(shown) if shown.taken_for or not is_read else "kept as it is"
-    why = {NAMED: "name", STRUCTURE: "name, values"}.get(shown.why, shown.why)
-    cells = (plain(shown.column), _examples(shown, 40), taken, "" if shown.sure == ASKED or not why else plain(why))
-    dim = "" if shown.taken_for or not is_read else ' style="opacity:0.6"'
+    taken = _taken_for(entry) if entry.taken_for or not is_read else "kept as it is"
+    why = {NAMED: "name", STRUCTURE: "name, values"}.get(entry.why, entry.why)
+    cells = (plain(entry.column), _examples(entry, 40), taken, "" if entry.sure == ASKED or not why else plain(why))
+    dim = "" if entry.taken_for or not is_read else ' style="opacity:0.6"'
     return f"<tr{dim}>{''.join(map(_cell, cells))}</tr>"

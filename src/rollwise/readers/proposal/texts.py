@@ -118,8 +118,10 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         draft.data["prompt"] = asked[0].path
     if any("response" in question.names for question in draft.questions):
         return
-    said = [field for field in fields.values() if _answers(field)]
-    pair = [field for field in said if any(_half(field) == _half(other) != "" for other in said if other is not field)]
+    answers = [field for field in fields.values() if _answers(field)]
+    pair = [
+        field for field in answers if any(_half(field) == _half(other) != "" for other in answers if other is not field)
+    ]
     if len(pair) > 2:
         shown = "`, `".join(field.name for field in pair)
         draft.refusal = SIDE_BY_SIDE.format(shown)
@@ -129,11 +131,11 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         sentence = f"`{pair[0].name}` and `{pair[1].name}` answer the same prompt: which is of the model under test?"
         draft.questions.append(Question(pair[0].name, sentence, {"response": "?"}, tuple(field.name for field in pair)))
         return
-    said.sort(key=lambda field: (field.kind != "text", "raw" in words_of(field.name)))
-    if not said and asked and turns is None:
-        said = [field for field in fields.values() if field.role == "content" and field.kind == "text"]
-    if said:
-        draft.data["response"] = said[0].path
+    answers.sort(key=lambda field: (field.kind != "text", "raw" in words_of(field.name)))
+    if not answers and asked and turns is None:
+        answers = [field for field in fields.values() if field.role == "content" and field.kind == "text"]
+    if answers:
+        draft.data["response"] = answers[0].path
 
 
 def _half(field: Field) -> str:

@@ -40,7 +40,9 @@ def _speaks_of_tasks(verdict: Verdict) -> bool:
     """Return whether the file of a verdict that may be any speaks of tasks, and not of attacks."""
     table = verdict.column.table
     is_of_tasks = (
-        bool(table.words & OF_TASKS) or table.holds("task") or any(one.role == "task" for one in table.columns)
+        bool(table.words & OF_TASKS)
+        or table.holds("task")
+        or any(candidate.role == "task" for candidate in table.columns)
     )
     is_of_attacks = bool(table.words & OF_ATTACKS) or table.holds("attack") or table.holds("goal")
     return verdict.whose == "either" and is_of_tasks and not is_of_attacks
@@ -58,7 +60,7 @@ def beside(question: Question, rivals: list[Verdict]) -> Question:
     """Return a question about a verdict that names the columns with the same words, one of which may be meant instead."""
     if not rivals:
         return question
-    names = " and ".join(f"`{one.column.own}`" for one in rivals)
+    names = " and ".join(f"`{candidate.column.own}`" for candidate in rivals)
     return question._replace(sentence=f"{question.sentence} {names} has the same words, and differs")
 
 

@@ -15,10 +15,15 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     for verdict in found:
         settle(table, verdict)
     found = [verdict for verdict in found if is_open(table, verdict)]
-    if any(one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own) for one in found):
+    if any(
+        candidate.whose in {"attack", "either"} and candidate.sides and not is_negative(candidate.column.own)
+        for candidate in found
+    ):
         # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
         found = [
-            one for one in found if one.whose != "attack" or not is_negative(one.column.own) or not _overlap(one, found)
+            candidate
+            for candidate in found
+            if candidate.whose != "attack" or not is_negative(candidate.column.own) or not _overlap(candidate, found)
         ]
     choice = _Choice(table)
     for whose in ("attack", "task", "refusal"):
@@ -32,9 +37,13 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
 def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
     """Return whether a column without negation has values in the same rows."""
     positive = (
-        one for one in others if one.whose in {"attack", "either"} and one.sides and not is_negative(one.column.own)
+        candidate
+        for candidate in others
+        if candidate.whose in {"attack", "either"} and candidate.sides and not is_negative(candidate.column.own)
     )
-    return any((one.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for one in positive)
+    return any(
+        (candidate.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for candidate in positive
+    )
 
 
 class _Choice:
@@ -50,14 +59,22 @@ class _Choice:
     def read(self, group: list[Verdict]) -> None:
         """Read the columns beyond doubt that say the same, and ask about those that differ."""
         for is_whole in (True, False):
-            level = [one for one in group if one.is_sure and (one.column.name in self.table.whole) == is_whole]
-            own = [one for one in level if one.column.own in {"succeeded", "outcome", "solved", "refused"}] or level
+            level = [
+                candidate
+                for candidate in group
+                if candidate.is_sure and (candidate.column.name in self.table.whole) == is_whole
+            ]
+            own = [
+                candidate
+                for candidate in level
+                if candidate.column.own in {"succeeded", "outcome", "solved", "refused"}
+            ] or level
             if not own:
                 continue
             said = own[0].series
             used: list[Verdict] = []
-            rivals = [one for one in group if one.doubt is not None and _is_rival(own[0], one)]
-            if rivals or any(_differ(said, one.series) for one in own[1:]):
+            rivals = [candidate for candidate in group if candidate.doubt is not None and _is_rival(own[0], candidate)]
+            if rivals or any(_differ(said, candidate.series) for candidate in own[1:]):
                 self._asked(which([*own, *rivals]), own)
                 continue
             for verdict in own:
@@ -74,12 +91,16 @@ class _Choice:
 
     def ask(self, group: list[Verdict], whose: str) -> None:
         """Ask about the columns in doubt, one for the same rows."""
-        in_doubt = [one for one in group if not one.is_sure]
-        for verdict in sorted(in_doubt, key=lambda one: (_says_no_of_errors(one, in_doubt), *_likelihood(one))):
+        in_doubt = [candidate for candidate in group if not candidate.is_sure]
+        for verdict in sorted(
+            in_doubt, key=lambda candidate: (_says_no_of_errors(candidate, in_doubt), *_likelihood(candidate))
+        ):
             decided = self.decided["attack"] | self.decided["task"] if whose == "either" else self.decided[whose]
             if not (verdict.column.values.is_not_null() & ~decided).any():
                 continue
-            rivals = [one for one in in_doubt if one is not verdict and _has_words_of(verdict, one)]
+            rivals = [
+                candidate for candidate in in_doubt if candidate is not verdict and _has_words_of(verdict, candidate)
+            ]
             if rivals and not verdict.is_unknown:
                 self._asked(which([verdict, *rivals]), [verdict, *rivals])
             else:

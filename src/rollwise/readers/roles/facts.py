@@ -82,10 +82,10 @@ def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
     """
     ranks = RANKS[name]
     first = candidates[0]
-    rivals = [one for one in candidates if ranks.get(_called(one)) == ranks.get(_called(first))]
+    rivals = [candidate for candidate in candidates if ranks.get(_called(candidate)) == ranks.get(_called(first))]
     if any(_differ(first, rival) for rival in rivals):
         return []
-    chosen = [one for one in candidates if one.is_fact and _is_open(table, one, name)]
+    chosen = [candidate for candidate in candidates if candidate.is_fact and _is_open(table, candidate, name)]
     kept, filled = [], pl.repeat(value=False, n=table.frame.height, eager=True)
     for column in chosen if first in chosen else []:
         held = column.values.is_not_null()
@@ -142,7 +142,7 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
     column = candidates[0]
     role = Role(column.name, "attempt", "counts the attempts")
     beside = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
-    beside += [table.frame[one.column] for one in taken if one.name != "category"]
+    beside += [table.frame[candidate.column] for candidate in taken if candidate.name != "category"]
     named = [table.frame["rollout_id"].alias("id"), column.values.alias("attempt")]
     rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(beside))])
     rollouts = rows.unique("id") if column.is_fact else rows

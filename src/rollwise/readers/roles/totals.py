@@ -33,10 +33,12 @@ def said_by_totals(table: Table, verdict: Column, verdicts: pl.Series) -> Said |
     one with a word that another column has and this one lacks is of that one, as `asr_tier1` is of `hijacked_tier1`.
     """
     others = [
-        {*one.words} for one in table.of_records if one.name != verdict.name and verdict_claim(one.own) is not None
+        {*total.words}
+        for total in table.of_records
+        if total.name != verdict.name and verdict_claim(total.own) is not None
     ]
     elsewhere = {word for words in others for word in words - verdict.words} - _SUCCESSES - _RATES
-    totals = [one for one in _totals(table) if not {*words_of(one.own.rpartition(".")[2])} & elsewhere]
+    totals = [total for total in _totals(table) if not {*words_of(total.own.rpartition(".")[2])} & elsewhere]
     found = [said for column in totals if (said := _said(table, column, verdicts)) is not None]
     return next((said for said in found if not said.agrees), found[0] if found else None)
 

@@ -124,7 +124,7 @@ def verdict_of(column: Column) -> Verdict | None:
     if not _may_hold_verdicts(column):
         return None
     meanings = {value: word(value) for value in column.distinct}
-    kinds = {one.whose for one in meanings.values()} - {"blank"}
+    kinds = {meaning.whose for meaning in meanings.values()} - {"blank"}
     claim = column.claim or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
@@ -152,7 +152,7 @@ def _may_hold_verdicts(column: Column) -> bool:
 
 def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> Claim | None:
     """Return the claim of words of both sides, whatever their column is called."""
-    sides = {one.side for one in meanings.values() if one.whose == "attack"}
+    sides = {meaning.side for meaning in meanings.values() if meaning.whose == "attack"}
     if (
         kinds - {"doubt"} == {"attack"}
         and column.role is None
@@ -166,12 +166,14 @@ def _claimed(column: Column, meanings: Mapping[Any, Word], kinds: set[str]) -> C
 def _answered(column: Column, claim: Claim, meanings: Mapping[Any, Word]) -> Verdict:
     """Return a column of yes and no, 1 and 0, whose meaning is that of its name."""
     if says_refusal(column.own):
-        return Verdict(column, claim, "refusal", {value: one.side for value, one in meanings.items()})
+        return Verdict(column, claim, "refusal", {value: meaning.side for value, meaning in meanings.items()})
     labels: dict[Any, Any]
     if claim.when_true is None:
-        labels = {value: None if one.side is None else ASK for value, one in meanings.items()}
+        labels = {value: None if meaning.side is None else ASK for value, meaning in meanings.items()}
         return Verdict(column, claim, "either", labels, claim.doubt, sides=False)
-    labels = {value: None if one.side is None else one.side == claim.when_true for value, one in meanings.items()}
+    labels = {
+        value: None if meaning.side is None else meaning.side == claim.when_true for value, meaning in meanings.items()
+    }
     return Verdict(column, claim, claim.whose, labels, claim.doubt)
 
 
@@ -179,33 +181,35 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
     """Return a column of words, which say themselves what they mean."""
     named = kinds & {"attack", "task"}
     if named == {"attack", "task"}:
-        return Verdict(column, claim, "either", {value: _asked(one) for value, one in meanings.items()}, claim.doubt)
+        return Verdict(
+            column, claim, "either", {value: _asked(meaning) for value, meaning in meanings.items()}, claim.doubt
+        )
     whose = next(iter(named), "")
     if says_refusal(column.own) and whose == "attack":
-        return Verdict(column, claim, "refusal", {value: _turned(one) for value, one in meanings.items()})
+        return Verdict(column, claim, "refusal", {value: _turned(meaning) for value, meaning in meanings.items()})
     is_test = "test" in kinds
     if not whose:
         whose = "task" if is_test else claim.whose if claim.when_true is not None else "either"
     # "success" under `defense_result` or `blocked` may be of either side.
     asks_other_side = claim.when_true is False or bool(column.words & {"defense", "defence", "guardrail"})
     labels: dict[Any, Any] = {}
-    for value, one in meanings.items():
-        is_clear = one.whose in {"blank", "attack", "task"} or (one.whose == "either" and not asks_other_side)
-        is_clear |= one.whose == "test" and whose == "task"
-        labels[value] = one.side if is_clear else ASK
-        if one.whose == "answer" and claim.when_true is not None:
-            labels[value] = one.side == claim.when_true
+    for value, meaning in meanings.items():
+        is_clear = meaning.whose in {"blank", "attack", "task"} or (meaning.whose == "either" and not asks_other_side)
+        is_clear |= meaning.whose == "test" and whose == "task"
+        labels[value] = meaning.side if is_clear else ASK
+        if meaning.whose == "answer" and claim.when_true is not None:
+            labels[value] = meaning.side == claim.when_true
         elif kinds & {"?", "doubt"} and normal(value) == "none":  # none at all, beside full and partial
             labels[value] = ASK
     return Verdict(column, claim, whose, labels, claim.doubt, sides=kinds != {"?"})
 
 
-def _asked(one: Word) -> bool | str | None:
-    return one.side if one.whose in {"attack", "blank"} else ASK
+def _asked(meaning: Word) -> bool | str | None:
+    return meaning.side if meaning.whose in {"attack", "blank"} else ASK
 
 
-def _turned(one: Word) -> bool | str | None:
-    return ASK if one.whose in {"doubt", "?"} else None if one.side is None else not one.side
+def _turned(meaning: Word) -> bool | str | None:
+    return ASK if meaning.whose in {"doubt", "?"} else None if meaning.side is None else not meaning.side
 
 
 # ── whose it is, and what is in doubt ─────────────────────────────────────────────────────────────────────────────────
@@ -216,14 +220,14 @@ def settle(table: Table, verdict: Verdict) -> None:
     attack, task = table.words & OF_ATTACKS, table.words & OF_TASKS
     tests = any(word(value).whose == "test" for value in verdict.labels)
     is_generic = verdict.whose == "either"
-    said = said_by_totals(table, verdict.column, verdict.series) if verdict.sides and not verdict.is_unknown else None
+    total = said_by_totals(table, verdict.column, verdict.series) if verdict.sides and not verdict.is_unknown else None
     if is_generic and table.of is not None:
         verdict.whose = table.of
         table.told.append(verdict.column.name)
         if verdict.claim.doubt is None and not tests:
             return
     elif is_generic and verdict.sides:
-        verdict.whose = _told(table, attack, task, said)
+        verdict.whose = _told(table, attack, task, total)
         if verdict.whose == "attack" and _says_what_a_test_says(table, verdict):
             verdict.doubt = DOUBT_OF_TESTS
             return
@@ -237,9 +241,9 @@ def settle(table: Table, verdict: Verdict) -> None:
         verdict.labels = {value: ASK if word(value).whose in {"test", "either"} else side for value, side in labels}
         verdict.whose = "attack"
         return
-    if said is not None:
-        verdict.is_contradicted = not said.agrees
-        verdict.doubt = None if said.agrees else f"`{said.name}` in the file says another figure"
+    if total is not None:
+        verdict.is_contradicted = not total.agrees
+        verdict.doubt = None if total.agrees else f"`{total.name}` in the file says another figure"
         return
     if not (is_generic and table.of is not None):  # the user has said what it is
         verdict.doubt = verdict.doubt or next(_doubts(table, verdict, attack, is_generic=is_generic), None)
@@ -252,7 +256,9 @@ DOUBT_OF_CONSTANTS = "It is the same on all rows"
 
 def _says_what_a_test_says(table: Table, verdict: Verdict) -> bool:
     """Return whether another column, of a test that was passed or not, has the same values."""
-    tests = (one for one in table.columns if one.words & {"pass", "passed"} and one.name != verdict.column.name)
+    tests = (
+        column for column in table.columns if column.words & {"pass", "passed"} and column.name != verdict.column.name
+    )
     for test in tests:
         if test.dtype == pl.Boolean and verdict.series.dtype == pl.Boolean:
             agrees = test.values == verdict.series
@@ -261,9 +267,9 @@ def _says_what_a_test_says(table: Table, verdict: Verdict) -> bool:
     return False
 
 
-def _told(table: Table, attack: frozenset[str], task: frozenset[str], said: Any) -> str:
+def _told(table: Table, attack: frozenset[str], task: frozenset[str], total: Any) -> str:
     """Return whose a verdict is by what else the file speaks of; "either" where nothing tells."""
-    if said is not None and said.agrees and said.of_attacks:
+    if total is not None and total.agrees and total.of_attacks:
         return "attack"
     sure, of_tasks = attack - _LOOSELY_ATTACKS, task - _LOOSELY_TASKS
     if sure and (not of_tasks or (attack & _SURELY_ATTACKS and not of_tasks - {"task", "tasks"})):
@@ -325,8 +331,8 @@ def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     column = verdict.column
     if verdict.whose == "task":
         return False
-    said = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
-    are_labels = said <= OF_PROMPTS | {"not", "non", "no"}
+    parts = {part for value, side in verdict.labels.items() if side is not None for part in words_of(str(value))}
+    are_labels = parts <= OF_PROMPTS | {"not", "non", "no"}
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
         may_be = may_be_of_prompts(column.own)
     elif not column.words & SAYS_LITTLE and verdict.claim.doubt is None:
@@ -351,5 +357,5 @@ def _needs_to_vary(verdict: Verdict, *, is_generic: bool) -> bool:
         return True
     if verdict.claim.when_true is not None:
         return not is_strong(verdict.column.own)
-    said = {part for value in verdict.labels for part in words_of(str(value))}
-    return bool(said & OF_PROMPTS) or not words & JUDGED
+    parts = {part for value in verdict.labels for part in words_of(str(value))}
+    return bool(parts & OF_PROMPTS) or not words & JUDGED

@@ -82,13 +82,13 @@ def _turns(record: Record) -> Columns:
             chat.append((who, []))
         chat[-1][1].append(line.removeprefix(ASKED).rstrip() if is_asked else line)
     texts = [(who, "\n".join(lines).strip()) for who, lines in chat]
-    said: list[Message] = []
+    messages: list[Message] = []
     for who, text in texts:
-        if who == "user" and said and said[-1].role == "user":
-            said.pop()  # a command, which the program answered
+        if who == "user" and messages and messages[-1].role == "user":
+            messages.pop()  # a command, which the program answered
         if text:
-            said.append(Message(who, text))
-    return split_by_column(said, "text")
+            messages.append(Message(who, text))
+    return split_by_column(messages, "text")
 
 
 def _model(record: Record) -> str | None:

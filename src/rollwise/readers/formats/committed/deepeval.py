@@ -61,11 +61,11 @@ def _exchange(case: dict[str, Any], number: int) -> TurnRow:
         {"name": call.get("name"), "arguments": call.get("inputParameters")} if isinstance(call, dict) else call
         for call in case.get("toolsCalled") or ()
     ]
-    said = case.get("actualOutput")
+    answer = case.get("actualOutput")
     return TurnRow(
-        turn=None if said is None and not made else number,
+        turn=None if answer is None and not made else number,
         prompt=text_in(case, "input"),
-        response=None if said is None else parse(said, str, "actualOutput"),
+        response=None if answer is None else parse(answer, str, "actualOutput"),
         tool_calls=calls(made, "toolsCalled"),
     )
 

@@ -67,13 +67,13 @@ def _model(document: Document) -> str | None:
 
 def _has_passed(record: Record) -> bool | None:
     """Return whether a solution passed all tests that were run: those of the benchmark, and those of EvalPlus."""
-    said = [record[f"{side}_status"] for side in SIDES]
-    for status in said:
+    statuses = [record[f"{side}_status"] for side in SIDES]
+    for status in statuses:
         if status not in {PASS, "fail", "timeout", None}:
             warn("plus_status", f"{status!r} is not a status of tests")
             return None
-    ran = [status for status in said if status is not None]
-    return None if said[0] is None else all(status == PASS for status in ran)
+    ran = [status for status in statuses if status is not None]
+    return None if statuses[0] is None else all(status == PASS for status in ran)
 
 
 EVALPLUS = RecordMapping(

@@ -51,8 +51,8 @@ def _result(record: Record, place: int) -> Any:
 
 
 def _is_broken(record: Record) -> bool | None:
-    said = _result(record, 1)
-    return bool(said) if said in (0, 1) else None
+    result = _result(record, 1)
+    return bool(result) if result in (0, 1) else None
 
 
 GCG = RecordMapping(

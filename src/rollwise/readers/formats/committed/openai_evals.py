@@ -78,8 +78,8 @@ def _turns(record: Record) -> Columns:
 
 def _correct(record: Record) -> bool | None:
     """Return whether all matches of a sample are correct; null where there is none."""
-    said = [match.get("correct") for match in _data(record, "match")]
-    return None if not said or not all(isinstance(one, bool) for one in said) else all(said)
+    verdicts = [match.get("correct") for match in _data(record, "match")]
+    return None if not verdicts or not all(isinstance(one, bool) for one in verdicts) else all(verdicts)
 
 
 def _expected(record: Record) -> str | None:

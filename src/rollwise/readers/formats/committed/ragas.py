@@ -37,8 +37,8 @@ def _turns(record: Record) -> Turns:
         asked = list_in_cell(asked)
     if isinstance(asked, list):
         return split_by_column(messages_of(asked, "user_input"), "user_input")
-    said = record["answer"] if record["response"] is None else record["response"]
-    return [TurnRow(turn=None if said is None else 1, prompt=asked, response=said)]
+    answer = record["answer"] if record["response"] is None else record["response"]
+    return [TurnRow(turn=None if answer is None else 1, prompt=asked, response=answer)]
 
 
 def _scores(record: Record) -> dict[str, Any]:

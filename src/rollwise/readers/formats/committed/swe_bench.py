@@ -203,8 +203,8 @@ def _of_instance(value: Any) -> bool | None:
 
 def _verdict(reports: list[dict[str, Any]], name: Any) -> bool | None:
     """Return what reports say of an instance; null where they say nothing, contradict each other, or tests did not run."""
-    said = {_said(report, name) for report in reports if report} - {None}
-    return said.pop() if len(said) == 1 else None
+    verdicts = {_said(report, name) for report in reports if report} - {None}
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _said(report: Mapping[str, Any], name: Any) -> bool | None:

@@ -298,7 +298,7 @@ def test_a_map_that_is_none_is_told(folder: Path) -> None:
     ):
         with pytest.raises(ArgumentError, match=words):
             distributed.measure(folder, *METRICS, map=apply)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="are of Ray"):
+    with pytest.raises(ArgumentError, match="are options of Ray"):
         distributed.summarize(folder, *METRICS, map=map, partitions=3)
     with pytest.raises(SchemaError, match="`score` is a fact of the rollout but varies"):
         distributed.measure(folder, m.attack_success(), keep="score", map=map)

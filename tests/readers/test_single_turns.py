@@ -248,7 +248,7 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     named = said(2, "summarize", path, "--column", "succeeded=harm_score", *threshold)
     assert "write --column score=harm_score" in named
     both = said(2, "summarize", path, *threshold, "--value", "succeeded:x=true")
-    assert "both what labels mean and a score" in both
+    assert "gives succeeded both labels and a score" in both
 
 
 @pytest.mark.parametrize("answer", ["completion", "output", "response"])

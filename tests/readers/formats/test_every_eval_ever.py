@@ -216,7 +216,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(ArgumentError, match="one interval; summarize at one level"):
         written(turns, out, level=(0.8, 0.95))
-    with pytest.raises(ArgumentError, match=r"put 'refusal_rate' into lower_is_better= or higher_is_better="):
+    with pytest.raises(ArgumentError, match=r"name 'refusal_rate' in lower_is_better= or higher_is_better="):
         written(turns, out, rw.metrics.refusal_rate())
     with pytest.raises(ArgumentError, match=r'summarize by="target"'):
         written(turns, out, by="attack")

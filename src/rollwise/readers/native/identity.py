@@ -159,12 +159,23 @@ def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], told: Collecti
         if has_texts or has_ids:
             what = "texts" if has_texts else "ids"
             yield f"{inner} has {what} of {outer}, and both count: join them, or leave one out"
+        elif _is_by_task(parts[run], parts[other]):
+            yield f"{inner} has a row for each task of {outer}, and both count: leave it out if it is a summary of these"
 
 
 def _texts_of(part: pl.DataFrame) -> frozenset[Any]:
     """Return the prompts with their answers, where these tell the rows of a file apart."""
     texts = frozenset(part.select("prompt", "response").drop_nulls().rows())
     return texts if len(texts) == part.height > LEAST else frozenset()
+
+
+def _is_by_task(part: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Return whether a file without texts and models has one row for each task, and another one has several for these."""
+    if "task" not in part.columns or any(part[name].count() for name in ("prompt", "response", "target")):
+        return False
+    tasks = frozenset(part["task"].drop_nulls())
+    rows = other.filter(pl.col("task").is_in([*tasks]))
+    return len(tasks) == part.height > LEAST and rows["task"].n_unique() == len(tasks) < rows.height
 
 
 def _ids_of(part: pl.DataFrame, run: str) -> frozenset[str]:

@@ -170,4 +170,4 @@ def test_a_long_help_text_is_one_line(environment: dict[str, str]) -> None:
     done = subprocess.run(["rollwise"], capture_output=True, text=True, env=asked, check=True)
     lines = done.stdout.splitlines()
     assert [line for line in lines if not line.startswith("--")] == []
-    assert any(line.startswith("--method\t") and line.endswith("studentized.") for line in lines)
+    assert any(line.startswith("--method\t") and line.endswith("within-goals.") for line in lines)

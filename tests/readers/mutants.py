@@ -54,15 +54,21 @@ class Mutant:
         return f"{self.log.parent.name}/{self.log.name} {'.'.join(map(str, self.place))}: {self.change}"
 
 
+@cache
+def _is_of_lines(log: Path) -> bool:
+    """Return whether a log has a record on each line; some tools call such a file `.json`."""
+    return log.suffix == ".jsonl" or (log.exists() and Document(log).kind == "lines")
+
+
 def loaded(log: Path) -> Any:
     """Return what is in a log; of one of lines, the list of them."""
     text = log.read_text()
-    return [json.loads(line) for line in text.splitlines()] if log.suffix == ".jsonl" else json.loads(text)
+    return [json.loads(line) for line in text.splitlines()] if _is_of_lines(log) else json.loads(text)
 
 
 def written(log: Path, value: Any) -> str:
-    """Return the text of a log, of lines where its name says so."""
-    is_lines = log.suffix == ".jsonl" and isinstance(value, list)
+    """Return the text of a log, of lines where it has them."""
+    is_lines = _is_of_lines(log) and isinstance(value, list)
     return "".join(json.dumps(line) + "\n" for line in value) if is_lines else json.dumps(value)
 
 
@@ -231,7 +237,8 @@ def logs_of(name: str, shared: str) -> tuple[tuple[str, Any], ...]:
 
 
 FORMAT = {kind.name: kind for kind in FORMATS}
-TEXTUAL = [kind.name for kind in FORMATS if kind.name not in {"trl", "inspect_scout"}]  # which are Parquet only
+_NO_JSON = {"trl", "inspect_scout", "ragas", "mhj", "xstest", "aider"}  # whose fixtures are Parquet, tables or text
+TEXTUAL = [kind.name for kind in FORMATS if kind.name not in _NO_JSON]
 
 
 def candidates(name: str, shared: str) -> Iterator[Path]:

@@ -144,7 +144,7 @@ def test_every_configuration_is_as_likely() -> None:
         (({"a": [2**53 + 1, 0.5]},), {}, "`a` has values of several kinds, such as 9007199254740993"),
         (({"a": range(2**64)},), {}, "`a` has more values than can be counted; give fewer"),
         (({"\ud83d": [1]},), {}, "'\\ud83d' is not the name of a parameter"),
-        (({"a": [1]},), {"strategy": ["grid"]}, "strategy=['grid'] is not grid or random"),
+        (({"a": [1]},), {"strategy": ["grid"]}, "strategy=['grid'] is unknown; it is 'grid' or 'random'"),
         (({"a": [float("nan")]},), {}, "`a` has a value nan"),
         (({1: [1]},), {}, "1 is not the name of a parameter"),
         (({"configuration": [1]},), {}, "'configuration' is not the name of a parameter; give a text other than"),

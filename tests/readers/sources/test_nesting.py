@@ -12,6 +12,7 @@ import pytest
 import rollwise as rw
 from rollwise import read
 from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers import Document
 from rollwise.readers.nesting import DEEPEST, bounded, is_deep
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -25,7 +26,7 @@ def nested(depth: int, kind: str = "list") -> str:
 
 def with_notes(log: Path, texts: list[str]) -> str:
     """The log with a field `note` of each of these texts in the first, the last, or another of its objects."""
-    is_lines = log.suffix == ".jsonl"
+    is_lines = log.suffix == ".jsonl" or Document(log).kind == "lines"
     value = [json.loads(line) for line in log.read_text().splitlines()] if is_lines else json.loads(log.read_text())
     objects = [item for item in objects_in(value) if "note" not in item]
     for place, text in enumerate(texts):

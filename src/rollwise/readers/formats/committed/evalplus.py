@@ -36,7 +36,7 @@ SHAPES = Shapes({"eval", "hash"}, is_object=True, check=_has_statuses)
 def _solutions(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
     """Yield the solutions of each task."""
     around.found["target"] = _model(document)
-    tasks = parse(parse(document.value, dict[str, Any])["eval"], dict[str, Any], "eval")
+    tasks = parse(parse(document.value, dict[str, Any]).get("eval"), dict[str, Any], "eval")
     records = [(task, place, one) for task, listed in tasks.items() for place, one in enumerate(_listed(listed))]
     builder.holds(document.name, len(records))
     for task, place, solution in records:

@@ -13,6 +13,7 @@ from typing import Any
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -20,6 +21,7 @@ from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 SHAPES = Shapes({"question_id", "model", "judge", "judgment", "score", "turn"})
+MOST_TURNS = 64  # of a question; FastChat asks two
 NO_GRADE = -1  # what FastChat writes where the judge gave none
 
 
@@ -42,8 +44,10 @@ def _turns(record: Record) -> Turns:
     turns: dict[int, TurnRow] = {}
     for row in record["@rows"]:
         turn, grade = parse(row.get("turn"), int, "turn"), parse(row.get("score"), float, "score")
+        if not 1 <= turn <= MOST_TURNS:
+            raise BrokenError(f"{turn} is no turn from 1 to {MOST_TURNS}", field="turn")
         turns[turn] = TurnRow(turn=turn, score=None if grade == NO_GRADE else grade)
-    return [turns[turn] for turn in sorted(turns)]
+    return [turns.get(turn, TurnRow(turn=turn)) for turn in range(1, max(turns) + 1)]  # one without a line is unjudged
 
 
 def _judge(record: Record) -> str | None:

@@ -293,7 +293,9 @@ def test_how_long_an_endpoint_may_take_is_said_on_the_command_line(bench, items,
     done = bench.command("--endpoint", server, "--endpoint_timeout", "0", "--overwrite")
     assert (done.returncode, done.stderr) == (2, "rollwise: --endpoint_timeout is 0.0; give seconds, more than 0\n")
     bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:shout")
-    with pytest.raises(ArgumentError, match="--endpoint_timeout needs a service, and `workflow` is not one; leave it out, or give"):
+    with pytest.raises(
+        ArgumentError, match="--endpoint_timeout needs a service, and `workflow` is not one; leave it out, or give"
+    ):
         bench.run(endpoint_timeout=20, overwrite=True)
 
 

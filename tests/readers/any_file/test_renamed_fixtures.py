@@ -23,7 +23,9 @@ LOGS = sorted(
     if path.suffix in {".json", ".jsonl"} and "containers" not in path.parts  # which differ in their encoding alone
 )
 # Its records are one answer each, and several are one rollout, which nothing but the names says.
-SEVERAL_IN_ONE = {"attacks_samples.jsonl"}
+SEVERAL_IN_ONE = {"attacks_samples.jsonl", "2312_parrot_birds.jsonl"}
+# An outcome for each key, without a known text: as of tasks. That they are attacks is in the names alone.
+OF_KEYS = {"llama2_0_normal.json"}
 MOST_OPTIONS = 3
 
 
@@ -85,7 +87,7 @@ def test_renamed_logs_are_read_or_refused_in_a_sentence(tmp_path: Path, share: i
                 faults.append(f"{name}: {answer.code}: {command}")
                 continue
             after = figures(out) if answer.code == 0 else None
-            if after and before and is_unasked and log.name not in SEVERAL_IN_ONE:
+            if after and before and is_unasked and log.name not in SEVERAL_IN_ONE | OF_KEYS:
                 known = sum(count for _, count in after[1].values())
                 more = any(after[1][verdict][0] > before[1][verdict][0] for verdict in after[1])
                 if more or (known and after[0] != before[0]):

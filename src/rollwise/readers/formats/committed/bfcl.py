@@ -19,6 +19,7 @@ from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.mapping.records import records_at
+from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import total
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
@@ -100,6 +101,8 @@ def _turns(record: Record) -> Turns:
     result = record["result"]
     queries = [_query(part) for part in record["inference_log"] or [] if isinstance(part, dict)]
     steps = [(0, result)]
+    if isinstance(result, list) and len({isinstance(turn, list) for turn in result}) > 1:
+        raise BrokenError("some turns are lists of steps, and some are not", field="result")
     if isinstance(result, list) and result and all(isinstance(turn, list) for turn in result):
         steps = [(place, step) for place, turn in enumerate(result) for step in turn]
     rows, before = [], None

@@ -15,6 +15,7 @@ from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -32,7 +33,7 @@ def _is_run(document: Document) -> bool:
     return any(name in document.as_written for name in (b'"metricsData"', b'"metricsMetadata"', b'"metricsScores"'))
 
 
-SHAPES = Shapes({CASES}, kinds=("json",), check=_is_run)
+SHAPES = Shapes({CASES}, kinds=("json",), check=_is_run) | Shapes({RUN}, kinds=("json",), check=_is_run)
 
 
 def _cases(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
@@ -78,7 +79,12 @@ def _metrics(record: Record) -> list[dict[str, Any]]:
 def _scores(record: Record) -> dict[str, Any]:
     """`score` of each metric."""
     named = ((metric.get("name") or metric.get("metric"), metric.get("score")) for metric in _metrics(record))
-    return {f"score_{_plain(name)}": score for name, score in named if isinstance(name, str)}
+    scores: dict[str, Any] = {}
+    for name, score in named:
+        if isinstance(name, str) and scores.setdefault(f"score_{_plain(name)}", score) != score:
+            scores[f"score_{_plain(name)}"] = None
+            warn("metricsData", f"{name!r} has two scores that differ: unknown")
+    return scores
 
 
 def _plain(name: str) -> str:

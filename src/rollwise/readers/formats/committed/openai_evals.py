@@ -15,7 +15,7 @@ from rollwise.readers.common import exchange, text_in
 from rollwise.readers.mapping.cells import Columns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
-from rollwise.readers.problems import BrokenError
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -36,8 +36,8 @@ def _samples(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             if "spec" in line:
                 found = _described(line["spec"])
             sample = line.get("sample_id")
-            if sample is None and "event_id" in line and line.get("type") == "match":
-                raise BrokenError("object missing required field `sample_id`")
+            if not isinstance(sample, str) and "event_id" in line:
+                raise BrokenError("object missing required field `sample_id`", field="sample_id")
             if not isinstance(sample, str) or sample in samples:
                 builder.passes_over(document.name)  # what tells of the run, or a further event of a sample
             if isinstance(sample, str):
@@ -63,6 +63,8 @@ def _data(record: Record, kind: str) -> list[dict[str, Any]]:
 def _turns(record: Record) -> Columns:
     """`sampling` events, each an answer; the last one of a graded sample is the grader's."""
     calls = _data(record, "sampling")
+    if not calls:
+        warn("type", "a sample has no event of type 'sampling': its answer is unknown")
     if any(GRADED in metrics for metrics in _data(record, "metrics")):
         calls = calls[:-1]
     chat = []
@@ -77,9 +79,11 @@ def _turns(record: Record) -> Columns:
 
 
 def _correct(record: Record) -> bool | None:
-    """Return whether all matches of a sample are correct; null where there is none."""
+    """Return whether the matches of a sample are correct; null where there is none, or where they differ."""
     verdicts = [match.get("correct") for match in _data(record, "match")]
-    return None if not verdicts or not all(isinstance(one, bool) for one in verdicts) else all(verdicts)
+    if len({*map(str, verdicts)}) > 1:
+        warn("correct", "matches of a sample differ: its verdict is unknown")
+    return verdicts[0] if len({*map(str, verdicts)}) == 1 and isinstance(verdicts[0], bool) else None
 
 
 def _expected(record: Record) -> str | None:

@@ -187,8 +187,10 @@ def _single(folder: Path, name: str) -> dict[str, Any]:
 
 
 def verdict_beside(path: Path, instance: str) -> bool | None:
-    """Return what the reports beside a trajectory, or in the folder above, say of its instance; null where they say nothing."""
-    folders = (path.absolute().parent, path.absolute().parent.parent)
+    """Return what the reports beside a trajectory, or beside its folder, say of its instance; null where they say nothing."""
+    folder = path.absolute().parent
+    # Beside the reports are the folder `trajs`, or a folder for each instance; above any other, nothing is looked at.
+    folders = (folder, folder.parent) if folder.name in {"trajs", instance} else (folder,)
     reports = [report for folder in folders for report in (*_reports(folder, ""), _single(folder, instance)) if report]
     return _verdict(reports, instance)
 

@@ -53,4 +53,6 @@ def test_every_kind_of_public_thing_is_looked_at() -> None:
         "rollwise.testing.assert_rate",
     ):
         assert name in names
-    assert not re.search(r"0x[0-9a-f]{6}|/home/|/work/|/tmp/", json.dumps(names))
+    assert not re.search(r"0x[0-9a-f]{6}|(?<![\w.>*])/\w+/", json.dumps(names)), (
+        "an address in memory, or a path of this machine"
+    )

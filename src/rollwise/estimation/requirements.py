@@ -74,7 +74,7 @@ class Required:
         return "undecided" if self.met_by(fail_bound) else "failed"
 
     def check_share(self) -> None:
-        """Raise an error for a threshold that a share cannot have, or that may be a percentage: 1 is 1 % to some, 100 % to others."""
+        """Raise an error for a threshold that a share cannot have, or that may be a percentage, as 1 may be 1 % or 100 %."""
         least = -1 if self.relative else 0
         match = _REQUIREMENT.fullmatch(self.words)
         if match and abs(self.threshold) == 1 and not (match["percent"] or match["points"]):

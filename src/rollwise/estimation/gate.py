@@ -18,6 +18,7 @@ from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_te
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
+from rollwise.estimation.means import are_shares
 from rollwise.estimation.missingness import statuses
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
 from rollwise.estimation.summary import summarize
@@ -220,7 +221,7 @@ def _of_requirement(
         _refuse_metric(everything, required)
     statistic = required.statistic or DEFAULT_STATISTICS[str(kind)][0]
     share = kind == "proportion" and statistic == "mean"
-    if share:
+    if kind != "time" and are_shares(required.metric, kind, everything.numbers(required.metric)):
         required.check_share()
     elif required.relative and "%" in required.words:
         raise ArgumentError(
@@ -360,7 +361,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
     for requirement in required:
         rows = _rows_of_summary(table, requirement, level)
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
-        if share:
+        if are_shares(requirement.metric, "proportion" if share else None, rows["estimate"].to_numpy()):
             requirement.check_share()
         for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
             judged_only, together = ends_of_summary(row, level, options.unread)

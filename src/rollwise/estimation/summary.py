@@ -236,7 +236,7 @@ def summarize(
     check_by(frame, by, schema.SUMMARY, "summarize")
     columns = metric_columns(frame, by, cluster, metrics)
     announce_many(columns, metrics, "summarize")
-    data = Columns(frame)
+    data = Columns(frame, by)
     if weighting == "goal" and not data.has("goal"):
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
     if strata is not None and not data.has(strata):

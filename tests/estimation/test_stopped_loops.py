@@ -295,7 +295,7 @@ def test_a_stopped_and_a_fixed_loop_on_the_same_goals_do_not_differ() -> None:
 )
 def test_coverage_whatever_hides_the_loops(kind: str) -> None:
     """At a chance of .05 an attempt the interval covers it in .94, and `< 5%` passes at most once in forty."""
-    rng, repetitions, covered, passed = np.random.default_rng(5), repeated(400), 0, 0
+    rng, repetitions, covered, passed = np.random.default_rng(5), repeated(200), 0, 0
     for _ in range(repetitions):
         frame = _hidden(kind, rng)
         by = ("defense",) if kind == "two defenses" else ()
@@ -316,6 +316,5 @@ def _hidden(kind: str, rng: np.random.Generator) -> pl.DataFrame:
     if kind == "no numbers":
         return frame.drop("attempt")
     again = frame.filter("attack_success").head(2)
-    return pl.concat(
-        [frame, again.with_columns("r" + pl.col("rollout_id"), pl.col("attempt") + 1, attack_success=False)]
-    )
+    retries = again.with_columns(pl.col("attempt") + 1, attack_success=False)
+    return pl.concat([frame, retries.with_columns(rollout_id=pl.lit("r") + pl.col("rollout_id"))])

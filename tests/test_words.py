@@ -67,6 +67,7 @@ ELSEWHERE = {
 COMPARED = {
     "contrast",
     "changes",
+    "rank",
     "comparisons.curve_difference",
     "comparisons.curve_test",
 }  # of: the column whose values are compared

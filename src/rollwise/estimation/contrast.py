@@ -158,7 +158,7 @@ def contrast(
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
-    data = Columns(frame.filter(column_named(of).is_not_null()))
+    data = Columns(frame.filter(column_named(of).is_not_null()), (of, *by))
     statuses_of = {metric: statuses(data, metric) for metric in columns}
     # Each row as the position of its value among the compared values.
     codes = values_named(data.frame, of).cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()

@@ -202,7 +202,7 @@ def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
 ) -> pl.DataFrame:
     both = None if earlier is None else with_baseline(table, earlier, required, options.by)
-    everything = Columns(table)
+    everything = Columns(table, options.by)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence
         keys = [key for key, _ in Columns(both).groups(options.by)]
@@ -267,7 +267,9 @@ def _evidence(
     share: bool,
 ) -> dict[str, Evidence]:
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
-    data = Columns(rows_in(everything.frame, required.group, required.words)) if required.group else everything
+    data = everything
+    if required.group:
+        data = Columns(rows_in(everything.frame, required.group, required.words), options.by)
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,

@@ -126,7 +126,7 @@ def training(
     rates = {(*(row[name] for name in by), row["\0step"], row["level"]): row for row in summary.rows(named=True)}
     number_without = frame.height - with_step.height
     without_step = f"; {counted(number_without, 'rollout')} without a step" if number_without else ""
-    data = Columns(with_step)
+    data = Columns(with_step, (*by, "\0step"))
     row_statuses = statuses(data, metric)
     result = []
     for key, group in data.groups(by):
@@ -167,6 +167,7 @@ def _taken(frame: pl.DataFrame, metric: str | None, step: str | None, by: tuple[
     if metric is None:
         kinds = {name: schema.kind_of(dtype) for name, dtype in frame.schema.items() if frame[name].count()}
         own = [name for name in kinds if name not in {*schema.ROLLOUTS.names, *by, step}]
+        own = [name for name in own if kinds[name] != "number" or not names_a_step(name)]
         rates, numbers = ([name for name in own if kinds[name] == kind] for kind in ("proportion", "number"))
         usual = [name for name in USUAL_METRICS if name in own][:1]
         found = usual or rates or numbers

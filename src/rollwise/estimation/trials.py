@@ -20,6 +20,7 @@ from rollwise.stats.repeats import Stopping, held_in, reached_in, stopping, unkn
 
 REPEATED_IN = ("target", "attack", "goal", "task")
 """Columns with the same values in all attempts at a goal."""
+_NOTHING = 1e-12  # a share of goals that is 0 but for rounding
 
 
 def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
@@ -159,7 +160,8 @@ class Attempts:
 
         Goals with fewer attempts count up to their last one, as in Kaplan-Meier's estimator: each further attempt multiplies the
         share of goals without a success (or with successes only) by its ratio among the goals that have that attempt. The
-        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt.
+        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt,
+        and from where no goal that could still change has a further attempt: its ratio is unknown.
         """
         remaining, before = np.full(most + 1, np.nan), np.ones(self.goals.count)
         remaining[0] = 1.0
@@ -170,7 +172,9 @@ class Attempts:
             if not tried.any():
                 break
             total = before[tried].sum()
-            remaining[k] = remaining[k - 1] * (after[tried].sum() / total if total > 0 else 0.0)
+            if total <= _NOTHING and remaining[k - 1] > _NOTHING:
+                break
+            remaining[k] = remaining[k - 1] * (after[tried].sum() / total) if total > _NOTHING else 0.0
             before = after
         return remaining if kind == "pass^k" else 1 - remaining
 

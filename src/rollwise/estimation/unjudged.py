@@ -182,9 +182,9 @@ class Unknown(NamedTuple):
         return left_out if choice == "censor" else f"{left_out}, and the interval covers both outcomes of each"
 
 
-def without_treatment(reason: str | None) -> str | None:
-    """Return a reason without what it says of rollouts that have no verdict."""
-    return join_reasons(*(part for part in (reason or "").split("; ") if "(unjudged='" not in part))
+def without_covered(reason: str | None) -> str | None:
+    """Return a reason without what it says of rollouts of which the interval covers both outcomes."""
+    return join_reasons(*(part for part in (reason or "").split("; ") if not part.endswith("(unjudged='bounds')")))
 
 
 def _have(number: int) -> str:

@@ -29,7 +29,7 @@ BROKEN = pl.DataFrame({"rollout_id": list("abcd"), "goal": list("abcd"), "attack
 def test_a_threshold_of_1_is_refused_with_both_ways_to_write_it(words: str, ways: tuple[str, str]) -> None:
     """Three of four broken passed `< 1`, which was meant as 1 %; what the refusal says to type has one meaning and an answer."""
     table = BROKEN.with_columns(refusal_rate=pl.lit(0.5))
-    earlier = {"baseline": table} if "baseline" in words else {}
+    earlier: dict[str, Any] = {"baseline": table} if "baseline" in words else {}
     with pytest.raises(ArgumentError) as refusal:
         rw.gate(table, words, **earlier)
     assert str(refusal.value) == f"gate: {words!r} may mean 1 % or 100 %; write {ways[0]!r} or {ways[1]!r}"

@@ -40,10 +40,9 @@ def test_a_rate_of_one_rollout_that_says_otherwise_is_asked_about(
     records = [
         {"injected_prompt": each.pop("prompt"), "response_text": each.pop("response"), **each} for each in records
     ]
-    for record, rate in zip(records, rates, strict=True):
-        outer, _, inner = name.rpartition(".")
-        record |= {outer: {inner: rate}} if outer else {inner: rate}
-    path = written(tmp_path, records)
+    outer, _, inner = name.rpartition(".")
+    further = [{outer: {inner: rate}} if outer else {inner: rate} for rate in rates]
+    path = written(tmp_path, [each | more for each, more in zip(records, further, strict=True)])
     assert rw.read(path)["succeeded"].null_count() == 5
     assert f"`success` and `{name}` differ: which is the verdict?" in capsys.readouterr().err
     assert rw.read(path, names={"succeeded": name})["succeeded"].sum() == 2
@@ -114,3 +113,13 @@ def test_ids_of_conversations_are_asked_about_all_the_same(tmp_path: Path, name:
     records = [{**each, name: f"q{max(n - 2, 0)}"} for n, each in enumerate(answered(jailbroken=[True, False] * 5))]
     with pytest.raises(ReadError, match=f"`{name}` repeats"):
         rw.read(written(tmp_path, records))
+
+
+@pytest.mark.parametrize("name", ["seeds", "runs", "settings_tried", "folds", "epochs"])
+def test_texts_above_rates_by_seed_are_no_answers(tmp_path: Path, name: str) -> None:
+    """What a run concludes is no answer of a model, and nothing is asked about it."""
+    rates = [{"seed": n, "base_pass_at_1": 0.25 * n, "tuned_pass_at_1": 0.3 * n} for n in range(3)]
+    totals = {"model": "m", "test_split": "held out", name: rates, "conclusion": "The pipeline is stable over seeds."}
+    with pytest.raises(ReadError, match="is not recognized") as refused:
+        rw.read(written(tmp_path, totals))
+    assert not refused.value.questions

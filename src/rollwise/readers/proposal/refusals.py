@@ -61,7 +61,8 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     parts = _of_logs(names, roles_of(dict(fields)))
     if parts is not None:
         return parts
-    winner = None if _has_texts(path, fields, places) else _winner(fields)
+    has_texts = _has_texts(path, fields, places) or any(field.kind == "text" for field in fields.values())
+    winner = None if has_texts else _winner(fields)
     if winner is not None:
         return PAIRS.format(winner)
     groups = counts_of_groups(fields)

@@ -163,7 +163,7 @@ def clusters_to_decide(
     Examples
     --------
     >>> clusters_to_decide(0.05, 0.1, 1.0, repeated=False), clusters_to_decide(0.0, 0.1, 1.0, repeated=False)
-    (239, 35)
+    (242, 36)
     >>> clusters_to_decide(0.1, 0.1, 1.0) is None
     True
     """

@@ -256,7 +256,7 @@ def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
     """Three successes over two goals say less than .04 of the rate; a fourth rollout, in error, made it .065."""
     table = rollouts([True, True, True, None]).with_columns(goal=pl.Series(["b", "a", "b", "c"]))
     bounds = [only(rw.gate(table, "attack_success > 4%", unjudged=how))["pass_bound"] for how in ("drop", "bounds")]
-    assert bounds == pytest.approx([0.0, 0.0], abs=1e-6)  # the exact end with t of one degree of freedom
+    assert bounds == pytest.approx([0.011026, 0.011026], abs=1e-6)
 
 
 def test_no_group_is_no_pass() -> None:

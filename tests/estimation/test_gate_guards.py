@@ -91,7 +91,7 @@ def only(frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def test_a_control_without_a_refusal_passes() -> None:
-    """None of 20 goals: Wilson's upper end is z²/(20 + z²) = 3.8415/23.8415 = .1611, and it is that of the Boolean metric."""
+    """None of 20 goals: Wilson's upper end is z²/(20 + z²) = 3.8415/23.8415 = .1611, and .1684, exact, of the Boolean metric."""
     table = control([[False, False]] * 20)
     row = only(rw.gate(table, "refusal_rate < 90% for attack=none"))
     assert (row["answer"], row["estimate"], row["n"]) == ("passed", 0.0, 20)
@@ -99,7 +99,7 @@ def test_a_control_without_a_refusal_passes() -> None:
     assert row["reason"] == "no variation: by Wilson, up to 0.161 of all rollouts may have another value"
     assert only(rw.gate(table, "refusal_rate < 15% for attack=none"))["answer"] == "undecided"
     boolean = table.with_columns(ever_refused=pl.col("refusal_rate") > 0)
-    assert only(rw.gate(boolean, "ever_refused < 90%"))["pass_bound"] == pytest.approx(row["pass_bound"])
+    assert only(rw.gate(boolean, "ever_refused < 90%"))["pass_bound"] == pytest.approx(1 - 0.025 ** (1 / 20))
     # If a share of .1611 of all goals were refused, 20 goals without any would come about in 3 % of all runs.
     assert (1 - row["pass_bound"]) ** 20 < 0.03
 

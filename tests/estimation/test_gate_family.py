@@ -93,7 +93,7 @@ def test_answers_that_are_held_together() -> None:
     absent = rw.gate(table, "attack_success < 10%", by="category", expect="category=x", family="all")
     assert absent["answer"][-1] == "failed"
     assert absent["fail_bound"][0] == held["fail_bound"][0]
-    above = rw.gate(categories(11, 8, 8, 8), "attack_success > 90%", by="category", family="all")
+    above = rw.gate(categories(12, 8, 8, 8), "attack_success > 90%", by="category", family="all")
     assert above["answer"].to_list() == ["undecided", "failed", "failed", "failed"]
 
 

@@ -2,20 +2,17 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import legends, lettering, theme
+from rollwise.plots.layout import Sheet
 from rollwise.plots.theme import Look
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.coercion import in_schema
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STATES = {
     "success": Look("#D55E00", "*"),
@@ -81,16 +78,8 @@ def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
 
 
-def title(ax: "Axes", rows: pl.DataFrame, given: str | None, *, pad: float) -> None:
-    """Write the given title, or else the id of the rollout, above the Axes, wrapped to their width."""
-    theme.settle(ax.get_figure(root=True))
-    characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
-    words = lettering.wrapped(given or labels.plain(rows["rollout_id"][0]), characters, lines=2)
-    ax.set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=pad)
-
-
-def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
-    """Draw the key of colors and markers below the Axes; return the height used there in points."""
+def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> None:
+    """Draw the key of colors and markers."""
     from matplotlib.lines import Line2D
 
     order = list(STATES)
@@ -102,7 +91,7 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
         Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
         for row in rows
     ]
-    return legends.key(ax, entries, new_figure=False, below=below)
+    sheet.key(entries, below=below)
 
 
 def snippet(text: object, most: int = 72) -> str:

@@ -21,6 +21,7 @@ _LEAST = 95.0  # height in points that curves keep; an optional table or caption
 _GRAY = 16  # up to so many panels show the other groups in gray
 _ROOM = 0.32  # share of a panel that names at the ends of curves may take
 _NAMED, _SMALL = 230.0, 105.0  # least width in points of a panel whose curves are named at their ends, and of any other
+_BOUNDS = "between bound_low and bound_high"  # columns, which no reader of a figure sees
 Also = Callable[["Axes", pl.DataFrame], None]
 
 
@@ -218,7 +219,8 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
         sentences.append(
             f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."
         )
-    return " ".join([*sentences, *withheld(points), *reasons(frame, most)])
+    hatched = steps["bound_low"].count() > 0
+    return " ".join([*sentences, *withheld(points), *reasons(frame, most, hatched=hatched)])
 
 
 def too_few(min_at_risk: int) -> str:
@@ -232,8 +234,8 @@ def withheld(points: pl.DataFrame) -> list[str]:
     return ["Bar without a point: no estimate, only its interval."] if points.select(bare.any()).item() else []
 
 
-def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
-    """Return the most frequent reasons of a frame, one sentence each."""
+def reasons(frame: pl.DataFrame, most: int = 2, *, hatched: bool = False) -> list[str]:
+    """Return the most frequent reasons of a frame, one sentence each; what is `hatched` is not named by its columns."""
     merged = labels.merge_reasons(frame, options=False)
     found = merged.group_by("reason", maintain_order=True).len().drop_nulls()
     # A row may have several reasons; those that always come together are one sentence.
@@ -248,5 +250,8 @@ def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     sentences = []
     for reason, number in sorted(counts.items(), key=lambda count: -count[1])[:most]:
         some = f" ({number} of {labels.counted(frame.height, 'point')})" if number < frame.height else ""
-        sentences.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
+        drawn = labels.plain(reason).replace(
+            _BOUNDS, "in the hatched band" if hatched else "between the bounds of the table"
+        )
+        sentences.append(labels.sentence(f"{labels.shorten(drawn, 160)}{some}"))
     return sentences

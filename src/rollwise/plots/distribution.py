@@ -68,7 +68,8 @@ def distribution(
         and whiskers (to the last value within 1.5 times the interquartile range), with the values as points;
         ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups.
     log
-        Whether the axis is logarithmic; by default if all values are above 0 and the greatest is a hundred times the least.
+        Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
+        least: scores and shares are not.
     size
         Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
         None is as high as it needs to be. By default as large as it needs to be.
@@ -98,7 +99,9 @@ def distribution(
     placed = marks.filter(pl.col("x").is_not_null())
     values = placed["x"].to_list()
     # Bins of a histogram have equal widths, so its axis stays linear by default.
-    logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
+    shares = max(values) <= 1
+    spread = kind != "histogram" and min(values) > 0 and not shares and wide_range(values)
+    logarithmic = spread if log is None else log
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")

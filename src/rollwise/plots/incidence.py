@@ -154,7 +154,14 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
     top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(columns_named(spot)))
     below = pl.when(top.is_not_null()).then(top.shift(1).over(columns_named(spot)).fill_null(0.0))
     return marks.with_columns(
-        share="estimate", share_low="low", share_high="high", low=below, high=top, estimate=top
+        share="estimate",
+        share_low="low",
+        share_high="high",
+        low=below,
+        high=top,
+        estimate=top,
+        bound_low=pl.lit(None, pl.Float64),
+        bound_high=pl.lit(None, pl.Float64),
     ).select(*STACK)
 
 

@@ -20,8 +20,10 @@ STATES = {
     "failed": Look("#56B4E9", "o"),
     "error": Look("#000000", "s"),
     "pruned": Look("#CC79A7", "v"),
+    "turn": Look("#BBBBBB", "h"),  # of a rollout that was judged as a whole
     "unjudged": Look("#999999", "."),
 }
+_PLAIN = {"turn", "unjudged"}  # states without a marker
 ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts in the caption of a figure
 _MOST_LETTERS = 90
 
@@ -52,8 +54,16 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
     return rows.sort("step" if steps else "turn", nulls_last=True, maintain_order=True), steps
 
 
-def state(turn: Mapping[str, Any]) -> str:
-    """Return the state of a turn in one word, the worst that applies."""
+def outcome(rows: pl.DataFrame) -> str | None:
+    """Return the verdict on a rollout that was judged as a whole, and in none of its turns."""
+    if "outcome" not in rows.columns or rows["succeeded"].count():
+        return None
+    known = [str(value) for value in rows["outcome"].drop_nulls()]
+    return known[0] if known and known[0] in {"success", "failure"} else None
+
+
+def state(turn: Mapping[str, Any], *, judged: bool = False) -> str:
+    """Return the state of a turn in one word, the worst that applies; a rollout may be `judged` as a whole."""
     if turn.get("succeeded"):
         return "success"
     if turn.get("error"):
@@ -62,7 +72,7 @@ def state(turn: Mapping[str, Any]) -> str:
         return "refused"
     if turn.get("pruned"):
         return "pruned"
-    return "unjudged" if turn.get("succeeded") is None else "failed"
+    return ("turn" if judged else "unjudged") if turn.get("succeeded") is None else "failed"
 
 
 def facts(rows: pl.DataFrame) -> str:
@@ -88,7 +98,14 @@ def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> No
     )
     style: dict[str, Any] = {"linestyle": "none", "markersize": 8}
     entries = [
-        Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
+        Line2D(
+            [],
+            [],
+            marker="s" if row["state"] in _PLAIN else row["marker"],
+            color=row["color"],
+            label=row["state"],
+            **style,
+        )
         for row in rows
     ]
     sheet.key(entries, below=below)

@@ -102,6 +102,8 @@ def timeline(
             _paint(ax, part)
         if steps:
             _turns(sheet, ax, seen)
+        elif (seen["state"] == "turn").any():
+            _beside(ax, 0.0, one_rollout.outcome(rows) or "")
         ax.set_xlabel("seconds since the first step" if measured == "seconds" and steps else measured)
         ax.xaxis.label.set(fontsize=theme.normal())
         states = seen.filter(pl.col("mark").is_in(["turn", "step", "event"])).unique("state", maintain_order=True)
@@ -113,7 +115,7 @@ def timeline(
     return layout.lay(
         paint,
         verb="timeline",
-        alt=alternatives.timeline(marks),
+        alt=alternatives.timeline(marks, one_rollout.outcome(rows)),
         ax=ax,
         size=size,
         title=title or labels.plain(rows["rollout_id"][0]),
@@ -162,12 +164,13 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     scores, tools, tokens = [], [], []
     end = 0.0
     used = [name for turn in rows.iter_rows(named=True) for name, _ in one_rollout.calls(turn)]
+    judged = one_rollout.outcome(rows) is not None
     # The first tools have their own lanes, the others share the last one.
     own_lanes = _own_lanes(used, most)
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
         start = end if measured == "seconds" else place - 0.5
         end = start + (turn["seconds"] if measured == "seconds" else 1.0)
-        state = one_rollout.state(turn)
+        state = one_rollout.state(turn, judged=judged)
         look = one_rollout.STATES[state]
         about = {"at": start, "until": end, "turn": turn["turn"], "state": state, "color": look.color}
         text = turn.get("response") or turn.get("prompt") or ""
@@ -264,7 +267,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
             linewidth=0.6 if wide > 0.01 * thin else 0.0,
             zorder=2.5,
         )
-        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["marker"] != ".":
+        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["marker"] not in {".", "h"}:
             white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
             ax.plot([mark["at"] + wide / 2], [lane], marker=mark["marker"], markersize=6, color=white, zorder=4)
 
@@ -279,17 +282,22 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
     size = 4.0 if part.height <= 60 else 0.0
     ax.plot(part["at"].to_list(), up, color=part["color"][0], linewidth=1.2, marker="o", markersize=size, zorder=3)
     for edge, value in ((lane - _UP, greatest), (lane + _UP, least)):
-        ax.annotate(
-            f"{value:g}",
-            (1, edge),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=theme.small(),
-            color=theme.shade(ax, theme.MUTED),
-            annotation_clip=False,
-        )
+        _beside(ax, edge, f"{value:g}")
+
+
+def _beside(ax: "Axes", lane: float, words: str) -> None:
+    """Write a few words to the right of a lane."""
+    ax.annotate(
+        words,
+        (1, lane),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=theme.small(),
+        color=theme.shade(ax, theme.MUTED),
+        annotation_clip=False,
+    )
 
 
 def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:

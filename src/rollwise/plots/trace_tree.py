@@ -236,8 +236,9 @@ def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     tree = any(node is not None for node in _column(rows, "node_id"))
+    judged = one_rollout.outcome(rows) is not None
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
-        state = one_rollout.state(turn)
+        state = one_rollout.state(turn, judged=judged)
         look = one_rollout.STATES[state]
         node = str(turn["node_id"]) if tree and turn.get("node_id") is not None else f"turn {place}"
         text = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
@@ -250,7 +251,7 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         yield about | {
             "node": node,
             "parent": None if not tree or turn.get("parent_id") is None else str(turn["parent_id"]),
-            "name": f"{number}, {state}",
+            "name": number if state == "turn" else f"{number}, {state}",
             "text": one_rollout.snippet(text, 160) if text else None,
             "note": ", ".join(notes),
         }
@@ -287,7 +288,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
     size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
-    hollow = mark["state"] == "unjudged"
+    hollow = mark["state"] in {"unjudged", "turn"}
     ax.plot(
         [x],
         [y],

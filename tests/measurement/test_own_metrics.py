@@ -81,7 +81,9 @@ def test_an_outcome_of_error_is_an_error() -> None:
     """The error of a judge is one, too: the rollout is no no."""
     judged = turns().with_columns(ending=None, outcome=pl.when(pl.col("rollout_id") == "r09").then(pl.lit("error")))
     mine = rw.measure(judged, mine=SUCCEEDED.any())
-    assert mine.filter(pl.col("mine").is_null())["rollout_id"].to_list() == [f"r{n:02}" for n in (0, 1, 2, 3, 4, 5, 6, 9)]
+    assert mine.filter(pl.col("mine").is_null())["rollout_id"].to_list() == [
+        f"r{n:02}" for n in (0, 1, 2, 3, 4, 5, 6, 9)
+    ]
 
 
 def test_partly_judged_is_up_to_the_expression() -> None:
@@ -102,7 +104,6 @@ def test_metrics_of_the_package_stay_under_any_name() -> None:
 
 def test_a_composite_may_lack_a_part() -> None:
     """`missing="reweight"` asks for what is there: a part without a verdict is left out, as it says."""
-    parts = {"a": SCORE.mean(), "b": pl.col("reward").mean()}
     frame = turns().with_columns(reward=None, ending=None)
-    value = m.composite({"a": 1, "b": 1}, missing="reweight", **parts)
+    value = m.composite({"a": 1, "b": 1}, missing="reweight", a=SCORE.mean(), b=pl.col("reward").mean())
     assert rw.measure(frame, mine=value)["mine"].to_list() == [None] * 7 + [0.0] * 8 + [1.0]

@@ -11,10 +11,10 @@ import polars.selectors as cs
 from rollwise import schema
 from rollwise.errors import MetricError, SchemaError, listing, meant
 from rollwise.measurement.batches import at_once, reduced
-from rollwise.measurement.repeats import check_repeats, contiguous
 from rollwise.measurement.own_metrics import honest
+from rollwise.measurement.repeats import check_repeats, contiguous
 from rollwise.measurement.unused_verdicts import noted
-from rollwise.metrics.catalog import OUTCOME, TIMING
+from rollwise.metrics.catalog import in_set
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
 from rollwise.schema.arguments import frame_of, names_of, shown
@@ -176,7 +176,7 @@ def expressions(
     """Return each metric's expression by its output name; two metrics of one name raise an error."""
     expressions_by_name: dict[str, pl.Expr] = {}
     pairs: list[tuple[str, pl.Expr]] = []
-    for metric in _flat(metrics if metrics or named else (OUTCOME, TIMING)):
+    for metric in _flat(metrics if metrics or named else (in_set("OUTCOME"), in_set("TIMING"))):
         expression = metric if isinstance(metric, pl.Expr) else _called(metric)
         if expression.meta.has_multiple_outputs():
             raise MetricError(f"measure: {shown(str(expression))} gives several columns; pass one metric for each")

@@ -138,7 +138,9 @@ def metric(
     def register(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
         name, is_ours = function.__name__, function.__module__.startswith(_OURS)
         if unknown_sets := set(sets) - set(get_args(Set)):
-            raise MetricError(f"metric {name}: there is no set {listing(sorted(unknown_sets))}; sets are {listing(get_args(Set))}")
+            raise MetricError(
+                f"metric {name}: there is no set {listing(unknown_sets)}; sets are {listing(get_args(Set), most=9)}"
+            )
 
         @functools.wraps(function)
         def named(*args: Arguments.args, **kwargs: Arguments.kwargs) -> pl.Expr:
@@ -147,11 +149,19 @@ def metric(
                 expression = expression.alias(name)
             return known(expression) if is_ours else expression
 
+        # A cell of a notebook that runs again registers its metric anew.
+        for earlier in [other for other in ABOUT if _source(other) == _source(function)]:
+            del ABOUT[earlier]
+            FORMS[:] = [form for form in FORMS if form.function is not earlier]
         ABOUT[named] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")
         FORMS.extend(_form(text, named) for text in names or (name,))
         return named
 
     return register
+
+
+def _source(function: Callable[..., pl.Expr]) -> tuple[str, str]:
+    return function.__module__, function.__qualname__
 
 
 def _is_unnamed(expression: object) -> bool:

@@ -12,7 +12,7 @@ from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import generator, unit_of
 from rollwise.estimation.matching import Match
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
-from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
+from rollwise.estimation.stopped_loops import later_attempts, why_first
 from rollwise.estimation.unjudged import (
     at_the_bounds,
     censored,
@@ -98,9 +98,8 @@ class Comparison:
             if self.kind == "proportion" and (number := sum(self._unjudged_counts())):
                 note = dropped(in_words(number, self.group_rows.size + self.baseline_rows.size))
                 result = replace(result, reason=join_reasons(result.reason, note))
-        later = later_attempts(self.data, self.metric)
-        if later[self.group_rows].any() or later[self.baseline_rows].any():
-            result = replace(result, reason=join_reasons(result.reason, FIRST_ATTEMPTS))
+        first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
+        result = replace(result, reason=join_reasons(result.reason, first))
         return {
             **self.key,
             "metric": self.metric,

@@ -66,6 +66,7 @@ ELSEWHERE = {
 COMPARED = {
     "contrast",
     "changes",
+    "rank",
     "comparisons.curve_difference",
     "comparisons.curve_test",
 }  # of: the column whose values are compared

@@ -175,6 +175,45 @@ def contrast(
 
 
 @app.command()
+def rank(
+    output: Output,
+    logs: TableInput,
+    of: Annotated[str, typer.Option("--of", help="Column whose values are ranked.")] = "target",
+    metric: Annotated[str, typer.Option("--metric", help="Metric whose means are ranked.")] = "attack_success",
+    by: By = None,
+    better: Annotated[
+        Literal["auto", "higher", "lower"],
+        typer.Option("--better", help="Which way is better; auto: as the catalog of metrics says."),
+    ] = "auto",
+    cluster: ClusterBy = None,
+    unjudged: UnjudgedOption = "bounds",
+    force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> None:
+    """Rank groups with an interval for each rank, and say which cannot be told apart.
+
+    Example: rollwise rank runs --of target --metric attack_success
+    """
+    output.check()
+    from rollwise.comparisons.ranking import rank as ranked
+
+    frame = ranked(
+        rollouts_of(logs, [metric], [of, *(by or ()), *(cluster or ())]),
+        of=of,
+        metric=metric,
+        by=by or (),
+        better=None if better == "auto" else better,
+        cluster=cluster_of(cluster),
+        unjudged=unjudged,
+        force=force,
+        level=level,
+        seed=seed,
+    )
+    output.emit(frame)
+
+
+@app.command()
 def curve(
     output: Output,
     logs: TableInput,

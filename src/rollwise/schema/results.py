@@ -351,6 +351,32 @@ TRAINING = Schema(
     ),
 )
 
+RANKS = Schema(
+    name="RANKS",
+    row="one group",
+    key=("metric", "of", "group", "level"),
+    required=("metric", "of", "group", "level", "estimate", "rank_low", "rank_high"),
+    columns=(
+        _METRIC,
+        Column("of", pl.String, "the column whose values are ranked"),
+        Column("group", pl.String, "the value ranked"),
+        Column("level", pl.Float64, "probability that all rank intervals hold together"),
+        _N,
+        _CLUSTERS,
+        _ESTIMATE,
+        Column("low", pl.Float64, "lower end of the interval of the value, by itself"),
+        Column("high", pl.Float64, "upper end of it"),
+        Column("method", pl.String, "how the intervals of all pairs hold together"),
+        *_HOW[1:],
+        Column("seed", pl.Int64, "seed of the draws"),
+        Column("p_best", pl.Float64, "share of draws of a Bayesian bootstrap in which it is best"),
+        Column("rank", pl.Int64, "1 plus the number of better values; null where groups met different goals"),
+        Column("rank_low", pl.Int64, "best rank that it can have"),
+        Column("rank_high", pl.Int64, "worst rank that it can have"),
+        Column("tier", pl.Int64, "groups of one tier cannot be told apart"),
+    ),
+)
+
 DOCTOR = Schema(
     name="DOCTOR",
     row="one analysis",
@@ -364,7 +390,21 @@ DOCTOR = Schema(
     ),
 )
 
-RESULTS = (SUMMARY, CONTRAST, CURVE, AGREEMENT, PROFILE, PORTFOLIO, TRADEOFF, GATE, FORECAST, PLAN, TRAINING, DOCTOR)
+RESULTS = (
+    SUMMARY,
+    CONTRAST,
+    CURVE,
+    AGREEMENT,
+    PROFILE,
+    PORTFOLIO,
+    TRADEOFF,
+    GATE,
+    FORECAST,
+    PLAN,
+    TRAINING,
+    RANKS,
+    DOCTOR,
+)
 
 
 def result_names() -> frozenset[str]:

@@ -22,6 +22,7 @@ def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]
         "GATE": _gate,
         "FORECAST": _forecast,
         "TRAINING": _training,
+        "RANKS": _ranks,
     }
     content = parts.Content(frame, frame.head(most).to_dicts(), reasons)
     return [*parts.groups(content), *makers[name](content), *parts.method(content)]
@@ -235,5 +236,22 @@ def _training(content: parts.Content) -> list[Column]:
         *(Column(labels.label(name), shares[name], omission=parts.OMIT_COUNT) for name in uniform),
         parts.counts(content, "n", "n"),
         *parts.unknown(content),
+        *parts.clusters(content),
+    ]
+
+
+def _ranks(content: parts.Content) -> list[Column]:
+    metric = content.only("metric")
+    rates = parts.metric_rates(content)
+    ends = [(row["rank_low"], row["rank_high"]) for row in content.rows]
+    return [
+        *parts.varying(content, ("of",)),
+        parts.words("group", (row["group"] for row in content.rows)),
+        *parts.levels(content),
+        *parts.estimates(content, rates, labels.quantity(metric, "mean"), ["metric"]),
+        Column("rank", [str(low) if low == high else f"{low}–{high}" for low, high in ends]),
+        parts.counts(content, "tier", "tier"),
+        Column("P(best)", [labels.p_text(row["p_best"]) for row in content.rows], omission=parts.OMIT_COUNT),
+        parts.counts(content, "n", "n", omission=parts.OMIT_UNIT),
         *parts.clusters(content),
     ]

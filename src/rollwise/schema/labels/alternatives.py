@@ -74,7 +74,7 @@ def _panel_text(part: pl.DataFrame, shape: schema.Schema) -> str:
         return _range_text(f"share of goals reached, {first['kind']}", rows, [*by, *also], rate=True)
     rate = is_rate(first["metric"], part)
     what = quantity(first["metric"], first.get("statistic"), part)
-    return _range_text(what, rows, by, rate=rate)
+    return _range_text(what, rows, [*by, *(["group"] if shape.name == "RANKS" else [])], rate=rate)
 
 
 def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:

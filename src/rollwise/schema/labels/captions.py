@@ -11,6 +11,7 @@ from rollwise.errors import plural
 from rollwise.schema.labels.frames import shape_of
 from rollwise.schema.labels.groups import grouping
 from rollwise.schema.labels.numbers import counted, level_text
+from rollwise.schema.labels.ranking import ranking
 from rollwise.schema.labels.text import plain
 from rollwise.schema.named import column_named, columns_named, values_named
 
@@ -44,7 +45,10 @@ def caption(frame: pl.DataFrame) -> str:
         return ""
     with_interval = frame.filter(pl.col("low").is_not_null() | pl.col("high").is_not_null())
     intervals = f"Intervals: {', '.join([level_text(_distinct(with_interval, 'level')), *_methods(with_interval)])}"
-    if with_interval.is_empty():
+    if shape.name == "RANKS":
+        together = ", ".join([level_text(_distinct(frame, "level")), *_methods(frame)])
+        intervals = f"Ranks: {ranking(frame)} All intervals hold together with {together}"
+    elif with_interval.is_empty():
         intervals = "No intervals"
     several = frame.select(columns_named(grouping(frame))).n_unique() > 1 if grouping(frame) else False
     counted_rows = frame.drop_nulls("estimate") if shape.name == "CURVE" else with_interval

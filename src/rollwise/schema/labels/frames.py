@@ -16,6 +16,7 @@ _MAKES = {
     "PROFILE": "rw.comparisons.profile(rollouts)",
     "FORECAST": "rw.forecast(rollouts, k=100)",
     "TRAINING": "rw.training(rollouts)",
+    "RANKS": 'rw.rank(rollouts, of="target", metric="attack_success")',
     "AGREEMENT": "rw.judges.agreement(verdicts, labels)",
     "STEPS": "rw.readers.steps(paths)",
     "TURNS": "rw.read(paths)",
@@ -28,7 +29,15 @@ _MAKES = {
 def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
     """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame."""
     # GATE has the columns of SUMMARY and more, so it comes before it. CURVE and PORTFOLIO have all columns that PROFILE requires.
-    shapes = [schema.GATE, schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, schema.AGREEMENT]
+    shapes = [
+        schema.RANKS,
+        schema.GATE,
+        schema.SUMMARY,
+        schema.CONTRAST,
+        schema.CURVE,
+        schema.TRAINING,
+        schema.AGREEMENT,
+    ]
     shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 

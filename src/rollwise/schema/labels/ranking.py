@@ -1,0 +1,35 @@
+"""RANKS in words: which groups cannot be told apart."""
+
+import polars as pl
+
+from rollwise.schema.labels.groups import group_name, grouping
+from rollwise.schema.named import columns_named
+
+
+def ranking(ranks: pl.DataFrame) -> str:
+    """Describe RANKS in one sentence: the group that is best, and those of each tier, which cannot be told apart.
+
+    Examples
+    --------
+    >>> ranks = pl.DataFrame({"metric": "attack_success", "group": ["a", "b", "c"], "level": 0.95, "tier": [1, 2, 2]})
+    >>> ranking(ranks)
+    'a is best; b and c cannot be told apart.'
+    """
+    by = grouping(ranks)
+    families = ranks.partition_by([*columns_named(by), "metric", "level"], maintain_order=True)
+    # A name at the beginning keeps its small letter.
+    return (
+        "; ".join(
+            (f"{group_name(family.row(0, named=True), by)}: " if by else "") + _family_in_words(family)
+            for family in families
+        )
+        + "."
+    )
+
+
+def _family_in_words(family: pl.DataFrame) -> str:
+    tiers = [tier["group"].to_list() for tier in family.partition_by("tier", maintain_order=True)]
+    best = [f"{tiers[0][0]} is best"] if len(tiers) > 1 and len(tiers[0]) == 1 else []
+    tied = [f"{', '.join(groups[:-1])} and {groups[-1]} cannot be told apart" for groups in tiers if len(groups) > 1]
+    alone = [f"{tiers[0][0]} has no rival"] if family.height == 1 else []
+    return "; ".join([*best, *tied, *alone])

@@ -234,8 +234,14 @@ def test_goals_that_may_have_stopped_are_not_left_out() -> None:
 
 def test_what_cannot_be_told_is_said() -> None:
     """Without an order, or with too few successes, the row says that stopping cannot be told."""
-    unordered = at(rw.attempts(STOPPED.drop("attempt"), k=1), 1)
+    unordered = at(rw.attempts(tried(FOUR).drop("attempt"), k=1), 1)
     assert "no column `attempt` orders them" in unordered["reason"]
+    # Rows in the order of the attempts show it, and the row says that their order was taken.
+    in_order = at(rw.attempts(STOPPED.drop("attempt"), k=1), 1)
+    assert in_order["estimate"] == pytest.approx(at(rw.attempts(STOPPED, k=1), 1)["estimate"])
+    assert in_order["reason"].startswith(
+        "no column `attempt` numbers them, so the order of rows is taken; attempts stopped"
+    )
     few = at(rw.attempts(tried({"a": [False, True], "b": [False, False]}), k=1), 1)
     assert (
         "is not known whether attempts stopped at a success, with only 1 success; assumed to be fixed" in few["reason"]

@@ -154,7 +154,7 @@ def portfolio(
 
 def _with_versions(frame: pl.DataFrame, by: tuple[str, ...], metric: str, unjudged: Unjudged) -> pl.DataFrame:
     """Add the expected value of each rollout, and both extremes; null where it is unknown for another reason than its turns."""
-    data = Columns(frame)
+    data = Columns(frame, by)
     row_statuses = statuses(data, metric, of_attempts=True)
     versions = np.full((3, frame.height), np.nan)
     for _, rows in data.groups(by):

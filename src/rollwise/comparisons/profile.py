@@ -98,7 +98,7 @@ def profile(
     metric_columns(frame, by, cluster, (metric,), "profile")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"profile: {metric!r} is a time to an event; `rw.curve` shows its share by turn")
-    data = Columns(frame)
+    data = Columns(frame, by)
     is_share = data.kinds[metric] == "proportion"
     row_statuses = statuses(data, metric)
     groups = [

@@ -89,7 +89,7 @@ def tradeoff(
         metric_columns(frame, by, cluster, (name,), "tradeoff")
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; give a Boolean metric")
-    data = Columns(frame)
+    data = Columns(frame, by)
     attack_statuses, solved_known = statuses(data, attack), data.known(task)
     rows: list[dict[str, Any]] = []
     for key, group in data.groups(by):

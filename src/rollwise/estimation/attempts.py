@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from rollwise.errors import counted
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
 from rollwise.estimation.attempt_bounds import bounds_of
+from rollwise.estimation.courses import Course, course_of, doubt_about
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import UnjudgedRows, unjudged_of
@@ -24,10 +25,9 @@ from rollwise.stats.incidence import Incidence, kaplan_meier
 from rollwise.stats.intervals import wilson
 from rollwise.stats.mean import mean
 from rollwise.stats.proportion import proportions
-from rollwise.stats.repeats import Stopping, best_of
+from rollwise.stats.repeats import best_of
 from rollwise.stats.units import Groups
 
-Course = Literal["fixed", "stopped", "either"]
 _ESTIMANDS = {
     "asr@k": "share of goals broken at least once in {attempts}",
     "pass@k": "share of tasks solved at least once in {attempts}",
@@ -37,7 +37,6 @@ _ESTIMANDS = {
 _EACH_UP_TO = 20  # attempts at a goal, if each number of them is listed
 _ROUNDED = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)  # in each decade of the numbers of attempts
 _AT_ONCE = 1_000_000  # chances that are in memory at once
-_UNDETERMINED = "it is not known whether attempts stopped at a success"
 _REFUSED = (
     "attempts stopped at the first success: the combinatorial estimate is not valid, because it assumes a fixed number"
 )
@@ -150,7 +149,7 @@ def attempts(
     check_by(frame, by, schema.CURVE, "attempts")
     check_metric(frame, metric, "attempts")
     numbers = _numbers(k)
-    data = Columns(frame)
+    data = Columns(frame, by)
     row_statuses = statuses(data, metric, of_attempts=True)
     rows = []
     for key, group in data.groups(by):
@@ -184,7 +183,9 @@ def _group(
     unjudged: UnjudgedRows,
 ) -> list[dict[str, Any]]:
     evidence = repeats.stopping
-    course = _course(repeats, evidence, stopped)
+    if evidence is not None and not repeats.numbered and evidence.design != "stopped":
+        evidence = None  # the order of rows may be another one
+    course = course_of(repeats, evidence, stopped)
     ks = numbers or _usual_numbers(int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0)))
     unknown = int((np.isnan(repeats.values) & ~unjudged.rows).sum())
     open_attempts = np.isnan(repeats.values) & ~unjudged.undrawn
@@ -194,7 +195,9 @@ def _group(
     for kind in _kinds(repeats):
         # Kaplan-Meier has no counterpart for pass^k, which therefore assumes a fixed number.
         kind_course = "fixed" if course == "either" and kind == "pass^k" else course
-        doubt = _doubt(evidence, stopped, kind_course) if repeats.share and unknown < repeats.values.size else None
+        doubt = None
+        if repeats.share and unknown < repeats.values.size:
+            doubt = doubt_about(evidence, stopped, kind_course, numbered=repeats.numbered)
         for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, unjudged, kind_course), strict=True):
             ends, caveat = bounds_of(repeats, kind, number, open_attempts, row, stops=kind_course != "fixed")
             reason = join_reasons(exclusion, doubt, row.pop("reason"), caveat)
@@ -217,37 +220,6 @@ def _kinds(repeats: Attempts) -> tuple[str, ...]:
     if not repeats.share:
         return ("best@k",)
     return ("pass@k" if repeats.concerns == "task" else "asr@k", "pass^k")
-
-
-def _course(repeats: Attempts, evidence: Stopping | None, stopped: Stopped) -> Course:
-    """Return the assumption about the number of attempts: fixed, stopped at a success, or valid for either.
-
-    If the data cannot decide and goals with a success have fewer attempts than others, a fixed number would leave these goals
-    out; Kaplan-Meier is valid either way.
-    """
-    if stopped is True or (stopped == "detect" and evidence is not None and evidence.design == "stopped"):
-        return "stopped"
-    undetermined = stopped == "detect" and evidence is not None and evidence.design == "undetermined"
-    return "either" if undetermined and repeats.short_of_others else "fixed"
-
-
-def _doubt(evidence: Stopping | None, stopped: Stopped, course: Course) -> str | None:
-    """Return the caveat if the number of attempts is assumed to be fixed, or to be of either kind; None without one."""
-    if course == "stopped":
-        return None
-    if evidence is None:
-        return None if stopped is False else f"{_UNDETERMINED}: no column `attempt` orders them"
-    if stopped is False and evidence.design == "stopped":
-        last = (
-            "the only success is the last attempt at its goal"
-            if evidence.successes == 1
-            else f"all {evidence.successes:,} successes are the last attempt at their goal"
-        )
-        return f"assumed to be fixed on request, although {last} (chance {evidence.chance:.1g} if it were)"
-    if stopped == "detect" and evidence.design == "undetermined":
-        assumption = "assumed to be fixed" if course == "fixed" else "Kaplan-Meier, which is valid either way"
-        return f"{_UNDETERMINED}, with only {counted(evidence.successes, 'success')}; {assumption}"
-    return None
 
 
 def _estimand(repeats: Attempts, kind: str, number: int, *, stops: bool) -> str:

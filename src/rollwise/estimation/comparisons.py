@@ -12,7 +12,7 @@ from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import generator, unit_of
 from rollwise.estimation.matching import Match
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
-from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
+from rollwise.estimation.stopped_loops import later_attempts, why_first
 from rollwise.estimation.unjudged import (
     Unknown,
     at_the_bounds,
@@ -96,9 +96,8 @@ class Comparison:
             result = self._difference(match, self._values(arms), level)
             estimates = self._estimates(match, self._values(arms))
             result = replace(result, reason=join_reasons(result.reason, self._left_out()))
-        later = later_attempts(self.data, self.metric)
-        if later[self.group_rows].any() or later[self.baseline_rows].any():
-            result = replace(result, reason=join_reasons(result.reason, FIRST_ATTEMPTS))
+        first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
+        result = replace(result, reason=join_reasons(result.reason, first))
         return {
             **self.key,
             "metric": self.metric,

@@ -21,7 +21,7 @@ from rollwise.estimation.missingness import (
     group_counts,
 )
 from rollwise.estimation.samples import Cells, Options, Sample
-from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
+from rollwise.estimation.stopped_loops import later_attempts, why_first
 from rollwise.estimation.unjudged import (
     FollowUp,
     Unknown,
@@ -110,7 +110,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     missing = group_counts(cells.statuses, groups)
     sample = cells.sample(VALUE)
     unknown = np.flatnonzero(groups.sums(np.isin(cells.statuses, UNKNOWN)))
-    stopped = groups.sums(later_attempts(cells.rows.data, cells.metric)[cells.rows.numbers]) > 0
+    first = _first_attempts(cells)
     weightless = groups.sums(cells.statuses == VALUE).astype(np.int64) - sample.groups.sizes
     missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
     notes = _notes(weightless, _without_goal(sample, cells.options.weighting))
@@ -128,9 +128,18 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
             _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
                 _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
-            _add_reasons(estimates, stopped, FIRST_ATTEMPTS)
+            _add_reasons(estimates, first != None, first)  # noqa: E711  # for each group
             _name_unused_verdicts(estimates, cells)
             yield Block(statistic, level, estimates, bounds, missing, sentences)
+
+
+def _first_attempts(cells: Cells) -> TextArray:
+    """Return why later attempts of each group do not count."""
+    rows, reasons = cells.rows, np.full(cells.rows.groups.count, None, dtype=object)
+    left_out = rows.groups.sums(later_attempts(rows.data, cells.metric)[rows.numbers])
+    for group in np.flatnonzero(left_out).tolist():
+        reasons[group] = why_first(rows.data, cells.metric, rows.numbers[rows.groups.codes == group])
+    return reasons
 
 
 def _without_goal(sample: Sample, weighting: str) -> IntArray:

@@ -146,8 +146,8 @@ def summarize(
         defined, and `reason` explains why. Every rollout is counted exactly once, in the first of these that applies: `n`,
         `n_inapplicable`, `n_error`, `n_undetermined`, `n_missing`. If attempts at a goal stopped at the first success, only the
         first one counts for a success and the time to it: hard goals are tried more often, so the mean over all attempts is
-        below the chance of one. The others are in `n_inapplicable`. Numbers of attempts are in `attempt`; with ``merge=True``
-        they are not looked at.
+        below the chance of one. The others are in `n_inapplicable`. Attempts are numbered in `attempt`, or come in the order of
+        rows, in each of the groups asked for; whether they stopped shows in their order and in where they end.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def summarize(
     check_by(frame, by, schema.SUMMARY, "summarize")
     columns = metric_columns(frame, by, cluster, metrics)
     announce_many(columns, metrics, "summarize")
-    data = Columns(frame)
+    data = Columns(frame, by)
     if weighting == "goal" and not data.has("goal"):
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
     if strata is not None and not data.has(strata):

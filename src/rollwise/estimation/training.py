@@ -120,7 +120,7 @@ def training(
     rates = {(*(row[name] for name in by), row["\0step"], row["level"]): row for row in summary.rows(named=True)}
     number_without = frame.height - with_step.height
     without_step = f"; {counted(number_without, 'rollout')} without a step" if number_without else ""
-    data = Columns(with_step)
+    data = Columns(with_step, (*by, "\0step"))
     row_statuses = statuses(data, metric)
     result = []
     for key, group in data.groups(by):

@@ -1,6 +1,5 @@
 """Attempts: rollouts grouped by goal, in order, with their successes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,14 +11,14 @@ from rollwise.errors import ArgumentError, meant
 from rollwise.estimation.arguments import no_metric
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Unit, unit_of
+from rollwise.estimation.loops import REPEATED_IN, loops_of, same_values
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import Grouping, grouping
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
-from rollwise.stats.repeats import Stopping, held_in, reached_in, stopping, unknown_successes
+from rollwise.stats.repeats import held_in, reached_in, unknown_successes
+from rollwise.stats.stopping import Stopping, stopping
 
-REPEATED_IN = ("target", "attack", "goal", "task")
-"""Columns with the same values in all attempts at a goal."""
 _NOTHING = 1e-12  # a share of goals that is 0 but for rounding
 
 
@@ -47,9 +46,10 @@ class Attempts:
     values: FloatArray  # Float (n,): NaN where unknown
     goals: Grouping  # the goal that each rollout attempts
     rank: IntArray  # Integer (n,): the order of attempts, within `loops`
-    # The attempts that one loop made in sequence: one loop per goal, or per goal and run if runs number their attempts
-    # separately; None if the order is unknown.
+    # The attempts that one loop made in sequence: one loop per goal, or several if runs or conditions number their attempts
+    # separately; None if numbers are repeated.
     loops: Grouping | None
+    numbered: bool  # whether `attempt` numbers them; otherwise their order in the table is taken
     unit: Unit  # the independent unit of each goal
 
     @classmethod
@@ -68,9 +68,9 @@ class Attempts:
                     f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "
                     "independent of each other: name a column that is constant within goals, such as 'goal'"
                 )
-        rank, loops = _order(data, rows, goals)
+        rank, loops, numbered = _order(data, rows)
         share = data.kinds[metric] == "proportion"
-        return cls(metric, share, data.numbers(metric)[rows], goals, rank, loops, unit)
+        return cls(metric, share, data.numbers(metric)[rows], goals, rank, loops, numbered, unit)
 
     @cached_property
     def concerns(self) -> str | None:
@@ -195,33 +195,8 @@ class Attempts:
         return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
 
 
-def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
-    """Group rollouts with equal values in these columns; null equals null.
-
-    A rollout that is null in all `required` columns forms a group of its own.
-    """
-    codes = np.zeros(rows.size, dtype=np.int64)
-    for name in names:
-        words = data.fact(name).gather(rows).cast(pl.String)
-        # Places in the sorted words, from 1; found in a third of the time that ranks take. Nulls have 0.
-        places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
-        numbers = places.fill_null(0).to_numpy()
-        # Combine the codes so far with those of this column, and renumber them to keep them small.
-        codes = np.unique(codes * (numbers.max(initial=0) + 1) + numbers, return_inverse=True)[1].astype(np.int64)
-    if required:
-        unnamed = np.all([data.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
-        codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
-    return grouping(codes)
-
-
-def _order(data: Columns, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
-    number = data.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
-    rank = number.fill_null(0).to_numpy()
-    if number.null_count():
-        return rank, None
-    # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
-    for loops in (goals, same_values(data, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
-        ranks = np.unique(rank, return_inverse=True)[1]
-        if np.unique(loops.codes * (ranks.max(initial=0) + 1) + ranks).size == rows.size:
-            return rank, loops
-    return rank, None
+def _order(data: Columns, rows: IntArray) -> tuple[IntArray, Grouping | None, bool]:
+    """Return the order of these attempts, the loops that made them, and whether they are numbered; None if numbers are repeated."""
+    loops = loops_of(data)
+    known = grouping(loops.codes[rows]) if loops.distinct else None
+    return loops.rank[rows], known, loops.numbered

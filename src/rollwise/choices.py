@@ -14,6 +14,7 @@ DifferenceMethod = Literal[
     "auto", "newcombe", "bonett-price", "t", "bootstrap", "bca", "percentile", "basic", "studentized"
 ]
 Errors = Literal["raise", "collect"]
+Goals = Literal["same", "common", "all"]
 Looks = Literal["one", "many"]
 Method = Literal[
     "auto",

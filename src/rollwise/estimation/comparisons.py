@@ -99,7 +99,8 @@ class Comparison:
                 note = dropped(in_words(number, self.group_rows.size + self.baseline_rows.size))
                 result = replace(result, reason=join_reasons(result.reason, note))
         first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
-        result = replace(result, reason=join_reasons(result.reason, first))
+        other_goals = match.of_other_goals(self.group, self.baseline)
+        result = replace(result, reason=join_reasons(result.reason, other_goals, first))
         return {
             **self.key,
             "metric": self.metric,

@@ -9,17 +9,25 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.choices import Looks, Undecided
+from rollwise.choices import Goals, Looks, Undecided
 from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.estimation import gate_baseline
 from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
-from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
 from rollwise.estimation.missingness import statuses
-from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
+from rollwise.estimation.requirements import (
+    NamedGroup,
+    Required,
+    group_in_words,
+    named_group,
+    parsed,
+    rows_in,
+    rows_of_summary,
+)
 from rollwise.estimation.summary import summarize
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
@@ -39,6 +47,7 @@ class _Options:
     unread: float
     expect: tuple[NamedGroup, ...]
     looks: Looks
+    goals: Goals
 
 
 def gate(
@@ -46,6 +55,7 @@ def gate(
     require: str | Sequence[str],
     *,
     baseline: object = None,
+    goals: Goals = "same",
     by: By = (),
     cluster: Cluster = "auto",
     level: float = 0.95,
@@ -75,6 +85,9 @@ def gate(
         above it. ``ever_refused < 5% for attack=none`` is about one group only, such as a negative control.
     baseline
         ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
+    goals
+        Of runs that did not meet the same goals: ``"same"`` leaves such a requirement undecided, ``"common"`` compares them over
+        the goals of both, ``"all"`` over all of their goals. `n` counts the rollouts that were compared.
     by
         Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
@@ -145,7 +158,7 @@ def gate(
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     (level,) = check_levels(level)
     groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
-    options = _Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks)
+    options = _Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks, goals)
     _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
@@ -186,21 +199,13 @@ def _check_options(options: _Options, required: Sequence[Required], baseline: ob
             f"gate: unread={unread!r} is not a number of rollouts; give a whole number from 0, or math.inf"
         )
     whole_numbers(against_self, "gate: against_self", "splits", least=0)
-    relative = next((requirement for requirement in required if requirement.relative), None)
-    if relative is not None and baseline is None:
-        raise ArgumentError(
-            f"gate: {relative.words!r} needs an earlier run: name it with baseline=, as in 'baseline=last_week'"
-        )
-    if relative is None and baseline is not None:
-        raise ArgumentError(
-            "gate: a baseline is given, and no requirement uses it; write one such as 'attack_success <= baseline + 2%'"
-        )
+    gate_baseline.check_baseline(required, baseline)
 
 
 def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
 ) -> pl.DataFrame:
-    both = None if earlier is None else with_baseline(table, earlier, required, options.by)
+    both = None if earlier is None else gate_baseline.with_baseline(table, earlier, required, options.by)
     everything = Columns(table, options.by)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence
@@ -229,16 +234,27 @@ def _of_requirement(
         )
     if options.looks == "many":
         check_share_of_rollouts(required, share=share)
-    evidence = _evidence(everything, both, required, statistic, options, share=share)
+    other_goals: dict[str, str] = {}
+    if required.relative and both is not None:
+        both = rows_in(both, required.group, required.words)
+        both, other_goals = gate_baseline.with_same_goals(both, required.metric, options.by, options.goals)
+    evidence = _evidence(everything, both, other_goals, required, statistic, options, share=share)
     absent = (
         f"no rollouts of {group_in_words(required.group)}" if required.group else "no data: the table has no rollouts"
     )
     if keys and not required.group:
         absent = "no rollouts of this group in this run"
     result = [
-        gate_row(required, evidence[key_text(key)], options.by)
-        if key_text(key) in evidence
-        else row_without_data(required, key, statistic, options.level, options.unjudged, absent)
+        gate_row(required, evidence[gate_baseline.key_text(key)], options.by)
+        if gate_baseline.key_text(key) in evidence
+        else row_without_data(
+            required,
+            key,
+            statistic,
+            options.level,
+            options.unjudged,
+            other_goals.get(gate_baseline.key_text(key), absent),
+        )
         for key in keys
     ]
     result += _missing_groups(everything.frame, required, statistic, options.by, options)
@@ -259,6 +275,7 @@ def _refuse_metric(data: Columns, required: Required) -> None:
 def _evidence(
     everything: Columns,
     both: pl.DataFrame | None,
+    other_goals: dict[str, str],
     required: Required,
     statistic: str,
     options: _Options,
@@ -267,8 +284,9 @@ def _evidence(
 ) -> dict[str, Evidence]:
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
     data = everything
-    if required.group:
-        data = Columns(rows_in(everything.frame, required.group, required.words), options.by)
+    if required.group or other_goals:
+        own = everything.frame if both is None or not other_goals else gate_baseline.of_this_run(both)
+        data = Columns(rows_in(own, required.group, required.words), options.by)
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,
@@ -277,17 +295,16 @@ def _evidence(
     }
     rows = _estimates(data.frame, required.metric, statistic, options.unjudged, shared)
     if required.relative and both is not None:
-        both = rows_in(both, required.group, required.words)
-        compared = differences(
-            both, required, statistic, **shared, unjudged=options.unjudged, unread=bool(options.unread)
+        compared = gate_baseline.differences(
+            both, required, statistic, **shared, unjudged=options.unjudged, unread=options.unread, goals=options.goals
         )
     marks = statuses(data, required.metric)
     result = {}
     for (key, group), row in zip(data.groups(options.by), rows, strict=True):
-        text = key_text(key)
+        text = gate_baseline.key_text(key)
         estimate = row
         if required.relative:
-            estimate, judged_only, together = compared.get(text, (NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
+            estimate, judged_only, together = compared.get(text, (gate_baseline.NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
             # The counts are of this run's rollouts, and the rest is about the difference.
             counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
             estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
@@ -311,6 +328,8 @@ def _evidence(
             options.unjudged,
             options.unread,
             options.looks,
+            other_goals.get(text),
+            undecided=options.goals == "same" and text in other_goals,
         )
     return result
 
@@ -360,7 +379,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
     level, unjudged = options.level, options.unjudged
     result = []
     for requirement in required:
-        rows = _rows_of_summary(table, requirement, level)
+        rows = rows_of_summary(table, requirement, level)
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
         if share:
             requirement.check_share()
@@ -379,21 +398,3 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
             missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unjudged, reason)]
         result += missing
     return rows_of(result, table, groups, schema.GATE)
-
-
-def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> pl.DataFrame:
-    """Return the rows of the requirement's metric, statistic and level."""
-    rows = table.filter(pl.col("metric") == required.metric)
-    if rows.is_empty() and not table.is_empty():
-        raise ArgumentError(
-            f"gate: {required.words!r} names no metric of this SUMMARY; available: {listing(table['metric'].unique())}"
-            f"{required.about_statistics}"
-        )
-    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
-    if rows.is_empty() and not table.is_empty():
-        raise ArgumentError(
-            f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
-        )
-    if rows.filter(level=level).is_empty() and not rows.is_empty():
-        raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
-    return rows.filter(level=level)

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.cli.answers import answer_of
 from rollwise.errors import ArgumentError
 from rollwise.estimation.gate_words import verdict
 
@@ -162,6 +163,19 @@ def test_a_contrast_says_over_which_goals() -> None:
     )
     nameless = apart.with_columns(goal=pl.lit(None, dtype=pl.String))
     assert reason(nameless) is None
+
+
+def test_the_answer_of_a_contrast_says_over_which_goals() -> None:
+    """The sentence to quote, of one comparison and of several that are over other goals."""
+    arms = together(a=met(goals(0, 50, 5)), b=met(goals(0, 50) | goals(50, 100, 50)), c=met(goals(10, 50)))
+    two = rw.contrast(arms.filter(pl.col("target") != "c"), of="target", baseline="a", metrics="attack_success")
+    assert answer_of(two).endswith("Compared over the 50 goals of both, without 50 only in b and 0 only in a.")
+    three = rw.contrast(arms, of="target", baseline="a", metrics="attack_success")
+    assert answer_of(three).endswith("without 50 only in b and 0 only in a (1 more comparison over other goals).")
+    same = rw.contrast(
+        arms.filter(pl.col("goal") < "g0050", pl.col("target") != "c"), of="target", metrics="attack_success"
+    )
+    assert "Compared over" not in answer_of(same)
 
 
 def test_a_portfolio_says_which_goals_a_member_did_not_meet() -> None:

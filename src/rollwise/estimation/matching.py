@@ -59,7 +59,7 @@ class Match:
         only = [np.setdiff1d(codes, self.common).size for codes in self.codes]
         if not all(codes.size for codes in self.codes):
             return None
-        noun = " x ".join(self.unit.names)
+        noun = " × ".join(self.unit.names)
         return compared_over(noun, self.common.size, (only[0], only[1]), (group, baseline), paired=self.is_paired)
 
     def report(self) -> dict[str, int | None]:

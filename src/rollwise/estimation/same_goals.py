@@ -17,7 +17,7 @@ from rollwise.stats.estimate import BoolArray, IntArray
 class Overlap:
     """The goals that several groups met."""
 
-    noun: str  # goal, task, or goal x task
+    noun: str  # goal, task, or goal × task
     common: int  # goals of all groups
     only: tuple[int, ...]  # goals of each group that not all others met
     kept: tuple[BoolArray, ...]  # the rows of each group whose goals all groups met
@@ -42,7 +42,7 @@ def overlap(data: Columns, metric: str, arms: Sequence[IntArray]) -> Overlap | N
     met = [np.unique(part) for part in of_arms]
     common = reduce(np.intersect1d, met)
     return Overlap(
-        " x ".join(names),
+        " × ".join(names),
         common.size,
         tuple(part.size - common.size for part in met),
         tuple(np.isin(part, common) for part in of_arms),

@@ -33,5 +33,5 @@ Method = Literal[
 ]
 Stopped = Literal["detect", True, False]
 Undecided = Literal["bounds", "drop"]
-Unjudged = Literal["bounds", "censor", "drop"]
+Unjudged = Literal["bounds", "censor", "drop", "sample"]
 Weighting = Literal["rollout", "goal", "turn"]

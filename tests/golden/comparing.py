@@ -182,7 +182,7 @@ def judge_cases() -> Cases:
         "judges/truth": lambda: truth_of("erring judge"),
     }
     erring = lambda: rollouts_of("erring judge")  # noqa: E731  # computed when the case is
-    for method in ("rogan-gladen", "prediction-powered"):
+    for method in ("rogan-gladen", "by-verdict"):
         for by in (None, "target"):
             cases[f"judges/correct, {method}, by {by}"] = lambda method=method, by=by: rw.judges.correct(
                 erring(), rollout_labels(), method=method, by=by

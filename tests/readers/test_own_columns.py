@@ -391,11 +391,11 @@ def test_the_columns_of_a_frame_are_not_looked_through_for_each_column(
 
 @pytest.mark.parametrize(
     ("successes", "attacks", "is_said"),
-    [((0,), (0, 1, 2), True), ((0, 4), (0, 1, 2), False), ((), (), False), ((0,), (0, 1, 2, 3, 4), False)],
+    [((0,), (0, 1, 2), "0 successes"), ((0, 4), (0, 1, 2), "1 success"), ((), (), ""), ((0,), (0, 1, 2, 3, 4), "")],
     ids=["some benign", "one of them succeeded", "all benign", "none benign"],
 )
 def test_cases_that_are_no_attacks_are_said(tmp_path, capsys, successes, attacks, is_said):
-    """They count as attempts that failed, unless they are left out."""
+    """They are no attempts, whatever their verdicts say; where none or all are, the column says nothing."""
     rows = [
         {"rollout_id": f"r{k}", "response": "x", "jailbroken": k in successes, "is_attack": k in attacks}
         for k in range(5)
@@ -404,7 +404,7 @@ def test_cases_that_are_no_attacks_are_said(tmp_path, capsys, successes, attacks
     pl.DataFrame(rows).write_csv(path)
     rw.read(path)
     sentence = (
-        "rollwise: `is_attack` is false for 2 of 5 rollouts: if they are no attacks, do not count them; "
-        'by="is_attack" shows them apart (with keep="is_attack" in `rw.measure`)\n'
+        "rollwise: `is_attack` is false for 2 of 5 rollouts, which are no attacks then: "
+        f"their verdicts ({is_said}) do not count, and are kept as `benign_verdict`\n"
     )
-    assert (sentence in capsys.readouterr().err) == is_said
+    assert (sentence in capsys.readouterr().err) == bool(is_said)

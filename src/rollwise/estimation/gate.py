@@ -18,6 +18,7 @@ from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
+from rollwise.estimation.means import are_shares
 from rollwise.estimation.missingness import statuses
 from rollwise.estimation.requirements import (
     NamedGroup,
@@ -225,7 +226,7 @@ def _of_requirement(
         _refuse_metric(everything, required)
     statistic = required.statistic or DEFAULT_STATISTICS[str(kind)][0]
     share = kind == "proportion" and statistic == "mean"
-    if share:
+    if kind != "time" and are_shares(required.metric, kind, everything.numbers(required.metric)):
         required.check_share()
     elif required.relative and "%" in required.words:
         raise ArgumentError(
@@ -236,14 +237,12 @@ def _of_requirement(
         check_share_of_rollouts(required, share=share)
     other_goals: dict[str, str] = {}
     if required.relative and both is not None:
-        both = rows_in(both, required.group, required.words)
-        both, other_goals = gate_baseline.with_same_goals(both, required.metric, options.by, options.goals)
+        here = rows_in(both, required.group, required.words)
+        both, other_goals = gate_baseline.with_same_goals(here, required.metric, options.by, options.goals)
     evidence = _evidence(everything, both, other_goals, required, statistic, options, share=share)
-    absent = (
-        f"no rollouts of {group_in_words(required.group)}" if required.group else "no data: the table has no rollouts"
-    )
-    if keys and not required.group:
-        absent = "no rollouts of this group in this run"
+    absent = "no rollouts of this group in this run" if keys else "no data: the table has no rollouts"
+    if required.group:
+        absent = f"no rollouts of {group_in_words(required.group)}"
     result = [
         gate_row(required, evidence[gate_baseline.key_text(key)], options.by)
         if gate_baseline.key_text(key) in evidence
@@ -381,7 +380,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
     for requirement in required:
         rows = rows_of_summary(table, requirement, level)
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
-        if share:
+        if are_shares(requirement.metric, "proportion" if share else None, rows["estimate"].to_numpy()):
             requirement.check_share()
         for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
             judged_only, together = ends_of_summary(row, level, options.unread)

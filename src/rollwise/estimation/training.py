@@ -51,8 +51,8 @@ def training(
     by, cluster, level, seed
         As in `summarize`.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the interval of a change covers
-        both outcomes of each.
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"bounds"``: the interval of a change
+        covers both outcomes of each.
 
     Returns
     -------
@@ -133,8 +133,8 @@ def training(
         for at in distinct_steps if unjudged != "drop" else ():
             in_step = steps == at
             of_step = unjudged_of(data, metric, rows[in_step], row_statuses[rows[in_step]], unjudged)
-            is_unjudged[in_step], values[in_step] = of_step.rows, of_step.expected
-        changes = _Changes(repeats, steps, values, is_unjudged if unjudged == "bounds" else None)
+            is_unjudged[in_step], values[in_step] = of_step.extremes, of_step.expected
+        changes = _Changes(repeats, steps, values, is_unjudged)
         for level_ in levels:
             previous: tuple[float, dict[str, Any]] | None = None
             for at in distinct_steps:
@@ -190,7 +190,7 @@ class _Changes:
     repeats: Attempts
     steps: FloatArray
     values: FloatArray  # Float (n,): the known and the expected values
-    unjudged: BoolArray | None  # (n,): with unjudged turns and no success, covered by the intervals; None to cover none
+    unjudged: BoolArray  # (n,): without a verdict, in whole or in part, and covered by the intervals
 
     def since(
         self, previous: tuple[float, dict[str, Any]], current: tuple[float, dict[str, Any]], level: float
@@ -198,7 +198,7 @@ class _Changes:
         """Return the mean change of goals from one step to the next, with its interval."""
         change = _change(self.repeats.with_values(self.values), self.steps, previous, current, level)
         compared = np.isin(self.steps, (previous[0], current[0]))
-        if self.unjudged is None or not (self.unjudged & compared).any():
+        if not (self.unjudged & compared).any():
             return change
         # Failures now and successes before give the smallest change, the opposite the largest.
         ends = []

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.errors import ReadError
 
 
 def read(path: Path, value: Any, **options: Any) -> pl.DataFrame:
@@ -84,8 +85,13 @@ def test_any_other_legend_is_asked_about(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_benign_cases_that_succeed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = records(is_attack=[True, True, True, False], jailbroken=[True, True, False, True])
-    read(tmp_path / "a.json", log)
-    assert "`is_attack` is false for 1 of 4 rollouts, and 1 of them count as successes" in capsys.readouterr().err
+    turns = read(tmp_path / "a.json", log)
+    said = (
+        "`is_attack` is false for 1 of 4 rollouts, which are no attacks then: their verdicts (1 success) do not count"
+    )
+    assert said in capsys.readouterr().err
+    assert turns["succeeded"].to_list() == [True, True, False, None]
+    assert turns["benign_verdict"].to_list() == [None, None, None, True]
 
 
 @pytest.mark.parametrize(
@@ -278,3 +284,68 @@ def test_rows_of_a_design_are_led_nowhere(tmp_path: Path) -> None:
     with pytest.raises(rw.errors.ReadError) as raised:
         read(tmp_path / "a.json", log)
     assert not raised.value.questions
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("manual", ["YES", "NO"]),
+        ("hand", [True, False]),
+        ("f7", [1, 0]),
+        ("Bewertung", ["y", "n"]),
+        ("판정", ["Yes", "No"]),
+    ],
+)
+@pytest.mark.parametrize("of", ["attack", "task"])
+def test_a_column_of_yes_and_no_may_be_the_verdict(tmp_path: Path, name: str, values: list[Any], of: str) -> None:
+    """Beside answers without any known verdict it is asked about, and the answer is read."""
+    (tmp_path / "a.json").write_text(json.dumps(records(**{name: values * 3})))
+    proposal = rw.propose(tmp_path / "a.json")
+    (question,) = proposal.questions
+    assert question.column == name
+    assert question.names["of"] == "?"
+    turns = rw.read(tmp_path / "a.json", names={"succeeded": name, "of": of})
+    assert turns["succeeded" if of == "attack" else "solved"].to_list() == [True, False] * 3
+
+
+@pytest.mark.parametrize("name", ["n_hits", "reason_ok", "expected", "attacker_refusal", "is_attack"])
+def test_a_name_of_something_else_is_not_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    read(tmp_path / "a.json", records(**{name: [True, False] * 3}))
+    assert "whose success is it" not in capsys.readouterr().err
+
+
+def test_several_columns_of_yes_and_no_are_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"first": [True, False] * 3, "second": ["yes", "no"] * 3}
+    read(tmp_path / "a.json", records(**columns))
+    assert "? does one of `first`, `second` say whether it succeeded" in capsys.readouterr().err
+    turns = read(tmp_path / "a.json", records(**columns), names={"succeeded": "second"})
+    assert turns["succeeded"].sum() == 3
+
+
+@pytest.mark.parametrize("name", ["case_status", "final_status", "review_result", "assessment", "grade"])
+@pytest.mark.parametrize("beside", ["refusal_behavior", "harm_notes", "expected_behavior"])
+def test_pass_and_fail_where_nothing_tells_whose_asks_whose_too(tmp_path: Path, name: str, beside: str) -> None:
+    """A behavior, or harm, is spoken of where tasks are judged as well."""
+    words = ["Pass", "Fail", "Review"] * 2
+    (tmp_path / "a.json").write_text(json.dumps(records(**{name: words, beside: ["x", "y", "z"] * 2})))
+    (question,) = rw.propose(tmp_path / "a.json").questions
+    assert question.names == {"succeeded": (name, {"Fail": "?", "Pass": "?", "Review": "?"}), "of": "?"}
+    labels = {"Pass": True, "Fail": False, "Review": None}
+    turns = rw.read(tmp_path / "a.json", names={"succeeded": (name, labels), "of": "task"})
+    assert turns["solved"].to_list() == [True, False, None] * 2
+    assert turns["succeeded"].null_count() == 6
+
+
+@pytest.mark.parametrize("name", ["attacker_id", "judge_id", "defender_id", "annotatorId", "cluster_id", "user_id"])
+def test_ids_of_people_and_of_other_models_are_no_conversations(tmp_path: Path, name: str) -> None:
+    turns = read(tmp_path / "a.json", records(**{name: ["a", "b"] * 3, "jailbroken": [True, False, False] * 2}))
+    assert turns["rollout_id"].n_unique() == 6
+
+
+def test_a_plan_of_runs_is_no_result(tmp_path: Path) -> None:
+    """Ids, tasks and models say what is to be run."""
+    plan = [{"row_id": f"r{n}", "scenario_id": f"s{n % 3}", "topic": "t", "defender_model": "m"} for n in range(9)]
+    with pytest.raises(ReadError, match="is not recognized"):
+        read(tmp_path / "a.json", plan)

@@ -74,13 +74,11 @@ def test_the_model_that_generates_is_no_answer(tmp_path: Path) -> None:
         rw.read(written(tmp_path / "log.json", totals))
 
 
-@pytest.mark.parametrize(
-    ("name", "benign"), [("is_attack", False), ("injected", False), ("is_benign", True), ("is_adversarial", False)]
-)
-def test_cases_without_an_attack_are_named_where_they_count(
+@pytest.mark.parametrize(("name", "benign"), [("is_adversarial", False), ("clean", True), ("poisoned", False)])
+def test_cases_that_may_be_no_attacks_are_named_where_they_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, benign: bool
 ) -> None:
-    """Benign cases that count as attempts are said, with the option that shows them apart: 3 of 6, not 3 of 9."""
+    """A plain harmful prompt is no adversarial one, and may be an attempt: 3 of 9, with the option that shows 3 of 6."""
     records = [{**each, name: (n >= 6) is benign, "jailbroken": n < 3} for n, each in enumerate(attempts("m"))]
     log = written(tmp_path / "log.json", records)
     turns = rw.read(log)
@@ -88,6 +86,55 @@ def test_cases_without_an_attack_are_named_where_they_count(
     rollouts = rw.measure(turns, rw.metrics.attack_success(), keep=name)
     rates = rw.summarize(rollouts, by=name, metrics="attack_success")
     assert rates.filter(pl.col(name) != benign)["estimate"].item() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "no_attack", "attack"),
+    [
+        ("is_attack", False, True),
+        ("injected", 0, 1),
+        ("is_benign", True, False),
+        ("isMalicious", False, True),
+        ("prompt_type", "benign", "override"),
+        ("category", "Benign", "fraud"),
+        ("attack", "no_attack", "dan"),
+        ("label", "benign", "jailbreak"),
+    ],
+)
+def test_cases_without_an_attack_do_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, no_attack: object, attack: object
+) -> None:
+    """Of nine rollouts three are no attacks, one of them with a verdict that says yes: 3 of 6, not 4 of 9."""
+    records = [
+        {**each, "jailbroken": n < 3 or n == 8, name: no_attack if n >= 6 else attack}
+        for n, each in enumerate(attempts("m"))
+    ]
+    turns = rw.read(written(tmp_path / "log.json", records))
+    said = capsys.readouterr().err
+    assert "for 3 of 9 rollouts, which are no attacks then: their verdicts (1 success) do not count" in said
+    rollouts = rw.measure(turns, rw.metrics.attack_success(), keep="benign_verdict")
+    assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (3, 6)
+    assert rollouts["benign_verdict"].drop_nulls().to_list() == [False, False, True]
+    assert (rollouts["attack"] == "none").sum() == 3
+    row = rw.summarize(rollouts, metrics="attack_success").row(0, named=True)
+    assert (row["n"], row["estimate"], row["n_missing"]) == (6, 0.5, 0)
+
+
+def test_a_user_who_names_the_attack_counts_all(tmp_path: Path) -> None:
+    records = [{**each, "how": "x", "is_attack": n < 6, "jailbroken": n < 3} for n, each in enumerate(attempts("m"))]
+    turns = rw.read(written(tmp_path / "log.json", records), names={"attack": "how"})
+    assert turns["succeeded"].count() == 9
+
+
+@pytest.mark.parametrize("name", ["label", "type", "category", "class"])
+def test_a_word_that_differs_for_one_prompt_is_of_the_answer(tmp_path: Path, name: str) -> None:
+    """The judge's word is no word of the prompt: the same prompt has both."""
+    records = [
+        {"prompt": f"do {n // 2}", "response": f"said {n}", name: ["benign", "malicious"][n % 2], "jailbroken": n < 3}
+        for n in range(8)
+    ]
+    turns = rw.read(written(tmp_path / "log.json", records))
+    assert "benign_verdict" not in turns.columns
 
 
 def test_tables_of_totals_are_refused(tmp_path: Path) -> None:

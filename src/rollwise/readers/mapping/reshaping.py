@@ -1,4 +1,4 @@
-"""Records in another shape: a header above them, rows of one rollout, columns of several targets, pairs of answers."""
+"""Records in another shape: a header above them, rows of one rollout, columns of targets, lists of samples, pairs of answers."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from rollwise.errors import listing
+from rollwise.readers.json_texts import list_in_cell
 from rollwise.readers.mapping.paths import Record, path_of, top_name
 from rollwise.readers.mapping.values import Value
 from rollwise.readers.of_files import OF_FILE, tells_of_file
@@ -14,7 +15,7 @@ from rollwise.readers.records import Count, json_text, parse, spare, whole, word
 from rollwise.readers.table import TurnsBuilder
 
 Shape = Callable[[Iterable[Record], TurnsBuilder], Iterator[Record]]
-ROWS, TARGET, OTHER = "rows", "target", "other_"
+ROWS, TARGET, SAMPLE, OTHER = "rows", "target", "sample", "other_"
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,56 @@ class Targets:
                 yield _like(record, {**rest, **own, TARGET: target})
             if all(value is None for own in found.values() for value in own.values()):
                 builder.passes_over(record.around.document.name)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Lists of a record that are of one length: the record is one of each place in them."""
+
+    fields: Mapping[str, str]  # paths of the lists, by the short name of their items
+
+    def __call__(self, records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
+        """Yield each record once for each place in its lists, with the items there under their short names."""
+        used = {top_name(path) for path in self.fields.values()}
+        short = {SAMPLE, *self.fields}
+        for record in records:
+            if record.broken is not None or not isinstance(record.value, dict):
+                yield record
+                continue
+            try:
+                lists = self._lists(record)
+            except BrokenError as error:
+                record.broken = error
+                yield record
+                continue
+            rest = {name: value for name, value in record.value.items() if name not in used}
+            rest = {spare(name) if name in short else name: value for name, value in rest.items()}
+            count = len(next(iter(lists.values())))
+            for place in range(count):
+                own = {name: values[place] for name, values in lists.items()}
+                yield _like(record, {**rest, **own, SAMPLE: place + 1})
+            if not count:
+                builder.passes_over(record.around.document.name)
+
+    def _lists(self, record: Record) -> dict[str, list[Any]]:
+        """Return the lists by short name, which have equally many items."""
+        lists = {name: _list_at(record, path) for name, path in self.fields.items()}
+        longest = max(map(len, lists.values()))
+        for name, values in lists.items():
+            if len(values) < longest:
+                reason = f"has not as many items as the other lists of samples ({longest})"
+                raise BrokenError(reason, field=self.fields[name])
+        return lists
+
+
+def _list_at(record: Record, path: str) -> list[Any]:
+    """Return a list of a record, which may be JSON text in a cell."""
+    value = record[path]
+    if isinstance(value, str):
+        value = list_in_cell(value)
+    if not isinstance(value, list):
+        raise BrokenError("is no list of samples", field=path)
+    return value
 
 
 @dataclass(frozen=True)

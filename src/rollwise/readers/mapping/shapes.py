@@ -1,11 +1,22 @@
-"""The keys of a written mapping that say in which shape its records are: `header`, `rows`, `targets` and `pair`."""
+"""The keys of a written mapping that say in which shape its records are: `header`, `rows`, `targets`, `samples` and `pair`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError, meant
 from rollwise.readers.mapping.paths import path_of
-from rollwise.readers.mapping.reshaping import TARGET, Pair, Rows, Shape, Targets, is_name, with_header, without_totals
+from rollwise.readers.mapping.reshaping import (
+    SAMPLE,
+    TARGET,
+    Pair,
+    Rows,
+    Samples,
+    Shape,
+    Targets,
+    is_name,
+    with_header,
+    without_totals,
+)
 from rollwise.readers.mapping.values import value_of
 
 OF_ROWS = ("by", "with", "turn")
@@ -43,11 +54,15 @@ def shapes_of(
         names.append({name: [fields[name] for fields in targets.fields.values() if name in fields] for name in short})
         names.append({TARGET: []})
         functions.append(targets)
+    if "samples" in data:
+        samples = _samples(data["samples"])
+        names += [{name: [path] for name, path in samples.fields.items()}, {SAMPLE: []}]
+        functions.append(samples)
     if "pair" in data:
         pair = _pair(data["pair"])
         names.append(pair.fields)
         functions.append(pair)
-    return Shapes(functions, names, turn, splits="targets" in data)
+    return Shapes(functions, names, turn, splits=bool({"targets", "samples"} & data.keys()))
 
 
 def _rows(rows: Mapping[str, Any], whole: Sequence[str], where: Mapping[str, Any]) -> Rows:
@@ -77,6 +92,15 @@ def _targets(targets: object) -> Targets:
         for path in fields.values():
             path_of(path)
     return Targets({str(target): dict(fields) for target, fields in targets.items()})
+
+
+def _samples(samples: object) -> Samples:
+    texts = [text for pair in samples.items() for text in pair] if isinstance(samples, Mapping) else []
+    if not isinstance(samples, Mapping) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ArgumentError(f"mapping: samples: expected lists by the short name of their items, got {samples!r}")
+    for path in samples.values():
+        path_of(path)
+    return Samples(dict(samples))
 
 
 def _pair(pair: object) -> Pair:

@@ -8,7 +8,7 @@ from rollwise.readers.mapping.cells import ATTACK, ROLLOUT, TASK, items_of
 from rollwise.readers.mapping.ids import verdict_by_ids
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, path_of, top_name
-from rollwise.readers.mapping.reshaping import TARGET, OwnFiles
+from rollwise.readers.mapping.reshaping import SAMPLE, TARGET, OwnFiles
 from rollwise.readers.mapping.shapes import shapes_of
 from rollwise.readers.mapping.types import OF_COLUMNS
 from rollwise.readers.mapping.values import Rule, value_of
@@ -40,6 +40,7 @@ KEYS = (
     "where",
     "rows",
     "targets",
+    "samples",
     "pair",
     "run",
     "rollout",
@@ -77,6 +78,8 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
                   record; ``turn: number`` orders and numbers them
     `targets`     ``{gpt: {response: gpt_answer}, llama: {response: llama_answer}}``: a record is one of each target,
                   with these fields under the short names; `target` is the name of the target
+    `samples`     ``{response: answers, hit: hits}``: lists of one length; a record is one of each place in them, with the
+                  items there under the short names; `sample` numbers them
     `pair`        ``{response: [first, second], of: 2}``: the second answer is evaluated, and the other one a column
     `run`         the rule for the run; by default a hash of the file's content
     `rollout`     the rules for the id of a rollout within its run; by default the place of the record
@@ -127,6 +130,9 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     shapes = shapes_of(data, rows, [path for rule in whole for path in _paths(rule)], where)
     own_names = {name for names in shapes.names for name in names}
     turn = {**{name: name for name in OF_TURNS if name in own_names}, **turn, **shapes.turn}
+    if SAMPLE in own_names:
+        facts = {"attempt": SAMPLE, **facts}
+        rollout = [*rollout, SAMPLE]
     if TARGET in own_names:
         facts = {TARGET: TARGET, **facts}
         rollout = rollout if TARGET in rollout or not shapes.splits else [*rollout, TARGET]

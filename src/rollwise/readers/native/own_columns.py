@@ -13,7 +13,8 @@ from rollwise.readers.columns import arrange, reconcile, without_nulls
 from rollwise.readers.crashes import crashed, may_report_crashes
 from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, own_names, says_of_attacks
+from rollwise.readers.roles.benign import set_apart
+from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, may_say_sides, own_names
 from rollwise.readers.roles.decisions import applied, decided, in_words, is_told
 from rollwise.readers.roles.verdicts import ON_ATTACKS
 from rollwise.schema import NO_ATTACK
@@ -49,7 +50,7 @@ def _is_open(part: Part, named: Collection[str]) -> bool:
     has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
     if has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or ON_ATTACKS & {*named}:
         return True
-    return any(says_of_attacks(values_named(part.frame, name)) for name in columns)
+    return any(may_say_sides(values_named(part.frame, name)) for name in columns)
 
 
 def understood(
@@ -84,6 +85,8 @@ def understood(
     if has_no_attack is not None:
         on_attacks = bool(ON_ATTACKS & ({*named} | {role.name for role in roles}))
         joint = _benign(joint, has_no_attack, on_attacks=on_attacks)
+    joint, apart = set_apart(joint, table, {name for one in questions for name in (one.column, *one.options)})
+    problems.suggest(apart)
     return _apart(parts, joint, problems, {role.column for role in roles})
 
 

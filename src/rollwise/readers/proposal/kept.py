@@ -23,7 +23,21 @@ OF_A_TURN = frozenset(
 )
 YES_NO: Mapping[Any, bool] = {True: True, False: False}
 SIDES = {True: "true", False: "false", None: "null"}
-ORDER = ("records", "header", "where", "rows", "targets", "pair", "run", "rollout", "facts", "turns", "role", "content")
+ORDER = (
+    "records",
+    "header",
+    "where",
+    "rows",
+    "targets",
+    "samples",
+    "pair",
+    "run",
+    "rollout",
+    "facts",
+    "turns",
+    "role",
+    "content",
+)
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", "nan", "inf"})
 _STEP = re.compile(r'[^.\[\]{}"@^\s][^.\[\]{}"\s]*')
 _WIDTH = 96  # of a line with its comment

@@ -13,6 +13,7 @@ from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import word
 
+_OF_FACTS = 1.5  # most merit of records with facts alone: less than a place of rollouts needs
 _FIRST = 20  # messages that show what their fields are called
 ENOUGH = 300  # records that show what a place holds
 SPOKEN = (*ROLES, "source")  # names of fields with the speaker
@@ -197,6 +198,8 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     roles = roles_of(fields)
     signs = [*_signs_of_fields(fields, roles), *_signs_of_lists(below(path, places), every)]
     points = sum(weight for weight, _ in signs) + ("attack" in roles) + 0.5 * len(roles & _FACTS)
+    if not signs:  # facts alone may be those of a plan of runs
+        return min(points, _OF_FACTS), []
     counts = counted(items[0])
     if counts and points >= 2:
         signs.append((2, f"counts around them (`{'`, `'.join(counts[:3])}`)"))

@@ -21,6 +21,7 @@ from rollwise.readers.proposal.neighbors import (
 )
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import ids_of, speakers
+from rollwise.readers.proposal.samples import samples_of
 from rollwise.readers.proposal.signs import (
     ENOUGH,
     are_parts,
@@ -129,7 +130,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not all(isinstance(value, dict) for value in values):
         draft.data |= _of_values(path, items)
         return draft
-    fields = fields_of(values)
+    items = samples_of(items, draft, names)
+    fields = fields_of(item.value for item in items)
     if OUTCOME_LIST in draft.data.get("columns", {}):
         fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS
+from rollwise.readers.roles.columns import Column, Table
+from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
 from rollwise.readers.roles.words import without_categories, word
@@ -17,9 +18,11 @@ def question(verdict: Verdict) -> Question:
     shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.is_unknown:
         unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
-        return Question(
-            own, f"{shown}: {_outcome(name, side=True)} where it is {unknown}?", {name: (own, labels)}, _ANSWERS
-        )
+        names: dict[str, Any] = {name: (own, labels)}
+        if verdict.whose == "either" and name == "succeeded" and _has_tests(verdict):  # of an attack, or of a task
+            sentence = f"{shown}: did it succeed where it is {unknown}, and whose success is it: attack or task?"
+            return Question(own, sentence, names | {"of": ASK}, _ANSWERS)
+        return Question(own, f"{shown}: {_outcome(name, side=True)} where it is {unknown}?", names, _ANSWERS)
     if verdict.whose == "either" and verdict.claim.when_true is not False and verdict.claim.doubt is None:
         sentence = f"{shown}: is it the success of the attack or of the task?"
         return Question(own, sentence, {"of": ASK}, ("attack", "task"))
@@ -34,6 +37,44 @@ def question(verdict: Verdict) -> Question:
     if verdict.is_contradicted and verdict.claim.doubt is None:  # a verdict it is
         return Question(own, sentence, {name: _named(verdict, labels)})
     return Question(own, sentence, {name: (own, dict.fromkeys(labels, ASK))}, _ANSWERS)
+
+
+def unnamed(table: Table) -> list[Question]:
+    """Return the question which column of yes and no is the verdict, as it may be called anything, where answers have none."""
+    stated = {"succeeded", "outcome", "solved", "refused", "score", "reward"}
+    if not table.holds("response") or stated & table.named or any(map(table.holds, stated)):
+        return []
+    found = [column for column in table.of_records if _may_be_any_verdict(column)]
+    if not found or len(found) > MOST_LABELS:
+        return []
+    of = {} if table.words & OF_ATTACKS else {"of": ASK}
+    whose = (
+        "whether the attack succeeded" if not of else "whether it succeeded, and whose success is it: attack or task"
+    )
+    names = tuple(column.own for column in found)
+    if len(found) > 1:
+        shown = ", ".join(f"`{name}`" for name in names)
+        return [Question("", f"does one of {shown} say {whose}?", {"succeeded": ASK} | of, names)]
+    labels = sorted(_label(value) for value in found[0].distinct if word(value).whose == "answer")
+    sentence = f"does `{names[0]}` ({', '.join(labels)}) say {whose}?"
+    return [Question(names[0], sentence, {"succeeded": (names[0], dict.fromkeys(labels, ASK))} | of, _ANSWERS)]
+
+
+def _may_be_any_verdict(column: Column) -> bool:
+    """Return whether a column of no known name says yes and no."""
+    is_known = column.role is not None or column.claim is not None or is_of_else(column.own)
+    if is_known or column.kind not in {"bool", "binary", "words"}:
+        return False
+    said = [word(value) for value in column.distinct]
+    return {one.side for one in said if one.whose == "answer"} == {True, False} and {one.whose for one in said} <= {
+        "answer",
+        "blank",
+    }
+
+
+def _has_tests(verdict: Verdict) -> bool:
+    """Return whether the words of a verdict are of a test that was passed or not."""
+    return any(word(label).whose == "test" for label in verdict.labels)
 
 
 def _speaks_of_tasks(verdict: Verdict) -> bool:

@@ -2,11 +2,12 @@
 
 import polars as pl
 
-from rollwise.readers.roles.asked import beside, of_conversations, question, which
+from rollwise.readers.roles.asked import beside, of_conversations, question, unnamed, which
 from rollwise.readers.roles.columns import Table, is_constant
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.readers.roles.verdicts import SAYS_LITTLE, Verdict, is_open, settle, verdict_of
+from rollwise.readers.roles.words import word
 
 
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
@@ -31,6 +32,8 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     groups = {whose: [verdict for verdict in found if verdict.whose == whose] for whose in ("attack", "task", "either")}
     for whose in sorted(groups, key=lambda whose: min(map(_likelihood, groups[whose]), default=())):
         choice.ask(groups[whose], whose)
+    if not choice.roles and not choice.questions:
+        choice.questions += unnamed(table)
     return choice.roles, choice.questions
 
 
@@ -115,7 +118,10 @@ class _Choice:
 
 def _likelihood(verdict: Verdict) -> tuple[bool, ...]:
     """Return a key by which the likeliest of several columns in doubt is asked about first."""
-    return (verdict.claim.doubt is not None, verdict.doubt is not None, bool(verdict.column.words & SAYS_LITTLE))
+    speaks = any(word(label).whose in {"attack", "task", "test"} for label in verdict.labels)  # without its name, too
+    return (
+        verdict.claim.doubt is not None, verdict.doubt is not None, bool(verdict.column.words & SAYS_LITTLE), not speaks
+    )  # fmt: skip
 
 
 def _says_no_of_errors(verdict: Verdict, others: list[Verdict]) -> bool:

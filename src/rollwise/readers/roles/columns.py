@@ -57,13 +57,14 @@ def may_be_verdict(column: str) -> bool:
     return column not in TURNS.names and verdict_claim(name_in_file(column)) is not None
 
 
-def says_of_attacks(values: pl.Series) -> bool:
-    """Return whether a column has a few words that name outcomes of attacks, whatever it is called."""
-    if not is_text(values.dtype):
+def may_say_sides(values: pl.Series) -> bool:
+    """Return whether a column has a few words that name outcomes of attacks, or says yes and no, whatever it is called."""
+    if not (is_text(values.dtype) or values.dtype == pl.Boolean or values.dtype.is_integer()):
         return False
     distinct = values.head(_FIRST).unique().drop_nulls().head(MOST_WORDS + 1).to_list()
     kinds = {word(value).whose for value in distinct} - {"blank"}
-    return len(distinct) <= MOST_WORDS and "attack" in kinds and kinds <= {"attack", "doubt"}
+    are_words = len(distinct) <= MOST_WORDS and "attack" in kinds and kinds <= {"attack", "doubt"}
+    return are_words or (kinds == {"answer"} and len(distinct) > 1)
 
 
 _NO_ROLES = frozenset(

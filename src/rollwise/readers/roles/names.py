@@ -32,6 +32,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
         "modelid modelnameorpath llm llmname llmmodel responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
         "sourcemodel evaluatedmodel answermodel respondingmodel subjectmodel",
+        "defendermodel defendername",
     ),
     "attack": (
         "attack technique attacktechnique attackmethod jailbreakmethod",
@@ -100,6 +101,9 @@ _NOT_OURS = _bag(
 )
 _OWNED = _bag("model llm name cost tokens prompt response output time")
 _OF_OTHERS = _bag("judge attacker evaluator evaluation grader scorer helper defender")
+_PEOPLE = _bag(
+    "attacker defender judge evaluator grader scorer annotator rater user client cluster"
+)  # whose ids are no rollouts'
 COUNTS = _bag(
     "total n num count counts number successes failures attempts max min avg mean median pct percent rate asr accuracy "
     "iterations"
@@ -196,7 +200,7 @@ Words = tuple[str, ...]
 
 
 def _is_of_another(words: Words, bag: frozenset[str]) -> bool:
-    return bool(bag & _OF_OTHERS and bag & _OWNED)
+    return bool(bag & _OF_OTHERS and bag & _OWNED) or bool(words[-1] == "id" and bag & _PEOPLE)
 
 
 def _is_score(words: Words, bag: frozenset[str]) -> bool:
@@ -260,6 +264,8 @@ def verdict_claim(name: str) -> Claim | None:
         return Claim("attack", False, "Its name is said of many things")
     if not words or bag & ((COUNTS - {"attempts"}) | _NO_VERDICT) or ("type" in bag and "result" not in bag):
         return None
+    if "test" in bag and bag & {"result", "results"} and bag <= {"test", "unit", "result", "results", "the"}:
+        return Claim("task", True)
     cores = [_core(word) for word in words]
     known = [side for core, _ in cores if (side := _side(core)) is not None]
     whose, when_true = next(
@@ -287,6 +293,11 @@ def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
         return "Its name may be of something else"
     weak = _WEAK - ({"ok", "won"} if bag & {"attack", "jailbreak"} else set())
     return "Its name is said of many things" if weak & {*cores} else None
+
+
+def is_of_else(name: str) -> bool:
+    """Return whether a name has a word of something that is no verdict: a count, a reason, what is expected."""
+    return bool({*words_of(name)} & (COUNTS | _NO_VERDICT))
 
 
 def says_refusal(name: str) -> bool:

@@ -45,6 +45,7 @@ _SURELY_ATTACKS = frozenset(
 )
 # Words that say little of whose a success is: of security and code alike, or of any evaluation.
 _LOOSELY_ATTACKS = frozenset({"vulnerability", "exploit", "technique"})
+_OF_HARM = frozenset({"harm", "harmful", "behavior", "behaviour", "malicious", "probe", "probes"})  # or of its absence
 _LOOSELY_TASKS = frozenset({"test", "tests", "tool", "tools", "expected", "reference", "steps"})
 _COUNTING = frozenset({"total", "n", "num", "count", "number"})
 _COUNTED = frozenset(
@@ -232,14 +233,14 @@ def settle(table: Table, verdict: Verdict) -> None:
             verdict.doubt = DOUBT_OF_TESTS
             return
     speaks_of_attacks = bool(attack) or table.names_refusals
-    if verdict.whose == "task" and speaks_of_attacks and verdict.column.words & {"passed", "pass", "ok"}:
+    if verdict.whose == "task" and speaks_of_attacks and verdict.column.words & {"passed", "pass", "ok", "test"}:
         verdict.labels = {value: None if side is None else ASK for value, side in verdict.labels.items()}
         verdict.whose = "attack"  # which got through, or was held off
         return
     if tests and (attack or not (task or verdict.claim.whose == "task")) and table.of != "task":
         labels = verdict.labels.items()  # the attack passed, or the target
         verdict.labels = {value: ASK if word(value).whose in {"test", "either"} else side for value, side in labels}
-        verdict.whose = "attack"
+        verdict.whose = "attack" if table.of == "attack" or attack - _LOOSELY_ATTACKS - _OF_HARM else "either"
         return
     if total is not None:
         verdict.is_contradicted = not total.agrees

@@ -1,0 +1,125 @@
+"""Records with lists of answers and of verdicts, such as several samples of a model for one task: each sample is a rollout."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from rollwise.readers.json_texts import list_in_cell
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.proposal.fields import Field, fields_of, flat
+from rollwise.readers.proposal.places import Item
+from rollwise.readers.proposal.signs import judges
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
+from rollwise.readers.roles.values import kind_of
+from rollwise.readers.roles.words import word
+
+if TYPE_CHECKING:
+    from rollwise.readers.proposal.structure import Structure
+
+_MOSTLY = 0.9  # share of records whose lists have equally many items; the others are broken
+_FIRST = 200  # records that show what their lists hold
+# Names of a list of samples, and words of one of turns.
+_SAMPLED = frozenset(
+    {
+        "response", "responses", "answer", "answers", "output", "outputs", "completion", "completions", "code", "codes", "solution",
+        "solutions", "sample", "samples", "candidate", "candidates", "prediction", "predictions", "pred", "preds", "reply",
+        "replies", "generation", "generations", "texts", "programs",
+    }
+)  # fmt: skip
+_OF_TURNS = frozenset(
+    {"prompt", "prompts", "question", "questions", "queries", "turn", "turns", "round", "rounds", "messages"}
+)
+
+
+def samples_of(items: Sequence[Item], draft: "Structure", names: Container[str]) -> list[Item]:
+    """Return the records, one for each place in their lists of answers and verdicts, such as samples of a model for one task.
+
+    Lists of prompts beside them are of turns. A verdict of the whole record says no more if it is that of any or of all samples;
+    where it says something else, the records are left as they are, as they are where the user names their ids.
+    """
+    fields = fields_of(item.value for item in items)
+    lists = {name: field for name, field in fields.items() if field.is_usual and _are_lists(field)}
+    verdict = next((name for name, field in lists.items() if _are_verdicts(name, field)), None)
+    if verdict is None or "rollout_id" in names:
+        return list(items)
+    sizes = [_size(value) for value in lists[verdict].values]
+    lists = {name: field for name, field in lists.items() if _share(map(_size, field.values), sizes) >= _MOSTLY}
+    said = [name for name, field in lists.items() if {*words_of(name)[-1:]} & _SAMPLED and _are_texts(field)]
+    is_asked = any(field.role in {"prompt", "task", "goal"} and field.kind != "list" for field in fields.values())
+    if not said or not is_asked or any({*words_of(name)} & _OF_TURNS for name in lists):
+        return list(items)
+    redundant = _redundant(fields, lists, verdict)
+    if redundant is None:
+        return list(items)
+    answer = next((name for name in said if role_of(name) == "response"), said[0])
+    short = {name: "response" if name == answer else words_of(name)[-1] if "." in name else name for name in lists}
+    draft.data["samples"] = {short[name]: lists[name].path for name in lists}
+    shown = "`, `".join(lists)
+    draft.why.append(f"`{shown}` have an item for each sample")
+    if redundant:
+        draft.data["left_out"] = [field.path for field in redundant]
+        draft.why.append(f"`{'`, `'.join(field.name for field in redundant)}` says the same of any or all samples")
+    used = {*lists, *(field.name for field in redundant)}
+    return [made for item, size in zip(items, sizes, strict=True) for made in _split(item, size, short, used)]
+
+
+def _redundant(fields: Mapping[str, Field], lists: Mapping[str, Field], verdict: str) -> list[Field] | None:
+    """Return the verdicts of whole records that are those of any or of all samples; None where one says something else."""
+    sides = [[word(each).side for each in _listed(value) or ()] for value in lists[verdict].values]
+    sums = [any(each) for each in sides], [all(each) for each in sides]
+    found = [field for name, field in fields.items() if name not in lists and judges(field)]
+    wholes = ([None if value is None else word(value).side for value in field.values] for field in found)
+    return found if all(whole in sums for whole in wholes) else None
+
+
+def _split(item: Item, size: int, short: Mapping[str, str], used: Container[str]) -> Iterator[Item]:
+    """Iterate over the samples of a record; none where its lists differ in length, which makes it a broken one."""
+    fields = flat(item.value)
+    rest = {name: value for name, value in item.value.items() if name not in used}
+    inner = {short[name]: _listed(fields[name][1]) or [] for name in short if name in fields}
+    if {*map(len, inner.values())} == {size}:
+        for place in range(size):
+            yield item._replace(value=rest | {name: values[place] for name, values in inner.items()})
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return a list, which may be text in a cell; None for all else."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(BrokenError):
+            value = list_in_cell(value)
+    return value if isinstance(value, list) else None
+
+
+def _share(sizes: Iterable[int], others: Sequence[int]) -> float:
+    """Return for how many records two lists have equally many items."""
+    same: int = sum(size == other for size, other in zip(sizes, others, strict=True))
+    return same / max(1, len(others))
+
+
+def _size(value: Any) -> int:
+    return len(_listed(value) or ())
+
+
+def _are_lists(field: Field) -> bool:
+    """Return whether all values are lists of plain values, some with items."""
+    lists = [_listed(value) for value in field.held[:_FIRST]]
+    return any(lists) and all(
+        values is not None and not any(isinstance(each, list | dict) for each in values) for values in lists
+    )
+
+
+def _are_verdicts(name: str, field: Field) -> bool:
+    """Return whether lists hold yes and no under a name that may be one of verdicts."""
+    items = [each for value in field.held[:_FIRST] for each in _listed(value) or ()]
+    may_be = verdict_claim(name) is not None or {*words_of(name)} & {
+        "results",
+        "result",
+        "score",
+        "scores",
+        "correctness",
+    }
+    return bool(may_be) and kind_of(items) in {"bool", "binary"}
+
+
+def _are_texts(field: Field) -> bool:
+    return all(isinstance(each, str) for value in field.held[:_FIRST] for each in _listed(value) or ())

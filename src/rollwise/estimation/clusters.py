@@ -51,8 +51,8 @@ UNNAMED = "no goal or task is named, so every rollout counts as independent"
 
 
 def is_unnamed(names: tuple[str, ...], nulls: int, size: int) -> bool:
-    """Return whether no row has a cluster."""
-    return size > 1 and (not names or nulls == size)
+    """Return whether no row has a cluster; of two crossed columns, the other one may be known."""
+    return size > 1 and (not names or (len(names) == 1 and nulls == size))
 
 
 def unit_in_words(names: tuple[str, ...], nulls: int, size: int) -> str:
@@ -60,7 +60,7 @@ def unit_in_words(names: tuple[str, ...], nulls: int, size: int) -> str:
     if not names:
         return "rollout (no clusters)"
     if is_unnamed(names, nulls, size):
-        return f"rollout (no {' or '.join(names)} is named)"
+        return f"rollout (no {names[0]} is named)"
     return " x ".join(names) + (f" ({nulls} unknown, each its own)" if nulls else "")
 
 

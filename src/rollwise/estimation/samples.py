@@ -33,7 +33,8 @@ class Sample:
     def is_unnamed(self) -> BoolArray:
         """Of each group, whether it has several rollouts and none has a cluster."""
         sizes = self.groups.sizes
-        return (sizes > 1) & (self.nulls == sizes if self.names else np.ones_like(sizes, dtype=np.bool_))
+        unknown = np.full(sizes.size, not self.names) | ((self.nulls == sizes) & (len(self.names) == 1))
+        return np.asarray((sizes > 1) & unknown)
 
     def of(self, chosen: IntArray) -> "Sample":
         """Return the rollouts of these groups, which become groups 0, 1, ...."""

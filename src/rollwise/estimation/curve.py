@@ -245,6 +245,7 @@ def _group(
     note = join_reasons(
         f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None,
         first,
+        unit.why_independent(options.cluster),
     )
     result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:

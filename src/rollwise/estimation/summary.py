@@ -92,7 +92,8 @@ def summarize(
     cluster
         The independent unit: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
         `goal` for metrics of the attack, `task` for metrics of the task, both if they are crossed, and the other one where
-        a whole group has no value of the first. ``"auto"`` is decided for each group separately.
+        it is known more often and the first in less than half of a group. ``"auto"`` is decided for each group separately, and
+        `reason` says where neither is known, so that every rollout counts as independent.
     weighting
         ``"rollout"``: all rollouts weigh the same; ``"goal"``: all goals do, and a rollout without one weighs as one goal,
         which `reason` mentions; ``"turn"``: a rollout weighs as much as it has turns.

@@ -18,6 +18,7 @@ from rollwise.estimation.unjudged import (
     at_the_bounds,
     covered,
     follow_up,
+    left_open,
     pseudo_values,
     unjudged_of,
 )
@@ -96,7 +97,8 @@ class Comparison:
             estimates = self._estimates(match, self._values(arms))
             result = replace(result, reason=join_reasons(result.reason, self._left_out()))
         first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
-        result = replace(result, reason=join_reasons(result.reason, first))
+        other_goals = match.of_other_goals(self.group, self.baseline)
+        result = replace(result, reason=join_reasons(result.reason, other_goals, first))
         return {
             **self.key,
             "metric": self.metric,
@@ -224,8 +226,7 @@ class Comparison:
         """
         if self.kind != "proportion" or self.statistic != "mean":
             return False
-        choice = self.options.unjudged
-        open_rows = self._rows_under(*((PARTIALLY_JUDGED,) if choice == "censor" else covered(choice)))
+        open_rows = self._rows_under(*left_open(self.options.unjudged))
         return any(rows.size for rows in open_rows) and self._are_judged()
 
     def _are_judged(self) -> bool:

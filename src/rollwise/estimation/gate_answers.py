@@ -6,10 +6,9 @@ from typing import Any
 from rollwise import schema
 from rollwise.estimation import gate_words as words
 from rollwise.estimation.arrays import join_reasons
-from rollwise.estimation.gate_bounds import Ends
+from rollwise.estimation.gate_bounds import Ends, own_ends
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words
 from rollwise.estimation.unjudged import without_covered
-from rollwise.schema import labels
 from rollwise.stats.release import clusters_to_decide, clusters_to_exclude
 from rollwise.stats.student import t_quantile
 
@@ -25,6 +24,8 @@ class Evidence:
     unjudged: str  # ``"bounds"`` or ``"drop"``
     unread: float  # number of rollouts that could not be read
     looks: str = "one"  # ``"one"``, or ``"many"`` for ends that hold at every look
+    other_goals: str | None = None  # what is said of two runs that did not meet the same goals
+    undecided: bool = False  # whether that leaves the requirement undecided
 
 
 def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dict[str, Any]:
@@ -38,17 +39,27 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         "n_unread": int(unread) if unread < float("inf") else None,
     }
     # Rollouts without a verdict cannot be left out of a SUMMARY whose interval accounts for them.
+    if evidence.undecided:
+        return row | {
+            "answer": "undecided",
+            "reason": join_reasons(evidence.other_goals, evidence.row["reason"] if row["n"] else None),
+        }
     ends = evidence.together if evidence.unjudged == "bounds" or None in evidence.judged_only else evidence.judged_only
     if not row["n"] or None in ends:
-        return row | {"answer": "undecided", "reason": _without_bounds(evidence, row)}
+        why = _without_bounds(evidence, row) if row["n"] or not evidence.other_goals else None
+        return row | {"answer": "undecided", "reason": join_reasons(evidence.other_goals, why)}
     pass_bound, fail_bound = reversed(ends) if required.below else ends
     answer = required.answer(pass_bound, fail_bound)
     row |= {"pass_bound": pass_bound, "fail_bound": fail_bound, "answer": answer}
-    reasons = [_unpaired(required, evidence)]
+    reasons = [evidence.other_goals]
     if answer == "undecided":
         n_more, remedy = _what_decides(required, evidence, row)
         low, high = ends
-        reasons += [words.undecided_bounds(required, row, low or 0.0, high or 0.0), remedy]
+        reasons += [
+            words.undecided_bounds(required, row, low or 0.0, high or 0.0),
+            remedy,
+            _by_chance(required, evidence),
+        ]
         row["n_more"] = n_more
     else:
         reasons.append(_what_the_bound_is(required, evidence, row))
@@ -83,22 +94,25 @@ def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, An
     if evidence.share and end is not None and abs(bound - end) > 1e-12:
         side, outcome = ("upper", "successes") if upper else ("lower", "failures")
         verb = "pass" if row["answer"] == "passed" else "fail"
+        own = own_ends(evidence.row, evidence.row["level"])
+        if own and abs((own[upper] or 0.0) - bound) < 1e-9:  # the exact end of this very share
+            return None
         return (
             f"the {side} end with fewer {outcome}, so that one more never helps to {verb} (of these alone: {end:.4g})"
         )
     return None
 
 
-def _unpaired(required: Required, evidence: Evidence) -> str | None:
-    """Say how many units only one of two runs has, because a paired comparison leaves them out."""
-    counts = [evidence.row.get(name) or 0 for name in ("only_group", "only_baseline")]
-    if not required.relative or not evidence.row.get("n_pairs") or not any(counts):
+def _by_chance(required: Required, evidence: Evidence) -> str | None:
+    """Say that the interval of `summarize` alone would decide, and why it must not."""
+    low, high, own = evidence.row["low"], evidence.row["high"], own_ends(evidence.row, evidence.row["level"])
+    if not evidence.share or evidence.looks != "one" or None in (low, high) or own is None or None in own:
         return None
-    noun = words.unit_noun(evidence.row)
-    pairs = labels.counted(evidence.row["n_pairs"], noun)
-    return (
-        f"compared over the {pairs} of both runs; {counts[0]:,} only in this run and {counts[1]:,} only in the baseline"
-    )
+    answer, exact = (required.answer(*((ends[1], ends[0]) if required.below else ends)) for ends in ((low, high), own))
+    if answer == "undecided" or exact != "undecided":
+        return None
+    verb = "pass" if answer == "passed" else "fail"
+    return f"the interval from {low:.4g} to {high:.4g} would {verb}, and so it would too often by chance at {required.threshold:g}"
 
 
 def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -> tuple[int | None, str]:

@@ -32,7 +32,7 @@ TEXTS_OF_FIGURES = {
 OWN = {
     "by": {"comparisons.best", "comparisons.pareto", "report"},
     "cluster": {"changes", "comparisons.portfolio", "judges.agreement", "plan"},
-    "level": {"comparisons.portfolio", "plan", "tables.pivot"},
+    "level": {"comparisons.portfolio", "plan", "rank", "tables.pivot"},
     "unjudged": {"comparisons.tradeoff", "gate"},
     "seed": {"attempts", "curve", "judges.agreement", "rollout.sweep", "simulate"},
     "resamples": {"judges.agreement"},

@@ -745,7 +745,7 @@ def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None
         (["info", "components", "-t", "metric"], 0),
         (["measure", LOGS, "--format", "csv"], 0),
         (["gate", LOGS, "--require", "attack_success < 1%", "--format", "json"], 1),
-        (["gate", LOGS, "--require", "attack_success <= 1", "--format", "json"], 0),
+        (["gate", LOGS, "--require", "attack_success <= 100%", "--format", "json"], 0),
     ],
 )
 def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> None:
@@ -776,7 +776,7 @@ def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: st
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    "words", [f"gate {LOGS} --require 'attack_success <= 1'", "--help", "info components -t reader"]
+    "words", [f"gate {LOGS} --require 'attack_success <= 100%'", "--help", "info components -t reader"]
 )
 def test_what_cannot_be_printed_is_one_sentence(words: str) -> None:
     """A full disk behind stdout is bad input: whoever reads the file must not take a part for all."""

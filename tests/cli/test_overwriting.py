@@ -48,7 +48,7 @@ COMMANDS: list[tuple[Any, ...]] = [
     ("attempts",),
     ("contrast", "--of", "target"),
     ("doctor",),
-    ("gate", "--require", "attack_success < 1"),
+    ("gate", "--require", "attack_success < 1%"),
 ]
 
 
@@ -95,12 +95,12 @@ def test_a_baseline_and_a_file_of_requirements_are_inputs(
     logs: Path, tmp_path: Path, rollwise: Callable[..., tuple[int, str]]
 ) -> None:
     requirements = tmp_path / "gate.json"
-    requirements.write_text('{"require": ["attack_success < 1"]}')
+    requirements.write_text('{"require": ["attack_success < 1%"]}')
     words = ("gate", logs / "a.jsonl", "--baseline", logs / "b.parquet", "--file", requirements)
     for out in (logs / "b.parquet", requirements):
         code, message = rollwise(*words, "--out", out, "--overwrite")
         assert (code, f"{out} is read by this command" in message) == (2, True)
-    assert json.loads(requirements.read_text())["require"] == ["attack_success < 1"]
+    assert json.loads(requirements.read_text())["require"] == ["attack_success < 1%"]
 
 
 def test_results_of_an_earlier_run_are_written_over_in_a_folder_of_logs(

@@ -114,10 +114,10 @@ def test_every_group_and_every_requirement() -> None:
             rollouts([True, False] * 50, rollout_id=pl.col("rollout_id") + "b", target=pl.lit("base")),
         ]
     )
-    got = rw.gate(both, ["attack_success < 0.02", "attack_success <= 1"], by="target")
+    got = rw.gate(both, ["attack_success < 0.02", "attack_success <= 100%"], by="target")
     assert got.select("target", "requirement", "answer").rows() == [
         ("base", "attack_success < 0.02", "failed"), ("guarded", "attack_success < 0.02", "passed"),
-        ("base", "attack_success <= 1", "passed"), ("guarded", "attack_success <= 1", "passed"),
+        ("base", "attack_success <= 100%", "passed"), ("guarded", "attack_success <= 100%", "passed"),
     ]  # fmt: skip
     schema.check(got, schema.GATE)
     assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the lower end is 0.404")
@@ -136,7 +136,7 @@ def test_every_group_and_every_requirement() -> None:
 def test_what_is_not_known_is_undecided(frame: pl.DataFrame, why: str) -> None:
     """No data, no verdict and no interval neither pass nor fail any requirement, from rollouts and from their SUMMARY."""
     for table in (frame, rw.summarize(frame, metrics="attack_success")):
-        for requirement in ("attack_success <= 1", "attack_success >= 0"):
+        for requirement in ("attack_success <= 100%", "attack_success >= 0"):
             row = only(rw.gate(table, requirement))
             assert (row["answer"], row["pass_bound"], row["fail_bound"]) == ("undecided", None, None)
             assert why in row["reason"]
@@ -255,7 +255,7 @@ def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
 def test_no_group_is_no_pass() -> None:
     """A table without rows has no groups either; it is undecided in a row of its own."""
     for table in (SAFE[:0], rw.summarize(SAFE, by="goal")[:0]):
-        row = only(rw.gate(table, "attack_success < 1", by="goal"))
+        row = only(rw.gate(table, "attack_success < 1%", by="goal"))
         assert (row["answer"], row["reason"]) == ("undecided", "no data: the table has no rollouts")
 
 

@@ -92,7 +92,7 @@ def test_unknown_rollouts_can_neither_pass_nor_fail() -> None:
         attack_success=pl.when(pl.int_range(200) < 100).then(pl.int_range(200) < 90)
     )
     row = rw.gate(unknown, "attack_success < 50%").row(0, named=True)
-    assert (row["answer"], row["n_missing"], row["n_more"]) == ("undecided", 100, None)
+    assert (row["answer"], row["n_undetermined"], row["n_more"]) == ("undecided", 100, None)
     assert row["reason"].endswith("judge or rerun the other 100 rollouts: those with a verdict alone would fail")
     assert answers(rw.gate(unknown, "attack_success < 30%")) == [
         "failed"
@@ -246,9 +246,9 @@ def test_the_unknown_of_both_runs_count_against_a_relative_requirement() -> None
     assert answers(rw.gate(new, require, baseline=old)) == ["passed"]
     # The hidden ones failed: as successes they would move the difference up here, and down in the baseline.
     here = rw.gate(new.with_columns(attack_success=hidden), require, baseline=old).row(0, named=True)
-    assert (here["answer"], here["pass_bound"] > here["high"]) == ("undecided", True)
+    assert (here["answer"], here["pass_bound"] >= here["high"] > 0.04) == ("undecided", True)
     there = rw.gate(new, require, baseline=old.with_columns(attack_success=hidden)).row(0, named=True)
-    assert (there["answer"], there["fail_bound"] < there["low"]) == ("passed", True)
+    assert (there["answer"], there["fail_bound"] <= there["low"] < -0.04) == ("passed", True)
     assert answers(rw.gate(new.with_columns(attack_success=hidden), require, baseline=old, unjudged="drop")) == [
         "passed"
     ]

@@ -985,3 +985,41 @@ def test_half_a_surrogate_pair_is_an_error_of_its_item(bench, items) -> None:
     made = bench.run(skip_workflow=True)
     assert made.scores["error"].null_count() == 5
     assert made.scores["value"].to_list() == [None, 1.0, 1.0, 1.0, 1.0, 1.0]
+
+
+# ── items without a score ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("changed", "evaluator", "line"),
+    [
+        ({"2": {"generated_answer": None}}, {"_type": "classification_accuracy"}, "1 of 6 items, 2: no answer"),
+        ({"2": {"generated_answer": None}}, {"_type": "similarity"}, "1 of 6 items, 2: no answer"),
+        ({"3": {"answer": None}}, {"_type": "exact_match"}, "1 of 6 items, 3: no expected answer, and no score was given"),
+        (
+            {"1": {"generated_answer": "no"}, "4": {"generated_answer": None}},
+            {"_type": "classification_accuracy", "labels": ["it is 0", "it is 3", "it is 5"]},
+            "2 of 6 items, 1: 'no' is not one of the labels; 4: no answer",
+        ),
+        (
+            {name: {"generated_answer": None} for name in "12345"},
+            {"_type": "exact_match"},
+            "5 of 6 items, 1: no answer; 2: no answer; 3: no answer; 2 more in scores.parquet",
+        ),
+    ],
+)  # fmt: skip
+def test_which_items_have_no_score_and_why(bench, items, capsys, changed, evaluator, line) -> None:
+    """The average was over the rest, with `errors` 0 and nothing on stderr; only summary.parquet knew."""
+    bench.data([{**item, **changed.get(str(item["id"]), {})} for item in items])
+    bench.config({"grade": evaluator})
+    made = bench.run(skip_workflow=True)
+    assert f"rollwise: evaluator grade: no score for {line}" in capsys.readouterr().err
+    row = outputs.account(made).row(0, named=True)
+    assert row["n"] + row["errors"] + row["missing"] == 6
+    assert made.summary["n"].unique().to_list() == [row["n"]]
+
+
+def test_every_item_with_a_score_says_nothing(bench, items, capsys) -> None:
+    bench.data(items)
+    bench.config({"grade": {"_type": "exact_match"}})
+    made = bench.run(skip_workflow=True)
+    assert "no score" not in capsys.readouterr().err
+    assert outputs.account(made).select("n", "errors", "missing").rows() == [(6, 0, 0)]

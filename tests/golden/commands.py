@@ -90,7 +90,7 @@ def in_its_own_process(typed: list[str]) -> tuple[int, str, str]:
 def in_process(typed: list[str]) -> tuple[int, str, str]:
     """The same in this process, which spares the start of an interpreter."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    environment, words, code = dict(os.environ), sys.argv, 0
+    before, words, code = {name: os.environ.get(name) for name in PLAIN_TERMINAL}, sys.argv, 0
     os.environ.update(PLAIN_TERMINAL)
     sys.argv = ["rollwise", *typed]
     try:
@@ -100,8 +100,12 @@ def in_process(typed: list[str]) -> tuple[int, str, str]:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     finally:
         sys.argv = words
-        os.environ.clear()
-        os.environ.update(environment)
+        # Only these variables: to set all of them anew disturbs the threads of libraries that read one meanwhile.
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
     return code, written(out), written(err)
 
 

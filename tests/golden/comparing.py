@@ -119,6 +119,11 @@ def question_cases() -> Cases:
         cases[f"portfolio/targets, {name}"] = lambda name=name: rw.comparisons.portfolio(
             rollouts_of(name), members="target"
         )
+    for name in ("three targets", "unequal attempts", "unjudged turns"):
+        cases[f"rank/{name}"] = lambda name=name: rw.rank(rollouts_of(name), of="target", metric="attack_success")
+    cases["rank/attacks, a number"] = lambda: rw.rank(
+        rollouts_of("three attacks"), of="attack", by="target", metric="num_turns", better="lower"
+    )
     for name in ("tasks", "tasks with attempts", "benign", "plain"):
         cases[f"portfolio/tradeoff, {name}"] = lambda name=name: rw.comparisons.tradeoff(rollouts_of(name), by="target")
     return cases
@@ -177,7 +182,7 @@ def judge_cases() -> Cases:
         "judges/truth": lambda: truth_of("erring judge"),
     }
     erring = lambda: rollouts_of("erring judge")  # noqa: E731  # computed when the case is
-    for method in ("rogan-gladen", "prediction-powered"):
+    for method in ("rogan-gladen", "by-verdict"):
         for by in (None, "target"):
             cases[f"judges/correct, {method}, by {by}"] = lambda method=method, by=by: rw.judges.correct(
                 erring(), rollout_labels(), method=method, by=by

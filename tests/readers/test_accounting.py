@@ -272,7 +272,7 @@ def test_the_doctor_reads_the_rest_and_counts_in_its_first_line(logs: Path, caps
 
 
 def test_read_and_gate_stop_at_what_cannot_be_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (("read", logs, "--out", logs.parent / "t.csv"), ("gate", logs, "--require", "attack_success < 1")):
+    for words in (("read", logs, "--out", logs.parent / "t.csv"), ("gate", logs, "--require", "attack_success < 1%")):
         code, _, message = command(capsys, *words)
         assert (code, "a.jsonl: record 2: is not valid JSON" in message) == (2, True)
     assert not (logs.parent / "t.csv").exists()

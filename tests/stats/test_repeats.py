@@ -14,7 +14,7 @@ from rollwise.errors import ArgumentError
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.incidence import kaplan_meier
 from rollwise.stats.proportion import proportion
-from rollwise.stats.repeats import best_of, held_in, reached_in, stopping
+from rollwise.stats.repeats import best_of, held_in, reached_in
 
 attempts_of_a_goal = st.integers(1, 9).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(1, 9)))
 
@@ -74,20 +74,6 @@ def test_no_attempt_is_refused():
         best_of(0, [1.0], Grouping(np.zeros(1, dtype=int), 1))
 
 
-def test_stopping_by_hand():
-    """Two goals of three attempts, both broken in the third: chance 1/9; one goal of one attempt proves nothing."""
-    found = stopping([0, 0, 1, 0, 0, 1, 1], [1, 2, 3, 1, 2, 3, 1], [0, 0, 0, 1, 1, 1, 2])
-    assert (found.design, found.successes, found.last) == ("undetermined", 3, 3)
-    assert found.chance == pytest.approx(1 / 9)
-    assert stopping([], [], []).design == "undetermined"
-    assert stopping([0, 0], [1, 2], [0, 0]).design == "undetermined"
-
-
-def test_an_unjudged_attempt_after_a_success_was_made():
-    """An attempt that errored after the success shows that the loop went on."""
-    assert stopping([1, 0], [1, 2], [0, 0]).design == "fixed"
-
-
 def _loops(rng, goals, most, rate, icc, *, stop):
     """Attempts at goals: succeeded, number, goal; with `stop` none after the first success."""
     precision = (1 - icc) / icc
@@ -96,54 +82,6 @@ def _loops(rng, goals, most, rate, icc, *, stop):
     made = np.cumsum(won, axis=1) - won == 0 if stop else np.ones_like(won)
     goal, number = np.nonzero(made)
     return won[goal, number], number + 1, goal
-
-
-attempts_in_loops = st.lists(st.lists(st.booleans(), min_size=1, max_size=9), max_size=9)
-
-
-def _rows_of_loops(loops):
-    """Succeeded, number and goal of each attempt, one loop after another."""
-    rows = [(won, number, goal) for goal, loop in enumerate(loops) for number, won in enumerate(loop, 1)]
-    return [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.array([])] * 3
-
-
-@pytest.mark.integration
-@given(attempts_in_loops, st.randoms())
-def test_stopping_does_not_hang_on_the_order_of_rows(loops, random):
-    """Shuffled attempts, and goals under other codes, are the same attempts."""
-    won, number, goal = _rows_of_loops(loops)
-    found = stopping(won, number, goal)
-    order = list(range(won.size))
-    random.shuffle(order)
-    again = stopping(won[order], number[order], 40 - goal[order])
-    assert (again.design, again.successes, again.last) == (found.design, found.successes, found.last)
-    assert again.chance == pytest.approx(found.chance)
-    assert 0 < found.chance <= 1
-    assert 0 <= found.last <= found.successes
-
-
-@pytest.mark.integration
-@given(attempts_in_loops, st.integers(0, 9))
-def test_attempts_after_a_success_were_never_stopped(loops, place):
-    """One goal that failed after its first success settles it, however many loops beside it ended with theirs."""
-    ended = [[False] * len(loop) + [True] for loop in loops]
-    ended.insert(place, [False, True, False])
-    assert stopping(*_rows_of_loops(ended)).design == "fixed"
-    ended[min(place, len(loops))].pop()
-    alone = stopping(*_rows_of_loops(ended))
-    assert alone.design == ("stopped" if alone.chance < 0.01 else "undetermined")
-    assert alone.chance == pytest.approx(1 / np.prod([len(loop) for loop in ended]))
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.3])
-def test_stopping_is_detected(rate):
-    """Loops that stop are told from a fixed number, also where fixed designs lose 5 % of attempts (never called stopped here)."""
-    rng = np.random.default_rng(3)
-    for _ in range(60):
-        assert stopping(*_loops(rng, 50, 10, rate, 0.3, stop=True)).design == "stopped"
-        won, number, goal = _loops(rng, 50, 10, rate, 0.3, stop=False)
-        kept = rng.random(won.size) > 0.05
-        assert stopping(won[kept], number[kept], goal[kept]).design == "fixed"
 
 
 def _true_reach(rate, icc, k):

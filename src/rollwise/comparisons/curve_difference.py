@@ -78,7 +78,7 @@ def curve_difference(
     frame, by, levels = _check_arguments(
         rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
     )
-    data = Columns(frame)
+    data = Columns(frame, (of, *by))
     ways = endings(data, metric, competing)
     result = []
     for arms in _arms(data, by, of, baseline, metric, cluster):
@@ -162,7 +162,7 @@ def curve_test(
     """
     check_option_types(curve_test, locals())
     frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
-    data = Columns(frame)
+    data = Columns(frame, (of, *by))
     _, observed = data.times(metric)
     result = []
     for arms in _arms(data, by, of, baseline, metric, cluster):

@@ -81,6 +81,16 @@ def metric_columns(
     ]
 
 
+def compared_columns(
+    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str
+) -> list[str]:
+    """Return the requested metrics, or by default what was measured: not `num_turns`, unless it is alone."""
+    columns = metric_columns(rollouts, by, cluster, metrics, verb)
+    if metrics is not None or columns == ["num_turns"]:
+        return columns
+    return [name for name in columns if name != "num_turns"]
+
+
 def announce_many(columns: Sequence[str], metrics: By | None, verb: str) -> None:
     """Warn before very many metrics are estimated that were not named."""
     if metrics is None and len(columns) > MANY:

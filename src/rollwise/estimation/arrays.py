@@ -50,26 +50,46 @@ class Coded:
         return [*words, *self.null_ids.gather(codes[split:] - self.words.len()).to_list()]
 
 
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Attempts that one loop made in sequence, for all rows of a table."""
+
+    codes: IntArray  # Integer (n,): the loop of each row
+    rank: IntArray  # Integer (n,): the order of the attempts within their loop
+    names: tuple[str, ...]  # the columns that tell loops apart
+    numbered: bool  # whether `attempt` numbers all rows; otherwise their order in the table is taken
+    distinct: bool  # whether no two attempts of a loop have the same number
+
+
 class Columns:
     """ROLLOUTS as arrays, one row per rollout in the order of `rollout_id`.
 
-    A verb makes one. Each column is converted on first use and kept, so a thousand groups need one conversion.
+    A verb makes one. Each column is converted on first use and kept, so a thousand groups need one conversion. `groups` are the
+    columns of the groups that are asked for.
     """
 
-    def __init__(self, frame: pl.DataFrame) -> None:
+    def __init__(self, frame: pl.DataFrame, groups: Sequence[str] = ()) -> None:
         self.frame = frame.sort("rollout_id", maintain_order=True)
+        self.group_columns = tuple(dict.fromkeys(groups))
+        self._ids_as_given = frame["rollout_id"]
         self.kinds = {name: schema.kind_of(dtype) for name, dtype in self.frame.schema.items()}
         self._facts: dict[str, pl.Series] = {}
         self._numbers: dict[str, FloatArray] = {}
         self._times: dict[str, tuple[IntArray, BoolArray]] = {}
         self._amounts: dict[str, FloatArray] = {}
         self._coded: dict[str, Coded] = {}
-        self.later_attempts: dict[str, BoolArray] = {}  # by metric, from `stopped_loops.later_attempts`
+        self.loops: Loops | None = None  # from `loops.loops_of`
+        self.left_out: dict[str, IntArray] = {}  # by metric, from `stopped_loops.later_attempts`
         self.entropies: dict[tuple[int, tuple[str, ...], bytes], int] = {}  # by seed and units, from `Sample.generator`
 
     def has(self, name: str) -> bool:
         """Return whether the table has a column of that name."""
         return name in self.kinds
+
+    @property
+    def order_as_given(self) -> IntArray:
+        """Integer (n,): the place of each row in the table as it was given."""
+        return self._ids_as_given.arg_sort().to_numpy().astype(np.int64)
 
     def fact(self, name: str) -> pl.Series:
         """Return a column of ROLLOUTS with the dtype of its schema (words as text), or nulls if the table lacks it."""

@@ -10,7 +10,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.choices import Adjust, DifferenceMethod, Unjudged
 from rollwise.errors import ArgumentError, listing, plural
-from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
+from rollwise.estimation.arguments import announce_many, compared_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
 from rollwise.estimation.comparisons import Comparison, Options
@@ -66,7 +66,8 @@ def contrast(
     baseline
         The value that all others are compared with; None compares all pairs, with the earlier value in order as baseline.
     metrics
-        Columns to compare; by default all that `summarize` would choose.
+        Columns to compare; by default all that `summarize` would choose but `num_turns`, which every table has and nobody
+        measured: a p-value is adjusted for what was asked.
     statistics
         ``"mean"`` (of a proportion or a number), ``"median"`` and quantiles such as ``"q90"``, ``"improvement"`` (the
         probability that a value of the group exceeds one of the baseline, counting ties as half; `difference` then holds
@@ -91,7 +92,7 @@ def contrast(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the p-value is the largest
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"bounds"``: the p-value is the largest
         of all outcomes that they can have. ``"censor"``: a t interval over pseudo-values.
     force
         If True, compare arms even if they were judged by different judges.
@@ -149,7 +150,7 @@ def contrast(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CONTRAST, "contrast")
     values = _arms(frame, of, baseline, by)
-    columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
+    columns = compared_columns(frame, (*by, of), cluster, metrics, "contrast")
     announce_many(columns, metrics, "contrast")
     statistic_names = None if statistics is None else names_of(statistics)
     check_statistics(statistic_names or (), COMPARED, "contrast")
@@ -157,7 +158,7 @@ def contrast(
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
-    data = Columns(frame.filter(column_named(of).is_not_null()))
+    data = Columns(frame.filter(column_named(of).is_not_null()), (of, *by))
     statuses_of = {metric: statuses(data, metric) for metric in columns}
     # Each row as the position of its value among the compared values.
     codes = values_named(data.frame, of).cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()

@@ -22,9 +22,10 @@ from rollwise.estimation.arrays import (
 )
 from rollwise.estimation.clusters import Unit, columns_of, unit_of
 from rollwise.estimation.curve_support import with_support
+from rollwise.estimation.loops import ORDER, columns_of_loops
 from rollwise.estimation.merging import State, blocks, state_of
 from rollwise.estimation.missingness import FACTS, INAPPLICABLE, statuses
-from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
+from rollwise.estimation.stopped_loops import later_attempts, why_first
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.bands import simultaneous_level
@@ -160,7 +161,7 @@ def curve(
     check_by(frame, by, schema.CURVE, "curve")
     check_time(frame, metric, competing, "curve")
     _check_options(frame, metric, kind, axis, band)
-    data = Columns(frame)
+    data = Columns(frame, by)
     # Survival asks what would happen if nothing competed, so every other ending censors.
     ways = endings(data, metric, () if kind == "survival" else competing)
     options = _Options(metric, kind, axis, cluster, seed if band == "simultaneous" else None)
@@ -191,7 +192,8 @@ def curve_to_merge(
 ) -> tuple[list[str], list[str]]:
     """Return the columns of ROLLOUTS that a state for `curve` counts, and the columns that it keeps: amounts seldom repeat."""
     needed = {*names_of(by), *columns_of(cluster), *FACTS, metric, f"spent_to_success_{axis}"}
-    columns = [name for name in dtypes if name in needed]
+    needed |= columns_of_loops(dtypes, (metric,))
+    columns = [name for name in (*dtypes, ORDER) if name in needed]
     return (columns, []) if axis == "turn" else ([], columns)
 
 
@@ -224,8 +226,8 @@ def _group(
     data: Columns, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
 ) -> list[dict[str, Any]]:
     metric, kind = options.metric, options.kind
-    later = later_attempts(data, metric)[group]
-    group = group[~later]
+    first = why_first(data, metric, group)
+    group = group[~later_attempts(data, metric)[group]]
     ends, at = _positions(data, group, ways, options)
     # A position of 0 means that the rollout has no follow-up.
     rows, duration = group[ends > 0], ends[ends > 0]
@@ -242,7 +244,7 @@ def _group(
     undated = successes_of_unknown_time(data, rows, metric)
     note = join_reasons(
         f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None,
-        FIRST_ATTEMPTS if later.any() else None,
+        first,
     )
     result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:

@@ -63,7 +63,7 @@ def forecast(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat attempts with unjudged turns and no success, as in `attempts`.
+        How to treat attempts without a verdict, in whole or in part, as in `attempts`.
     resamples, seed
         Number of replicates of the bootstrap over clusters, and their seed.
 
@@ -115,7 +115,7 @@ def forecast(
     if schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; only a Boolean can be forecast")
     check_resamples(resamples, "forecast")
-    data = Columns(frame)
+    data = Columns(frame, by)
     row_statuses = statuses(data, metric, of_attempts=True)
     rows = []
     for key, group in data.groups(by):

@@ -18,6 +18,7 @@ from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_te
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
+from rollwise.estimation.means import are_shares
 from rollwise.estimation.missingness import statuses
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
 from rollwise.estimation.summary import summarize
@@ -201,7 +202,7 @@ def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
 ) -> pl.DataFrame:
     both = None if earlier is None else with_baseline(table, earlier, required, options.by)
-    everything = Columns(table)
+    everything = Columns(table, options.by)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence
         keys = [key for key, _ in Columns(both).groups(options.by)]
@@ -220,7 +221,7 @@ def _of_requirement(
         _refuse_metric(everything, required)
     statistic = required.statistic or DEFAULT_STATISTICS[str(kind)][0]
     share = kind == "proportion" and statistic == "mean"
-    if share:
+    if kind != "time" and are_shares(required.metric, kind, everything.numbers(required.metric)):
         required.check_share()
     elif required.relative and "%" in required.words:
         raise ArgumentError(
@@ -266,7 +267,9 @@ def _evidence(
     share: bool,
 ) -> dict[str, Evidence]:
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
-    data = Columns(rows_in(everything.frame, required.group, required.words)) if required.group else everything
+    data = everything
+    if required.group:
+        data = Columns(rows_in(everything.frame, required.group, required.words), options.by)
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,
@@ -360,7 +363,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
     for requirement in required:
         rows = _rows_of_summary(table, requirement, level)
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
-        if share:
+        if are_shares(requirement.metric, "proportion" if share else None, rows["estimate"].to_numpy()):
             requirement.check_share()
         for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
             judged_only, together = ends_of_summary(row, level, options.unread)

@@ -8,6 +8,7 @@ from rollwise.estimation import gate_words as words
 from rollwise.estimation.arrays import join_reasons
 from rollwise.estimation.gate_bounds import Ends
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words
+from rollwise.estimation.unjudged import without_covered
 from rollwise.schema import labels
 from rollwise.stats.release import clusters_to_decide, clusters_to_exclude
 from rollwise.stats.student import t_quantile
@@ -51,8 +52,8 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         row["n_more"] = n_more
     else:
         reasons.append(_what_the_bound_is(required, evidence, row))
-    # What the estimate itself has to say comes last.
-    return row | {"reason": join_reasons(*reasons, evidence.row["reason"])}
+    # What the estimate itself has to say comes last, but for the rollouts without a verdict, of which the answer speaks.
+    return row | {"reason": join_reasons(*reasons, without_covered(evidence.row["reason"]))}
 
 
 def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:

@@ -63,7 +63,7 @@ def differences(
     """
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
     judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
-    data = Columns(both)
+    data = Columns(both, (_RUN, *by))
     marks = statuses(data, required.metric)
     without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
     share = data.kinds[required.metric] == "proportion" and statistic == "mean"

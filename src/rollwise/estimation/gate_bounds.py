@@ -10,7 +10,7 @@ from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.estimate import IntArray
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import outer_ends
 from rollwise.stats.release import lower_end, upper_end
 
 Ends = tuple[float | None, float | None]
@@ -84,8 +84,11 @@ def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[E
     unclustered = row["n_clusters"] == row["n"]
     df = None if unclustered else row["n_clusters"] - 1
     # Without a success (or failure) the effective sample size is the number of clusters.
-    none = wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0
+    none = outer_ends(0, row["n_clusters"], level=level, df=df)[1] or 0.0
     ends = widest(ends, (1 - none, none))
+    if row["estimate"] is not None and row["design_effect"]:
+        own = row["n"] / row["design_effect"]
+        ends = widest(ends, outer_ends(row["estimate"] * own, own, level=level, df=df))
     # An interval at the bounds of partially judged rollouts does not say what the rollouts with a verdict show alone.
     at_the_bounds = (row["method"] or "").endswith("at the bounds")
     judged_only = UNBOUNDED if at_the_bounds else ends
@@ -98,5 +101,5 @@ def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[E
     size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]
     counted = row["n"] + unknown
     fewest, most = row["bound_low"] * counted / total, (row["bound_high"] * counted + unread) / total
-    low, high = (wilson(share * size, size, level=level, df=df)[side] for side, share in enumerate((fewest, most)))
+    low, high = (outer_ends(share * size, size, level=level, df=df)[side] for side, share in enumerate((fewest, most)))
     return judged_only, widest(ends, (low, high))

@@ -9,9 +9,9 @@ from rollwise.estimation.clusters import strata_of
 from rollwise.estimation.samples import Cells, Sample
 from rollwise.metrics.catalog import about
 from rollwise.metrics.metric import ANY_NUMBER, SHARE
-from rollwise.stats.estimate import BoolArray, Estimates, IntArray
+from rollwise.stats.estimate import BoolArray, Estimates, FloatArray, IntArray
 from rollwise.stats.intervals import ShareInterval
-from rollwise.stats.mean import OF_A_MEAN, means
+from rollwise.stats.mean import NO_VARIATION, OF_A_MEAN, means
 from rollwise.stats.proportion import proportions
 from rollwise.stats.units import ways_of
 
@@ -29,7 +29,8 @@ def mean_of(cells: Cells, sample: Sample, level: float) -> Estimates:
     """Estimate means or shares with the requested interval.
 
     Wilson's interval replaces another in two cases: a bootstrap of a share without an interval, such as 0 of n, and an
-    automatic interval of fractions that are all 0.0 or 1.0 if it would leave [0, 1].
+    automatic interval of fractions that are all 0.0 or 1.0 if it would leave [0, 1]. Equal values of a metric that declares
+    where its values end have an interval too.
     """
     method = cells.options.method
     share, bootstrap = cells.kind == "proportion", method == "bootstrap"
@@ -51,7 +52,7 @@ def mean_of(cells: Cells, sample: Sample, level: float) -> Estimates:
         rng=lambda group: sample.generator(group, cells.options.seed),
         resamples=cells.options.resamples,
         interval="percentile" if bootstrap and len(sample.codes) > 1 else OF_A_MEAN[method],
-        bounded=_range_of(cells)[1] < np.inf,
+        bounded=range_of(cells.metric, cells.kind)[1] < np.inf,
     )
     if share and bootstrap:
         replaced, reason = np.isnan(estimates.low), "Wilson instead of the bootstrap"
@@ -62,6 +63,8 @@ def mean_of(cells: Cells, sample: Sample, level: float) -> Estimates:
         replaced, reason = np.zeros(sample.groups.count, dtype=np.bool_), ""
     reasons = estimates.reason
     _clip(cells, estimates)
+    if method == "auto":
+        _fill_constant(cells, sample, level, estimates)
     chosen = np.flatnonzero(replaced)
     if chosen.size:
         estimates.put(chosen, _proportions(sample.of(chosen), level, "wilson"))
@@ -88,19 +91,47 @@ def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
     return np.asarray(is_float & (sample.groups.sums((sample.values != 0) & (sample.values != 1)) == 0))
 
 
-def _range_of(cells: Cells) -> tuple[float, float]:
-    """Return the least and the largest value that the metric declares."""
-    entry = about(cells.metric)
-    return SHARE if cells.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
+def are_shares(metric: str, kind: str | None, values: FloatArray) -> bool:
+    """Return whether values are shares from 0 to 1: of a Boolean metric, or of one that declares so."""
+    known = values[~np.isnan(values)]
+    return range_of(metric, kind) == SHARE and bool(((known >= 0) & (known <= 1)).all())
+
+
+def range_of(metric: str, kind: str | None) -> tuple[float, float]:
+    """Return the least and the largest value that a metric declares."""
+    entry = about(metric)
+    return SHARE if kind == "proportion" else ANY_NUMBER if entry is None else entry.values
 
 
 def _clip(cells: Cells, estimates: Estimates) -> None:
     """Cut intervals where the metric's values end (at 0 for counts); t and some bootstrap intervals reach beyond."""
-    least, most = _range_of(cells)
+    least, most = range_of(cells.metric, cells.kind)
     # A column of the same name with values of its own keeps its interval.
     fits = (estimates.estimate >= least) & (estimates.estimate <= most)
     estimates.low = np.where(fits, np.maximum(estimates.low, least), estimates.low)
     estimates.high = np.where(fits, np.minimum(estimates.high, most), estimates.high)
+
+
+def _fill_constant(cells: Cells, sample: Sample, level: float, estimates: Estimates) -> None:
+    """Set the interval where all values are equal, by the share that may have another one, at most as far as values go.
+
+    If a share p of all rollouts has another value than c, the mean is at most c + (most - c)·p. The exact upper end for none
+    bounds p: for n rollouts of a goal each it solves (1 - p)^n = .025 at level .95.
+    """
+    least, most = range_of(cells.metric, cells.kind)
+    fits = (estimates.estimate >= least) & (estimates.estimate <= most)
+    chosen = np.flatnonzero((estimates.reason == NO_VARIATION) & fits & (most - least < np.inf))
+    if not chosen.size:
+        return
+    equal = sample.of(chosen)
+    others = _proportions(replace(equal, values=np.zeros(equal.values.size)), level, "exact")
+    value = estimates.estimate[chosen]
+    estimates.low[chosen] = value - (value - least) * others.high
+    estimates.high[chosen] = value + (most - value) * others.high
+    estimates.method[chosen] = others.method
+    for group, share in zip(chosen.tolist(), others.high.tolist(), strict=True):
+        if not np.isnan(share):
+            estimates.reason[group] = f"{NO_VARIATION}: up to {share:.3f} of all rollouts may have another value"
 
 
 def _without_interval(sample: Sample, level: float, reason: str) -> Estimates:

@@ -5,7 +5,7 @@ Shares and times are **counted**: the number of rollouts for each combination of
 not stored.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from rollwise.choices import Unjudged
 from rollwise.errors import SchemaError
 from rollwise.estimation.arguments import metric_columns
 from rollwise.estimation.clusters import columns_of
+from rollwise.estimation.loops import ORDER, columns_of_loops
 from rollwise.estimation.missingness import FACTS
 from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
@@ -45,7 +46,10 @@ class _MixedError(SchemaError):
 
 def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
     """Return the state of ROLLOUTS; a lazy frame is read batch by batch."""
-    rows = rollouts.lazy().select(columns_named(dict.fromkeys([_ROW, *counted, *kept])))
+    rows = rollouts.lazy()
+    if ORDER in counted:
+        rows = rows.with_row_index(ORDER)
+    rows = rows.select(columns_named(dict.fromkeys([_ROW, *counted, *kept])))
     if isinstance(rollouts, pl.DataFrame):
         return _state(rows.sort(_ROW).collect(), counted, kept)
     try:
@@ -188,7 +192,11 @@ def _repeat_rows(tally: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
     ordered = tally.with_columns(_restore_dtypes(columns, dtypes)).sort(columns_named(columns))
     # A combination counted n times becomes n equal rows.
     rows = np.repeat(np.arange(ordered.height, dtype=np.uint32), ordered[_COUNT].to_numpy())
-    return ordered.select(columns_named(columns))[rows].with_row_index(_ROW)
+    repeated = ordered.select(columns_named(columns))[rows].with_row_index(_ROW)
+    if {"attempt", ORDER} & set(columns):
+        return repeated
+    # Counted rows are in the order of their values, which says nothing of the order of attempts.
+    return repeated.with_columns(pl.lit(None, dtype=pl.Int64).alias(ORDER))
 
 
 def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
@@ -208,14 +216,18 @@ def to_merge(
     unjudged: Unjudged = "bounds",
     strata: str | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row."""
+    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row.
+
+    Loops that stop at a success are found by the numbers of their attempts, or else by the order of the rows (`loops.ORDER`).
+    """
     by = names_of(by)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    shares = [name for name in columns if name not in numbers]
     # Columns that both kinds need: groups, clusters, and the facts that decide statuses.
     shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged != "drop" else None}
 
-    def in_order(names: list[str]) -> list[str]:
-        return [name for name in dtypes if name in {*shared, *names}] if names else []
+    def in_order(names: list[str], further: Collection[str] = ()) -> list[str]:
+        return [name for name in (*dtypes, ORDER) if name in {*shared, *names, *further}] if names else []
 
-    return in_order([name for name in columns if name not in numbers]), in_order(numbers)
+    return in_order(shares, columns_of_loops(dtypes, shares)), in_order(numbers)

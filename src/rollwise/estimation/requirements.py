@@ -74,8 +74,13 @@ class Required:
         return "undecided" if self.met_by(fail_bound) else "failed"
 
     def check_share(self) -> None:
-        """Raise an error for a threshold that a share cannot have, which was probably meant as a percentage."""
+        """Raise an error for a threshold that a share cannot have, or that may be a percentage, as 1 may be 1 % or 100 %."""
         least = -1 if self.relative else 0
+        match = _REQUIREMENT.fullmatch(self.words)
+        if match and abs(self.threshold) == 1 and not (match["percent"] or match["points"]):
+            start, end = match.span("margin" if self.relative else "number")
+            one, hundred = (f"{self.words[:start]}{number}{self.words[end:]}" for number in ("1%", "100%"))
+            raise ArgumentError(f"gate: {self.words!r} may mean 1 % or 100 %; write {one!r} or {hundred!r}")
         if not least <= self.threshold <= 1:
             remedy = "give a number from 0 to 1, or from 0% to 100%"
             if "%" not in self.words and 1 < self.threshold <= 100:

@@ -1,84 +1,90 @@
 """Attempts that stop at the first success: only the first attempt at a goal says what one attempt achieves.
 
 A loop that stops at its first success tries hard goals more often than easy ones. The mean over all of its attempts is then far
-below the chance of one attempt: hard goals weigh more, and easy ones are hardly tried. First attempts weigh all goals equally.
+below the chance of one attempt: hard goals weigh more, and easy ones are hardly tried. First attempts weigh all goals equally,
+which is right for a fixed number of attempts as well.
 """
 
 import numpy as np
 import polars as pl
 
 from rollwise.estimation.arrays import Columns
-from rollwise.estimation.trials import REPEATED_IN, Attempts, same_values
-from rollwise.metrics import catalog
+from rollwise.estimation.loops import OF_GOALS, REPEATED_IN, conditions, loops_of, same_values, stops_at
 from rollwise.schema.named import column_named, columns_named
-from rollwise.stats.estimate import BoolArray
-from rollwise.stats.repeats import stopping
+from rollwise.stats.estimate import BoolArray, IntArray
+from rollwise.stats.stopping import stopping
 
-FIRST_ATTEMPTS = (
-    "attempts stopped at the first success: only the first attempt at each goal counts (`rw.attempts` uses all)"
-)
-
-
-CAMPAIGN = ("target", "attack")
-"""Columns of which each combination is a campaign, whose loops stop at a success or do not."""
+_ONLY = "only the first attempt at each goal counts"
+FIRST_ATTEMPTS = f"attempts stopped at the first success: {_ONLY} (`rw.attempts` uses all)"
+PERHAPS = f"attempts may have stopped at the first success: {_ONLY}, which is right either way (`rw.attempts` uses all)"
+IN_ORDER = "no column `attempt` numbers them, so the order of rows is taken"
+_WENT_ON, _STOPPED, _MAY_HAVE_STOPPED = range(3)
 
 
 def later_attempts(data: Columns, metric: str) -> BoolArray:
-    """Mark the attempts after the first one of loops that stopped at a success of this metric: Boolean (n,).
+    """Mark the attempts after the first one of loops that stopped, or may have, at a success of this metric: Boolean (n,).
 
-    The time to a success stops with the success itself, if the table has `attack_success`.
-    A loop belongs to a target and an attack. Loops stopped if every success is the last attempt at its goal, and this has a
-    chance below .01 with a fixed number of attempts (`stats.repeats.stopping`). Tables without numbered attempts have none.
+    The time to a success stops with the success itself, if the table has `attack_success`. Each target, attack and group asked
+    for is a campaign, whose loops stop or do not (`stats.stopping`); where too few successes tell, loops that may have stopped
+    count as such if a goal with a success has fewer attempts than another.
     """
+    return np.asarray(_left_out(data, metric) != _WENT_ON)
+
+
+def why_first(data: Columns, metric: str, rows: IntArray) -> str | None:
+    """Return the reason why later attempts among these rows do not count; None if all count."""
+    found = _left_out(data, metric)[rows]
+    if not found.any():
+        return None
+    reason = FIRST_ATTEMPTS if (found == _STOPPED).any() else PERHAPS
+    return reason if loops_of(data).numbered else f"{reason}; {IN_ORDER}"
+
+
+def _left_out(data: Columns, metric: str) -> IntArray:
     outcome = "attack_success" if metric == "time_to_success" else metric
-    if outcome not in data.later_attempts:
-        data.later_attempts[outcome] = _later_attempts(data, outcome)
-    return data.later_attempts[outcome]
+    if outcome not in data.left_out:
+        data.left_out[outcome] = _found(data, outcome)
+    return data.left_out[outcome]
 
 
-def _later_attempts(data: Columns, metric: str) -> BoolArray:
-    later = np.zeros(data.frame.height, dtype=np.bool_)
+def _found(data: Columns, metric: str) -> IntArray:
+    left_out = np.zeros(data.frame.height, dtype=np.int64)
     if not _may_stop(data, metric):
-        return later
-    every = np.arange(later.size)
-    repeats = Attempts.of(data, every, metric, None)
-    if repeats.loops is None:
-        return later
-    campaigns = same_values(data, every, CAMPAIGN)
-    judged = ~np.isnan(repeats.values)
-    for campaign in range(campaigns.count):
-        rows = np.flatnonzero(campaigns.codes == campaign)
-        loops = repeats.loops.codes[rows]
-        if stopping(repeats.values[rows] == 1, repeats.rank[rows], loops).design != "stopped":
+        return left_out
+    loops, values = loops_of(data), data.numbers(metric)
+    if not loops.numbered and not loops.distinct:  # counted rows, whose order was not kept
+        return left_out
+    campaigns = same_values(data, np.arange(left_out.size), _campaign(data))
+    order = np.argsort(campaigns.codes, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(campaigns.codes, minlength=campaigns.count))[:-1]):
+        codes, rank = np.unique(loops.codes[rows], return_inverse=True)[1], loops.rank[rows]
+        evidence = stopping(values[rows] == 1, rank, codes)
+        if evidence.design == "fixed" or (evidence.design == "undetermined" and not evidence.shorter):
             continue
         # The first attempt with a verdict represents its loop.
-        first = np.full(repeats.loops.count, np.iinfo(np.int64).max)
-        with_verdict = judged[rows]
-        np.minimum.at(first, loops[with_verdict], repeats.rank[rows][with_verdict])
-        later[rows] = repeats.rank[rows] > first[loops]
-    return later
+        first = np.full(codes.max(initial=0) + 1, np.iinfo(np.int64).max)
+        judged = ~np.isnan(values[rows])
+        np.minimum.at(first, codes[judged], rank[judged])
+        left_out[rows[rank > first[codes]]] = _STOPPED if evidence.design == "stopped" else _MAY_HAVE_STOPPED
+    return left_out
+
+
+def _campaign(data: Columns) -> tuple[str, ...]:
+    """Return the columns of which each combination is a campaign, whose loops stop at a success or do not."""
+    wanted = ("target", "attack", *conditions(data))
+    return tuple(dict.fromkeys(name for name in wanted if data.has(name) and name not in OF_GOALS))
 
 
 def _may_stop(data: Columns, metric: str) -> bool:
-    """Return whether attempts of any campaign may have stopped at a success, without looking at the order of loops.
+    """Return whether the number of attempts at a goal may hang on its success, without looking at their order.
 
-    A success that is not the last attempt of its goal in its run shows that they did not.
+    It does not where all goals have as many attempts, and a success is not the last of them.
     """
-    about = catalog.about(metric)
-    stops = about is not None and about.concerns is not None and data.kinds.get(metric) == "proportion"
-    if not stops or not data.has("attempt") or not {"goal", "task"} & set(data.kinds):
+    named = {"goal", "task"} & set(data.kinds)
+    if not stops_at(metric, data.kinds.get(metric)) or data.frame.is_empty() or not named:
         return False
-    attempt = pl.col("attempt").cast(pl.Int64, strict=False)
-    loop = [name for name in (*REPEATED_IN, "run") if data.has(name)]
-    campaign = [name for name in CAMPAIGN if data.has(name)]
-    went_on = column_named(metric).cast(pl.Boolean).fill_null(value=False) & (
-        attempt < attempt.max().over(columns_named(loop))
-    )
-    numbered = (attempt.null_count() == 0) & (attempt.max() > attempt.min())
-    columns = list(dict.fromkeys([*loop, "attempt", metric]))
-    facts = data.frame.select(columns_named(columns)).select(
-        *columns_named(campaign), went_on.alias("\0went_on"), numbered.alias("\0numbered")
-    )
-    if facts.is_empty() or not facts["\0numbered"][0]:
-        return False
-    return not facts.group_by(campaign or pl.lit(1)).agg(pl.col("\0went_on").any())["\0went_on"].all()
+    loop = [name for name in dict.fromkeys((*REPEATED_IN, *conditions(data))) if data.has(name)]
+    won = column_named(metric).cast(pl.Boolean).fill_null(value=False)
+    counted = [pl.len().alias("\0size"), won.sum().alias("\0won")]
+    sizes = data.frame.select(columns_named(dict.fromkeys([*loop, metric]))).group_by(columns_named(loop)).agg(counted)
+    return bool(sizes.select(((pl.col("\0size") > 1).any()) & (pl.col("\0won") > 0).any()).item())

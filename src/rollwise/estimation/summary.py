@@ -115,11 +115,14 @@ def summarize(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat rollouts with unjudged turns and no success, which may or may not be failures. ``"bounds"``: the estimate
-        counts their unjudged turns as censored (it needs `time_to_success`), and the interval reaches from the lower end with
-        all of them as failures to the upper end with all as successes. ``"censor"``: the same estimate with the interval of
-        the censored share, valid if turns are unjudged at random. ``"drop"`` leaves these rollouts out, which overestimates
-        the rate.
+        How to treat rollouts that ran and have no verdict, or an undetermined one, or unjudged turns and no success: they may
+        or may not be failures. ``"bounds"``: the interval reaches from the lower end with all of them as failures to the upper
+        end with all as successes; the estimate counts unjudged turns as censored (it needs `time_to_success`), and without any
+        verdict it takes the others as representative. ``"censor"``: the same estimate with the interval of the censored share,
+        valid if turns are unjudged at random. ``"drop"`` leaves these rollouts out, which overestimates the rate if turns are
+        unjudged. ``"sample"``: rollouts without any verdict were not drawn for judging, and the estimate is of those drawn;
+        the others as with ``"bounds"``. Where no rollout of a group is judged at all, there is no estimate. A Boolean of your
+        own is a verdict, too; metrics made of something else, such as counts and texts, are not bounded.
     strata
         A column whose values are strata: correct if the number of goals of each category was fixed by design, wrong for
         inference to new categories. Goals then vary around the average of their stratum: a share has Wilson's interval (or
@@ -142,8 +145,8 @@ def summarize(
         defined, and `reason` explains why. Every rollout is counted exactly once, in the first of these that applies: `n`,
         `n_inapplicable`, `n_error`, `n_undetermined`, `n_missing`. If attempts at a goal stopped at the first success, only the
         first one counts for a success and the time to it: hard goals are tried more often, so the mean over all attempts is
-        below the chance of one. The others are in `n_inapplicable`. Numbers of attempts are in `attempt`; with ``merge=True``
-        they are not looked at.
+        below the chance of one. The others are in `n_inapplicable`. Attempts are numbered in `attempt`, or come in the order of
+        rows, in each of the groups asked for; whether they stopped shows in their order and in where they end.
 
     Raises
     ------
@@ -236,7 +239,7 @@ def summarize(
     check_by(frame, by, schema.SUMMARY, "summarize")
     columns = metric_columns(frame, by, cluster, metrics)
     announce_many(columns, metrics, "summarize")
-    data = Columns(frame)
+    data = Columns(frame, by)
     if weighting == "goal" and not data.has("goal"):
         raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
     if strata is not None and not data.has(strata):

@@ -1,6 +1,5 @@
 """Attempts: rollouts grouped by goal, in order, with their successes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,14 +11,15 @@ from rollwise.errors import ArgumentError, meant
 from rollwise.estimation.arguments import no_metric
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Unit, unit_of
+from rollwise.estimation.loops import REPEATED_IN, loops_of, same_values
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import Grouping, grouping
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
-from rollwise.stats.repeats import Stopping, held_in, reached_in, stopping, unknown_successes
+from rollwise.stats.repeats import held_in, reached_in, unknown_successes
+from rollwise.stats.stopping import Stopping, stopping
 
-REPEATED_IN = ("target", "attack", "goal", "task")
-"""Columns with the same values in all attempts at a goal."""
+_NOTHING = 1e-12  # a share of goals that is 0 but for rounding
 
 
 def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
@@ -46,9 +46,10 @@ class Attempts:
     values: FloatArray  # Float (n,): NaN where unknown
     goals: Grouping  # the goal that each rollout attempts
     rank: IntArray  # Integer (n,): the order of attempts, within `loops`
-    # The attempts that one loop made in sequence: one loop per goal, or per goal and run if runs number their attempts
-    # separately; None if the order is unknown.
+    # The attempts that one loop made in sequence: one loop per goal, or several if runs or conditions number their attempts
+    # separately; None if numbers are repeated.
     loops: Grouping | None
+    numbered: bool  # whether `attempt` numbers them; otherwise their order in the table is taken
     unit: Unit  # the independent unit of each goal
 
     @classmethod
@@ -67,9 +68,9 @@ class Attempts:
                     f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "
                     "independent of each other: name a column that is constant within goals, such as 'goal'"
                 )
-        rank, loops = _order(data, rows, goals)
+        rank, loops, numbered = _order(data, rows)
         share = data.kinds[metric] == "proportion"
-        return cls(metric, share, data.numbers(metric)[rows], goals, rank, loops, unit)
+        return cls(metric, share, data.numbers(metric)[rows], goals, rank, loops, numbered, unit)
 
     @cached_property
     def concerns(self) -> str | None:
@@ -159,7 +160,8 @@ class Attempts:
 
         Goals with fewer attempts count up to their last one, as in Kaplan-Meier's estimator: each further attempt multiplies the
         share of goals without a success (or with successes only) by its ratio among the goals that have that attempt. The
-        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt.
+        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt,
+        and from where no goal that could still change has a further attempt: its ratio is unknown.
         """
         remaining, before = np.full(most + 1, np.nan), np.ones(self.goals.count)
         remaining[0] = 1.0
@@ -170,7 +172,9 @@ class Attempts:
             if not tried.any():
                 break
             total = before[tried].sum()
-            remaining[k] = remaining[k - 1] * (after[tried].sum() / total if total > 0 else 0.0)
+            if total <= _NOTHING and remaining[k - 1] > _NOTHING:
+                break
+            remaining[k] = remaining[k - 1] * (after[tried].sum() / total) if total > _NOTHING else 0.0
             before = after
         return remaining if kind == "pass^k" else 1 - remaining
 
@@ -191,33 +195,8 @@ class Attempts:
         return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
 
 
-def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
-    """Group rollouts with equal values in these columns; null equals null.
-
-    A rollout that is null in all `required` columns forms a group of its own.
-    """
-    codes = np.zeros(rows.size, dtype=np.int64)
-    for name in names:
-        words = data.fact(name).gather(rows).cast(pl.String)
-        # Places in the sorted words, from 1; found in a third of the time that ranks take. Nulls have 0.
-        places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
-        numbers = places.fill_null(0).to_numpy()
-        # Combine the codes so far with those of this column, and renumber them to keep them small.
-        codes = np.unique(codes * (numbers.max(initial=0) + 1) + numbers, return_inverse=True)[1].astype(np.int64)
-    if required:
-        unnamed = np.all([data.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
-        codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
-    return grouping(codes)
-
-
-def _order(data: Columns, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
-    number = data.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
-    rank = number.fill_null(0).to_numpy()
-    if number.null_count():
-        return rank, None
-    # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
-    for loops in (goals, same_values(data, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
-        ranks = np.unique(rank, return_inverse=True)[1]
-        if np.unique(loops.codes * (ranks.max(initial=0) + 1) + ranks).size == rows.size:
-            return rank, loops
-    return rank, None
+def _order(data: Columns, rows: IntArray) -> tuple[IntArray, Grouping | None, bool]:
+    """Return the order of these attempts, the loops that made them, and whether they are numbered; None if numbers are repeated."""
+    loops = loops_of(data)
+    known = grouping(loops.codes[rows]) if loops.distinct else None
+    return loops.rank[rows], known, loops.numbered

@@ -33,6 +33,7 @@ METADATA = "config_metadata.json"
 ORIGINAL, EFFECTIVE = "config_original.yml", "config_effective.yml"
 ANSWERS, ATIF = "workflow_output.json", "workflow_output_atif.json"
 FRAMES = ("items.parquet", "turns.parquet", "scores.parquet", "summary.parquet")
+NO_SCORE = pl.col("value").is_null() & pl.col("label").is_null()  # in VERDICTS
 RUNNING, COMPLETED, INTERRUPTED = "running", "completed", "interrupted"
 
 
@@ -334,10 +335,12 @@ def _attempts(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def account(evaluation: Evaluation) -> pl.DataFrame:
-    """Return one row per evaluator: status, average with interval, counts, and output file."""
+    """Return one row per evaluator: status, average with interval, numbers of scores, failures and other gaps, and output file."""
     rows, failed = [], evaluation.failed
-    counts = evaluation.scores.group_by("judge", maintain_order=True).agg(n=pl.len(), errors=pl.col("error").count())
-    for keyword, n, errors in counts.iter_rows():
+    counts = evaluation.scores.group_by("judge", maintain_order=True).agg(
+        n=pl.len(), errors=pl.col("error").count(), missing=(NO_SCORE & pl.col("error").is_null()).sum()
+    )
+    for keyword, n, errors, missing in counts.iter_rows():
         means = evaluation.summary.filter((pl.col("metric") == keyword) & (pl.col("statistic") == "mean"))
         row = means.row(0, named=True) if means.height else {}
         rows.append(
@@ -347,13 +350,16 @@ def account(evaluation: Evaluation) -> pl.DataFrame:
                 "average": row.get("estimate"),
                 "low": row.get("low"),
                 "high": row.get("high"),
-                "n": row.get("n", n - errors),
+                "n": row.get("n", n - errors - missing),
                 "errors": errors,
+                "missing": missing,
                 "file": None if keyword in evaluation.failures else f"{keyword}_output.json",
             }
         )
     shape = {"evaluator": pl.String, "status": pl.String, "average": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-    return pl.DataFrame(rows, schema={**shape, "n": pl.Int64, "errors": pl.Int64, "file": pl.String})
+    return pl.DataFrame(
+        rows, schema={**shape, "n": pl.Int64, "errors": pl.Int64, "missing": pl.Int64, "file": pl.String}
+    )
 
 
 def _entry(item: EvalOutputItem, *, parity: bool) -> dict[str, Any]:

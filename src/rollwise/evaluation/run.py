@@ -17,7 +17,7 @@ from rollwise.evaluation.frames import SAID, Scored, Tables, columns_of
 from rollwise.evaluation.llms import ADD_IT, Models
 from rollwise.evaluation.masking import masked
 from rollwise.evaluation.options import Options, check
-from rollwise.evaluation.outputs import Evaluation, Folder
+from rollwise.evaluation.outputs import NO_SCORE, Evaluation, Folder
 from rollwise.evaluation.reachable import check_judges
 from rollwise.evaluation.scores import scores_of
 from rollwise.evaluation.workflow import workflow_of
@@ -28,6 +28,7 @@ from rollwise.schema import ROLLOUTS
 from rollwise.schema.labels import counted, say
 from rollwise.schema.named import values_named
 
+MOST_TOLD = 3  # items without a score that a line names
 LOGS = ".rollwise"  # in the output folder: the logs of answers and scores, from which a later run goes on
 
 
@@ -123,14 +124,31 @@ def _secret_options(evaluators: dict[str, tuple[plugins.Registration, Any]]) -> 
 
 
 def _report(evaluation: Evaluation) -> None:
-    """Report failed evaluators, and items without a score."""
-    errors = evaluation.scores.select("judge", "error").drop_nulls()
-    failures = errors.group_by("judge", maintain_order=True).agg(n=pl.len(), first=pl.col("error").first())
-    for keyword, n, message in failures.iter_rows():
+    """Report failed evaluators, and which items have no score and why."""
+    texts = evaluation.turns.select("rollout_id", "task", "attempt", "response", "expected")
+    gaps = evaluation.scores.filter(NO_SCORE).join(texts, on="rollout_id", how="left", maintain_order="left")
+    repeated = evaluation.items["attempt"].n_unique() > 1
+    why = (
+        pl.when(pl.col("error").is_not_null())
+        .then("error")
+        .when(pl.col("response").is_null())
+        .then(pl.lit("no answer"))
+        .when(pl.col("expected").is_null())
+        .then(pl.lit("no expected answer, and no score was given"))
+        .otherwise(pl.lit("no score was given"))
+    )
+    for (keyword,), rows in gaps.with_columns(why=why).group_by("judge", maintain_order=True):
         if keyword in evaluation.failures:
-            say(f"evaluator {keyword} failed and has no results: {evaluation.failures[keyword]}")
-        else:
-            say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {message}")
+            say(f"evaluator {keyword} failed and has no results: {evaluation.failures[str(keyword)]}")
+            continue
+        told = [
+            f"{task}{f' (attempt {attempt})' if repeated else ''}: {reason}"
+            for task, attempt, reason in rows.select("task", "attempt", "why").head(MOST_TOLD).iter_rows()
+        ]
+        told += [f"{rows.height - MOST_TOLD:,} more in scores.parquet"] if rows.height > MOST_TOLD else []
+        say(
+            f"evaluator {keyword}: no score for {rows.height:,} of {counted(evaluation.items.height, 'item')}, {'; '.join(told)}"
+        )
 
 
 def _suggest_bounds(evaluation: Evaluation, scored: Sequence[Scored]) -> None:

@@ -28,6 +28,7 @@ Texts = Text | Sequence[Text]
 
 _TEXTS = {pl.String, pl.Null}
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
+_AROUND = ".,;:!?()[]\"'"  # a letter or number of an answer: `B.`, `(7)`
 _AT_ONCE = 4000  # pairs whose words are counted together, which bounds the memory
 
 
@@ -180,8 +181,9 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
 
     The vectors equal scikit-learn's `TfidfVectorizer` with its defaults, so the value is the similarity on NeMo
     Agent Toolkit's page before it is rounded to two digits: lower case, words of two or more letters or digits, raw
-    counts, an inverse document frequency of ln(3 / (1 + texts with the word)) + 1, unit length. Null if neither
-    text has such a word (scikit-learn raises an error); 0 if one of them has none.
+    counts, an inverse document frequency of ln(3 / (1 + texts with the word)) + 1, unit length. 0 if one of them has no such
+    word. If neither has one, as of the answers ``A``, ``7``, ``0.1`` and ``C++`` (scikit-learn raises an error), words are what
+    white space separates, without punctuation around it; two empty texts are equal (1).
 
     Examples
     --------
@@ -200,7 +202,12 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
         product = (pl.col("actual") * pl.col("expected")).sum()
         both = (length("actual", "expected") * length("expected", "actual")).sqrt()
         terms = pairs.select(pl.all().str.to_lowercase().str.extract_all(r"[\p{L}\p{N}_]{2,}"))
-        return _by_words(terms, pl.when(both > 0).then(product / both).otherwise(0.0))
+        neither = terms.select(pl.all_horizontal(pl.all().list.len() == 0)).to_series()
+        short = pairs.select(_short_words("actual"), _short_words("expected"))
+        terms = terms.select(
+            pl.when(neither).then(short[name]).otherwise(name).alias(name) for name in ("actual", "expected")
+        )
+        return _by_words(terms, pl.when(both > 0).then(product / both).otherwise(0.0)).fill_null(1.0)
 
     return _compared(response, expected, of, "tfidf_cosine")
 
@@ -258,6 +265,13 @@ def _words(column: str) -> pl.Expr:
     # Punctuation goes before articles, as in SQuAD's script: "a." is an article.
     plain = column_named(column).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
     return plain.str.replace_all(_ARTICLE, " ").str.extract_all(WORD)
+
+
+def _short_words(column: str) -> pl.Expr:
+    """Return what white space separates in each text, without punctuation around it, unless it is nothing else (List(String))."""
+    bare = pl.element().str.strip_chars(_AROUND)
+    word = pl.when(bare == "").then(pl.element()).otherwise(bare)
+    return column_named(column).str.to_lowercase().str.extract_all(WORD).list.eval(word)
 
 
 def _share(part: pl.Expr, size: pl.Expr) -> pl.Expr:

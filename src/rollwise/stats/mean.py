@@ -37,6 +37,8 @@ OF_A_MEAN: dict[str, Interval] = {
     "studentized": "studentized",
 }
 """Interval of a mean for each `method` name."""
+NO_VARIATION = "no variation"
+"""Reason of a mean of equal values, which no sample of values shows an interval of."""
 
 
 def mean(
@@ -172,7 +174,7 @@ def _flaws(values: FloatArray, spread: Variations, groups: Groups) -> TextArray:
     # From the last reason to the first: each replaces those before it.
     flaws[~(spread.variance > 0)] = "no variation between clusters"
     flaws[np.isnan(spread.variance)] = ONE_CLUSTER
-    flaws[groups.are_equal(values)] = "no variation"
+    flaws[groups.are_equal(values)] = NO_VARIATION
     flaws[spread.n == 1] = "one value: no interval"
     flaws[spread.n == 0] = NO_VALUES
     return flaws

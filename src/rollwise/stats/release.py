@@ -1,4 +1,4 @@
-"""Release gates: monotone ends of Wilson's interval, and the number of clusters that decides."""
+"""Release gates: monotone ends that decide wrongly no more than said, and the number of clusters that decides."""
 
 import numpy as np
 import scipy
@@ -7,14 +7,19 @@ from numpy.typing import ArrayLike
 from rollwise.stats.clusters import Grouping, equal_weights, groupings
 from rollwise.stats.design_effect import copies_effect, effect_of_variance, shrunk
 from rollwise.stats.estimate import Clusters, FloatArray, IntArray
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import outer_ends, share_intervals
 from rollwise.stats.proportion import proportion
 from rollwise.stats.sizes import fewest
 from rollwise.stats.student import t_quantile
 
 
 def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
-    """Return the largest upper end of `proportion` over these successes and all smaller numbers of them.
+    """Return the largest upper end of `proportion` over these successes and all smaller numbers of them, Wilson's or the exact.
+
+    Wilson's interval holds its level on average over rates. At a rate exactly at a threshold near 0 its lower end, and near 1
+    its upper end, is beyond the rate far too often: one success of 17 excludes .01, with probability .157. So the exact end
+    (Clopper and Pearson's, at the same effective size) counts where it lies further out; it never decides wrongly more often
+    than said if every cluster is one rollout.
 
     The design effect of `proportion` is larger if few clusters contain a success, so its upper end may fall when a success is
     added: .0747 at 0 of 500 in 50 clusters, .0351 at 1. Each smaller number of successes gets the largest design effect that
@@ -31,7 +36,11 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
     Returns
     -------
     float or None
-        At least the upper end of `proportion`; None if `proportion` has none.
+        At least both upper ends of `proportion`; None if `proportion` has none.
+
+    References
+    ----------
+    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404; Korn & Graubard (1998), Survey Methodology 24(2):193-201.
 
     Examples
     --------
@@ -40,12 +49,18 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
     (0.0747, 0.0747)
     """
     y = np.asarray(values, dtype=np.float64)
-    plain_end = proportion(y, clusters, level=level).high
+    plain_end = _outer(y, clusters, level)
     if plain_end is None:
         return None
     if len(clusters) > 1:
-        return max(plain_end, proportion(np.zeros(y.size), clusters, level=level).high or 0.0)
+        return max(plain_end, _outer(np.zeros(y.size), clusters, level) or 0.0)
     return max(plain_end, float(_stages(y, clusters, level).max()))
+
+
+def _outer(y: FloatArray, clusters: Clusters, level: float) -> float | None:
+    """Return the larger of Wilson's upper end and the exact one."""
+    ends = [proportion(y, clusters, level=level, interval=interval).high for interval in ("wilson", "exact")]
+    return None if None in ends else max(end for end in ends if end is not None)
 
 
 def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
@@ -71,7 +86,7 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     wins, sizes = way.sums(y), way.sums(ones)
     n, count = y.size, way.count
     if count == n and equal_weights(ones):
-        return np.array([proportion(y, clusters, level=level).high])
+        return np.array([_outer(y, clusters, level)])
     stage = np.arange(int(wins.sum()) + 1)
     share = stage / n
     fullest, smallest = np.argsort(-wins, kind="stable"), np.argsort(sizes, kind="stable")
@@ -89,10 +104,9 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     copies = copies_effect(ones, way)
     least, most = np.minimum(fewest, failing).astype(float), np.minimum(stage, np.count_nonzero(wins)).astype(float)
     effect = np.maximum(shrunk(observed, least, copies), shrunk(observed, most, copies))
-    z = t_quantile(level, count - 1)
-    shrink = z * z * effect / n
-    half = z * np.sqrt((share * (1 - share) + shrink / 4) * effect / n)
-    return np.where(stage >= n, 1.0, np.minimum(1.0, (share + shrink / 2 + half) / (1 + shrink)))
+    size, df = n / effect, np.full(stage.size, float(count - 1))
+    ends = [share_intervals(kind, share * size, size, level=level, df=df)[1] for kind in ("wilson", "exact")]
+    return np.maximum(*ends)
 
 
 def _correlated(stage: IntArray, wins: FloatArray, sizes: FloatArray, way: Grouping) -> FloatArray:
@@ -124,7 +138,7 @@ def _filled(stage: IntArray, capacity: FloatArray, value: FloatArray) -> tuple[F
 def clusters_to_decide(
     rate: float, threshold: float, size: float, *, level: float = 0.95, power: float = 0.8, repeated: bool = True
 ) -> int | None:
-    """Return the fewest clusters whose Wilson interval excludes a threshold with this power, if the true rate is `rate`.
+    """Return the fewest clusters whose `outer_ends` exclude a threshold with this power, if the true rate is `rate`.
 
     The observed rate is taken at its unfavorable quantile, `power` of the way toward the threshold: if even that interval
     excludes the threshold, a share `power` of all samples does. Below the threshold, the interval without any success must
@@ -160,7 +174,7 @@ def clusters_to_decide(
     def decides(count: int) -> bool:
         n, df = count * size, count - 1 if repeated else None
         observed = min(threshold, rate + z * (rate * (1 - rate) / n) ** 0.5)
-        ends = wilson(observed * n, n, level=level, df=df)[1], wilson(0, count, level=level, df=df)[1]
+        ends = outer_ends(observed * n, n, level=level, df=df)[1], outer_ends(0, count, level=level, df=df)[1]
         return all(end is not None and end < threshold for end in ends)
 
     return None if rate == threshold else fewest(decides)

@@ -1,20 +1,12 @@
-"""Repeated attempts at the same goal: success within k attempts, and detection of stopping at the first success."""
-
-from dataclasses import dataclass
-from typing import Literal
+"""Repeated attempts at the same goal: success within k attempts, and the best of k."""
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from rollwise.errors import ArgumentError
-from rollwise.stats.clusters import Grouping, grouping
-from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
-
-Design = Literal["stopped", "fixed", "undetermined"]
-
-CHANCE_OF_STOPPING = 0.01
-"""If all successes come last with less than this probability by chance, attempts are taken to stop at a success."""
+from rollwise.stats.clusters import Grouping
+from rollwise.stats.estimate import FloatArray
 
 
 def reached_in(k: int, successes: ArrayLike, attempts: ArrayLike) -> FloatArray:
@@ -176,65 +168,3 @@ def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
         low = np.where(np.isfinite(high - low), low, 0.0)
     expected = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
     return np.where(size >= k, expected, np.nan)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopping:
-    """Result of the check for attempts that stop at the first success.
-
-    Attributes
-    ----------
-    design
-        ``"stopped"``, ``"fixed"`` or ``"undetermined"``.
-    successes, last
-        Number of successes, and number of successes that are the last attempt at their goal.
-    chance
-        Probability that every success comes last if the number of attempts was fixed.
-    """
-
-    design: Design
-    successes: int
-    last: int
-    chance: float
-
-
-def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stopping:
-    """Detect from the attempts whether their number was fixed or they stopped at the first success.
-
-    If n was fixed, the only success of a goal comes last with probability 1/n. Attempts are ``"stopped"`` if every success is
-    last and the product of 1/n over the goals with a success (and n > 1) is below .01. They are ``"fixed"`` if any success is
-    not last, and otherwise ``"undetermined"``, for example without any success. (A varying n proves nothing, since fixed designs
-    can lose attempts.)
-
-    Parameters
-    ----------
-    succeeded
-        Boolean (n,): the attempt succeeded. Pass False for attempts without a verdict, since they were made.
-    order
-        Sortable (n,): the order of attempts within a goal.
-    goals
-        Integer codes (n,).
-
-    Examples
-    --------
-    >>> goals = np.repeat([0, 1, 2, 3], 4)
-    >>> stopping(np.tile([False, False, False, True], 4), np.tile([1, 2, 3, 4], 4), goals).design
-    'stopped'
-    >>> stopping(np.tile([True, False, False, False], 4), np.tile([1, 2, 3, 4], 4), goals).design
-    'fixed'
-    """
-    success: BoolArray = np.asarray(succeeded, dtype=np.bool_)
-    unit = grouping(goals)
-    place = np.lexsort((np.asarray(order), unit.codes))
-    codes: IntArray = unit.codes[place]
-    # Sorted by goal and order, a row is its goal's last attempt if the next row has another goal.
-    ends = np.r_[codes[1:] != codes[:-1], np.ones(min(1, codes.size), dtype=np.bool_)]
-    successes, last = int(success.sum()), int((success[place] & ends).sum())
-    size = np.bincount(unit.codes, minlength=unit.count)
-    with_success = unit.sums(success.astype(np.float64)) > 0
-    chance = float(np.exp(-np.log(size[with_success]).sum()))
-    if last < successes:
-        design: Design = "fixed"
-    else:
-        design = "stopped" if successes and chance < CHANCE_OF_STOPPING else "undetermined"
-    return Stopping(design=design, successes=successes, last=last, chance=chance)

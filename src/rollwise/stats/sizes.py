@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from rollwise.stats.clusters import grouping
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import outer_ends
 from rollwise.stats.student import t_quantile
 
 MOST_GOALS = 10_000_000
@@ -87,7 +87,7 @@ def rollouts_for_none(below: float, *, level: float) -> int:
 
 
 def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
-    """Return the fewest goals without a success whose clustered Wilson interval ends below a rate; None above 10⁷ goals.
+    """Return the fewest goals without a success whose interval ends below a rate; None above 10⁷ goals.
 
     This is the criterion of `gate`. Without a success, attempts at a goal may be copies of each other, so only goals count
     (`stats.proportion`).
@@ -106,7 +106,7 @@ def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
     """
 
     def passes(goals: int) -> bool:
-        high = wilson(0, goals, level=level, df=goals - 1 if repeated else None)[1]
+        high = outer_ends(0, goals, level=level, df=goals - 1 if repeated else None)[1]
         return high is not None and high < below
 
     return fewest(passes)

@@ -12,9 +12,9 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError
 from rollwise.judges.reliability.rates import Method
+from rollwise.stats.by_verdict import by_verdict
 from rollwise.stats.intervals import agresti_coull
 from rollwise.stats.misclassification import accuracy, corrected_share, share
-from rollwise.stats.prediction_powered import prediction_powered
 
 
 def world(
@@ -72,35 +72,94 @@ def test_the_row_is_the_estimator_s() -> None:
     assert row["low"] < WORLD["truth"].mean() < row["high"]
 
 
-def test_prediction_powered_uses_the_labels_where_they_are() -> None:
+def test_labels_speak_for_their_verdict() -> None:
     """The labels of these very rollouts, and the rest of the verdicts: the same numbers as on arrays."""
-    (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS, method="prediction-powered", level=0.9))
+    (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS, level=0.9))
     ordered = ROLLOUTS.join(LABELS, on="rollout_id", how="left").sort("rollout_id")
     goal = ordered["goal"].rank("dense").cast(pl.Int64).to_numpy() - 1
     marked = ordered["label"].cast(float).fill_null(float("nan")).to_numpy()
-    expected = prediction_powered(ordered["attack_success"].cast(float).to_numpy(), marked, (goal,), level=0.9)
+    expected = by_verdict(ordered["attack_success"].cast(float).to_numpy(), marked, (goal,), level=0.9)
     assert (row["estimate"], row["low"], row["high"]) == pytest.approx((expected.estimate, expected.low, expected.high))
-    assert row["method"].startswith("clustered prediction-powered, power 0.")
-    assert "labels on 120 of 400 rollouts, at random" in row["estimand"]
+    flagged = ordered.filter("attack_success")
+    known = flagged["label"].drop_nulls().len()
+    assert f"labels on {known} of {flagged.height} flagged rollouts and {120 - known} of" in row["estimand"]
+    assert row["estimand"].endswith("other rollouts, chosen at random or by the verdict")
+    assert (row["method"], row["reason"]) == ("clustered by verdict", None)
 
 
 def test_the_method_follows_from_the_labels() -> None:
-    """Labels at random in the table: prediction-powered, which is narrower; elsewhere, pooled or chosen: Rogan-Gladen."""
+    """Labels of the table, however chosen: by verdict, which is narrower; elsewhere or pooled: Rogan-Gladen."""
     (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS))
-    powered, classical = (
-        rows(rw.judges.correct(ROLLOUTS, LABELS, method=method))[0] for method in ("prediction-powered", "rogan-gladen")
+    own, classical = (
+        rows(rw.judges.correct(ROLLOUTS, LABELS, method=method))[0] for method in ("by-verdict", "rogan-gladen")
     )
-    assert row == powered
+    assert row == own
     assert row["high"] - row["low"] < 0.8 * (classical["high"] - classical["low"])
     pooled = rw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
     assert set(pooled["method"]) == {"clustered Rogan-Gladen, Lang-Reiczigel"}
-    flagged, others = WORLD.filter("attack_success").sample(40, seed=1), WORLD.filter(~pl.col("attack_success"))
-    chosen_labels = pl.concat([flagged, others.sample(10, seed=1)]).select("rollout_id", label="truth")
-    (chosen,) = rows(rw.judges.correct(ROLLOUTS, chosen_labels))
-    assert chosen["method"] == "clustered Rogan-Gladen, Lang-Reiczigel"
-    share_flagged = f"{WORLD['attack_success'].to_numpy().mean():.0%}"
-    assert f"flagged 80% of the labeled rollouts and {share_flagged} of all" in chosen["reason"]
-    assert "chosen by their truth, not by the verdict" in chosen["reason"]
+
+
+FLAGGED, OTHERS = WORLD.filter("attack_success"), WORLD.filter(~pl.col("attack_success"))
+
+
+@pytest.mark.parametrize(("flagged", "others"), [(40, 40), (40, 10), (80, 20), (10, 60), (60, 20)])
+def test_labels_chosen_by_the_verdict_are_right(flagged: int, others: int) -> None:
+    """Half of the labels flagged, or most, or few: the interval holds the truth, and Rogan-Gladen says what ruins it."""
+    picked = [side.sample(many, seed=4) for side, many in ((FLAGGED, flagged), (OTHERS, others))]
+    labels = pl.concat(picked).select("rollout_id", label="truth")
+    (row,) = rows(rw.judges.correct(ROLLOUTS, labels))
+    truth = WORLD["truth"].to_numpy().mean()
+    rates = [side["truth"].to_numpy().mean() for side in picked]
+    expected = (FLAGGED.height * rates[0] + OTHERS.height * rates[1]) / WORLD.height
+    assert row["estimate"] == pytest.approx(expected)
+    assert row["low"] < truth < row["high"]
+    assert row["reason"] is None
+    (classical,) = rows(rw.judges.correct(ROLLOUTS, labels, method="rogan-gladen"))
+    of_all = f"{WORLD['attack_success'].to_numpy().mean():.0%}"
+    if abs(flagged / (flagged + others) - FLAGGED.height / WORLD.height) > 0.2:
+        assert (
+            f"flagged {flagged / (flagged + others):.0%} of the labeled rollouts and {of_all} of all"
+            in classical["reason"]
+        )
+        assert "only if the labels were chosen by their truth, not by the verdict" in classical["reason"]
+
+
+def test_labels_with_known_probabilities() -> None:
+    """Goals with odd numbers were labeled four times as often: the probabilities take that out, and are checked."""
+    odd = WORLD["goal"].str.slice(1).cast(pl.Int64).to_numpy() % 2 == 1
+    chances = np.where(odd, 0.48, 0.12)
+    labels = (
+        WORLD.with_columns(chance=chances)
+        .filter(pl.Series(np.random.default_rng(3).random(WORLD.height) < chances))
+        .select("rollout_id", "chance", label="truth")
+    )
+    (row,) = rows(rw.judges.correct(ROLLOUTS, labels, probability="chance"))
+    joined = labels.join(ROLLOUTS, on="rollout_id").with_columns(weight=1 / pl.col("chance"))
+    rates = [
+        float(np.average(side["label"].to_numpy(), weights=side["weight"].to_numpy()))
+        for side in (joined.filter("attack_success"), joined.filter(~pl.col("attack_success")))
+    ]
+    assert row["estimate"] == pytest.approx((FLAGGED.height * rates[0] + OTHERS.height * rates[1]) / WORLD.height)
+    assert row["estimand"].endswith("chosen with the probabilities given")
+    for wrong, says in ((0.0, "'chance' is 0 for a labeled rollout"), (1.5, "is 1.5"), (None, "is nan")):
+        with pytest.raises(ArgumentError, match=says):
+            rw.judges.correct(ROLLOUTS, labels.with_columns(chance=pl.lit(wrong, pl.Float64)), probability="chance")
+    with pytest.raises(ArgumentError, match="no column of numbers 'p', named by probability="):
+        rw.judges.correct(ROLLOUTS, labels, probability="p")
+    with pytest.raises(ArgumentError, match="leave out method='rogan-gladen'"):
+        rw.judges.correct(ROLLOUTS, labels, probability="chance", method="rogan-gladen")
+    with pytest.raises(ArgumentError, match="leave out pool=True"):
+        rw.judges.correct(ROLLOUTS, labels, probability="chance", pool=True, by="target")
+
+
+def test_only_flagged_rollouts_labeled_leave_the_others_open() -> None:
+    """No label beside them says what the judge missed: no estimate, and an interval up to all of it."""
+    labels = FLAGGED.sample(40, seed=1).select("rollout_id", label="truth")
+    (row,) = rows(rw.judges.correct(ROLLOUTS, labels))
+    assert row["estimate"] is None
+    assert row["low"] < WORLD["truth"].to_numpy().mean() < row["high"]
+    assert row["high"] > OTHERS.height / WORLD.height
+    assert row["reason"].startswith("no rollout that the judge did not flag has a label")
 
 
 def test_few_perfect_labels_leave_doubt() -> None:
@@ -108,14 +167,14 @@ def test_few_perfect_labels_leave_doubt() -> None:
     rollouts = judged(12, 60).with_columns(goal=pl.format("g{}", pl.int_range(60)))
     labels = rollouts.gather_every(5).select("rollout_id", label="attack_success")
     (corrected,), (plain,) = rows(rw.judges.correct(rollouts, labels)), rows(rw.summarize(rollouts))
-    assert corrected["method"].startswith("prediction-powered")
+    assert corrected["method"] == "by verdict"
     assert corrected["estimate"] == pytest.approx(plain["estimate"], abs=0.05)
     assert corrected["high"] - corrected["low"] > 1.3 * (plain["high"] - plain["low"])
 
 
 def test_each_group_has_labels_of_its_own() -> None:
     """By target: no other group changes a row, unless accuracies are pooled, which the row then says."""
-    for method in ("rogan-gladen", "prediction-powered"):
+    for method in ("rogan-gladen", "by-verdict"):
         found = rw.judges.correct(ROLLOUTS, LABELS, by="target", method=method)
         for name in ("base", "weak"):
             alone = rw.judges.correct(
@@ -202,7 +261,7 @@ def test_labels_from_elsewhere_carry_a_warning() -> None:
     assert "150 of 150 labels are on other rollouts: this holds if the judge errs there as here" in row["reason"]
     (plain,) = rows(rw.judges.correct(ROLLOUTS, gold.drop("goal")))
     assert "150 of 150 labels have no goal and are clustered by rollout alone" in plain["reason"]
-    (none,) = rows(rw.judges.correct(ROLLOUTS, gold, method="prediction-powered"))
+    (none,) = rows(rw.judges.correct(ROLLOUTS, gold, method="by-verdict"))
     assert none["estimate"] is None
     assert none["reason"] == "no rollout has both a label and a verdict; 150 labels are on other rollouts and left out"
     with pytest.raises(ArgumentError, match="no 'target', so no group has labels of its own"):
@@ -216,7 +275,7 @@ def test_every_rollout_is_counted() -> None:
         attack_success=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("attack_success"),
         ending=pl.when(pl.int_range(pl.len()) % 20 == 0).then(pl.lit("error")),
     )
-    found: list[tuple[Method, float]] = [("rogan-gladen", 1e-6), ("prediction-powered", 0.0)]
+    found: list[tuple[Method, float]] = [("rogan-gladen", 1e-6), ("by-verdict", 0.0)]
     for method, few in found:
         (row,) = rows(rw.judges.correct(frame, LABELS, method=method))
         assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
@@ -230,13 +289,13 @@ def test_every_rollout_is_counted() -> None:
         .otherwise(4)
         .cast(pl.Int32),
     )
-    for method in ("rogan-gladen", "prediction-powered"):
+    for method in ("rogan-gladen", "by-verdict"):
         (row,) = rows(rw.judges.correct(half, LABELS, method=method))
         assert row["low"] < row["estimate"] < row["high"]
         assert (row["n"], row["n_undetermined"], row["design_effect"]) == (360, 20, None)
         # The rows do not say when attacks succeeded, so the estimate is that of the known verdicts.
         known = rows(rw.judges.correct(half, LABELS, method=method, unjudged="drop"))[0]
-        # Prediction-powered inference also uses the labels on rollouts with unjudged turns.
+        # The correction by verdict also uses the labels on rollouts with unjudged turns.
         assert row["estimate"] == pytest.approx(known["estimate"], abs=1e-9 if method == "rogan-gladen" else 0.01)
         assert row["high"] - row["low"] > known["high"] - known["low"]
         assert "20 of 400 rollouts have unjudged turns and no success" in row["reason"]
@@ -246,27 +305,44 @@ def test_every_rollout_is_counted() -> None:
 
 # ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_judge_no_better_than_chance_is_refused() -> None:
-    """The row is null and says that nothing can be corrected; prediction-powered falls back on the labels."""
+    """The row is null and says that nothing can be corrected; by verdict the labels still speak."""
     upside_down = ROLLOUTS.with_columns(~pl.col("attack_success"))
     (row,) = rows(rw.judges.correct(upside_down, LABELS, method="rogan-gladen"))
     assert (row["estimate"], row["low"]) == (None, None)
     assert "say no more than chance" in row["reason"]
-    (row,) = rows(rw.judges.correct(upside_down, LABELS, method="prediction-powered"))
-    assert row["method"] == "clustered prediction-powered, power 0.00"
+    (row,) = rows(rw.judges.correct(upside_down, LABELS, method="by-verdict"))
+    (right,) = rows(rw.judges.correct(ROLLOUTS, LABELS, method="by-verdict"))
+    assert (row["estimate"], row["low"], row["high"]) == pytest.approx((right["estimate"], right["low"], right["high"]))
 
 
-def test_labels_of_one_class_give_bounds() -> None:
-    """Only failures labeled: the sensitivity may be anything."""
-    (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS.filter(~pl.col("label"))))
-    assert (row["estimate"], row["high"]) == (None, 1.0)
-    assert row["low"] > 0
-    assert "no label is a success" in row["reason"]
+def test_labels_of_one_class() -> None:
+    """Only failures labeled: by whom they were chosen is asked, since nothing in the table tells it; a random sample stands."""
+    failures = LABELS.filter(~pl.col("label"))
+    (row,) = rows(rw.judges.correct(ROLLOUTS, failures))
+    assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
+    flagged = failures.join(ROLLOUTS, on="rollout_id")["attack_success"].to_numpy().mean()
+    assert row["reason"] == (
+        f"no label is a success, and the judge flagged {flagged:.0%} of the labeled rollouts and "
+        f"{WORLD['attack_success'].to_numpy().mean():.0%} of all: if the labels were chosen by the verdict, set "
+        "method='by-verdict'; if by their truth, method='rogan-gladen'"
+    )
+    (bounds,) = rows(rw.judges.correct(ROLLOUTS, failures, method="rogan-gladen"))
+    assert (bounds["estimate"], bounds["high"]) == (None, 1.0)
+    assert bounds["low"] > 0
+    assert "no label is a success" in bounds["reason"]
+    (asked,) = rows(rw.judges.correct(ROLLOUTS, failures, method="by-verdict"))
+    assert asked["reason"] == "no label is a success: this holds unless the labels were chosen by their truth"
+    # A safe target: at random, all labels are failures.
+    safe = ROLLOUTS.with_columns(attack_success=pl.int_range(pl.len()) % 20 == 0)
+    labels = safe.sample(100, seed=1).select("rollout_id", label=pl.lit(value=False))
+    (row,) = rows(rw.judges.correct(safe, labels))
+    assert (row["estimate"], row["low"], row["reason"]) == (0.0, 0.0, asked["reason"])
 
 
 def test_nothing_to_correct() -> None:
     """No rollouts, no labels: null with the reason, never 0."""
     for frame, labels in ((ROLLOUTS.clear(), LABELS), (ROLLOUTS, LABELS.clear())):
-        for method in ("rogan-gladen", "prediction-powered"):
+        for method in ("rogan-gladen", "by-verdict"):
             (row,) = rows(rw.judges.correct(frame, labels, method=method))
             assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
             assert row["reason"]
@@ -297,7 +373,7 @@ OF_TURNS = pl.concat([LABELS.with_columns(turn=turn, label=pl.col("label") & (tu
         (LABELS.rename({"label": "human"}), {}, "the labels have no column `label`"),
         (pl.concat([LABELS, LABELS[:1]]), {}, "has two labels"),
         (OF_TURNS, {}, "has two labels; keep one, or correct by turns: `rw.judges.correct_curve`"),
-        (OF_TURNS, {"method": "prediction-powered"}, "has two labels"),
+        (OF_TURNS, {"method": "by-verdict"}, "has two labels"),
         (LABELS.with_columns(label=pl.lit("yes")), {}, "`label` of the labels is String; make it Boolean"),
         (LABELS.with_columns(label=pl.lit(3)), {}, "ranges from 3 to 3, not 0 or 1"),
         (LABELS.with_columns(target=pl.lit([1, 2])), {"by": "target"}, "column `target` is List"),
@@ -317,7 +393,7 @@ def test_bad_input_is_one_sentence(labels: pl.DataFrame, options: dict[str, Any]
 
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["rogan-gladen", "prediction-powered", "auto"])
+@pytest.mark.parametrize("method", ["rogan-gladen", "by-verdict", "auto"])
 def test_clustered_frames_cover(method: Any) -> None:
     """40 goals of 5, ICC .2, labels on a random fifth of the same rollouts: at least .93 of nominal .95; the judged rate has less.
 

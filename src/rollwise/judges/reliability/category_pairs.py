@@ -10,7 +10,6 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.judges.reliability.ratings import Abstentions, Ratings, ratings_of
 from rollwise.schema.arguments import By, frame_of, names_of
-from rollwise.schema.named import values_named
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import FloatArray, IntArray
 
@@ -88,15 +87,15 @@ def confusion(
         averaged=samples == "mean",
         facts=by,
     )
-    # Ratings are numbers inside; words become the numbers of their sorted list.
-    words = _words(values_named(frame, verdict), None if truths is None else values_named(truths, truth))
     categories = _categories(ratings)
     if len(categories) > MOST:
         raise ArgumentError(
             f"confusion: `{verdict}` has {len(categories):,} different ratings, more than {MOST} rows of a table; "
             "round or label them"
         )
-    names = [_name(number, words, is_last=abstentions == "category" and at_end) for number, at_end in categories]
+    names = [
+        _name(number, ratings.words, is_last=abstentions == "category" and at_end) for number, at_end in categories
+    ]
     numbers = [number for number, _ in categories]
     rows = [
         {
@@ -140,16 +139,6 @@ def _categories(ratings: Ratings) -> list[tuple[float, bool]]:
     numbers = numbers[~np.isnan(numbers)]
     has_abstentions = bool(ratings.abstained.any())
     return [(float(number), has_abstentions and number == numbers[-1]) for number in numbers]
-
-
-def _words(verdicts: pl.Series, truth: pl.Series | None) -> list[str] | None:
-    """Return the words that ratings number, in order; None if they are numbers."""
-    columns = [verdicts] if truth is None else [verdicts, truth]
-    if not all(column.dtype in (pl.String, pl.Categorical, pl.Enum) for column in columns):
-        return None
-    return (
-        pl.concat([column.cast(pl.String).alias("word") for column in columns]).drop_nulls().unique().sort().to_list()
-    )
 
 
 def _name(number: Any, words: list[str] | None, *, is_last: bool) -> str:

@@ -45,6 +45,19 @@ class Gold:
         """Return sensitivity and specificity on these rows."""
         return accuracy(self.judged[rows], self.truth[rows], self.clusters(rows, names), level=level)
 
+    def probabilities(self, name: str, verb: str) -> FloatArray:
+        """Return with which probability each label was chosen, and refuse what is none."""
+        if not self.data.has(name) or not self.data.frame.schema[name].is_numeric():
+            raise ArgumentError(f"{verb}: the labels have no column of numbers {name!r}, named by probability=")
+        values = self.data.numbers(name)
+        impossible = self.complete & ~((values > 0) & (values <= 1))
+        if impossible.any():
+            raise ArgumentError(
+                f"{verb}: {name!r} is {values[impossible][0]:g} for a labeled rollout; a probability to be chosen for a label "
+                "lies above 0 and is at most 1"
+            )
+        return values
+
     def clusters(self, rows: IntArray, names: tuple[str, ...]) -> Clusters:
         """Return the clusters of these rows, by the columns that the labels have, at least by rollout.
 

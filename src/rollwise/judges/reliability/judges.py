@@ -12,7 +12,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arrays import row_of, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
-from rollwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of, two_by_two
+from rollwise.judges.reliability.ratings import Abstentions, At, Ratings, labels_beside, ratings_of, two_by_two
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
 from rollwise.schema.coercion import cast_column
 from rollwise.schema.labels import say
@@ -88,7 +88,8 @@ def agreement(
         labels (or the other judge) are the truth.
     verdict, truth
         The column of the verdicts to compare, ``"value"`` or ``"label"``, and the column of the labels: both numbers (or
-        Boolean), or both words.
+        Boolean), or both words. Words that mean the same, as `rw.read` reads them, count as one (``true`` and ``unsafe``), and
+        words of two raters without any in common are refused.
     at
         The smallest number, or the word, that makes a rating positive. None compares ratings unchanged. Labels that are
         Boolean, or 0 and 1, need no threshold.
@@ -189,8 +190,8 @@ def agreement(
     ]
     if not rows and frame.height:
         say(
-            "agreement: there is one judge, and nothing to compare it with; give the truth in labels=, verdicts of a second judge, "
-            "or several samples of this one"
+            "agreement: there is one judge, and nothing to compare it with; give the truth in labels="
+            f"{labels_beside(frame, verdict, truth)}, verdicts of a second judge, or several samples of this one"
         )
     return rows_of(rows, ratings.data.frame, by, schema.AGREEMENT)
 

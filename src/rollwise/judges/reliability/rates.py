@@ -19,11 +19,11 @@ from rollwise.estimation.unjudged import UnjudgedRows, unjudged_of
 from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from rollwise.schema.option_types import check_option_types
+from rollwise.stats.by_verdict import by_verdict
 from rollwise.stats.estimate import Estimate, FloatArray, IntArray
 from rollwise.stats.misclassification import corrected_share, share
-from rollwise.stats.prediction_powered import prediction_powered
 
-Method = Literal["auto", "rogan-gladen", "prediction-powered"]
+Method = Literal["auto", "by-verdict", "rogan-gladen"]
 _FAR = 3.0
 """Standard deviations by which a random sample's rate of flagged rollouts hardly ever differs from that of all."""
 
@@ -34,6 +34,7 @@ def correct(
     *,
     metric: str = "attack_success",
     truth: str = "label",
+    probability: str | None = None,
     by: By = (),
     cluster: Cluster = "auto",
     pool: bool = False,
@@ -54,6 +55,9 @@ def correct(
         A Boolean column of the rollouts.
     truth
         The column of the labels that holds the truth.
+    probability
+        The column of the labels with the probability that the rollout was chosen for a label, above 0 and at most 1. None:
+        every rollout with the same verdict was equally likely to be chosen.
     by
         Columns to group by; each group is corrected by its own labels.
     cluster
@@ -61,24 +65,25 @@ def correct(
     pool
         Whether to estimate sensitivity and specificity from all labels, the same for every group.
     method
-        ``"prediction-powered"``: for labels on a random sample of these rollouts or clusters; it assumes nothing about the
-        judge. ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for labels chosen
-        at random, or by their truth, also on other rollouts; not for labels chosen by the verdict. Its interval is wider: .37
-        against .24 for 60 labels on 200 rollouts of 40 goals, which cover .997 and .949 in simulations. ``"auto"``:
-        prediction-powered if all labels of the group are on rollouts of this table and the judge flagged as many of them as
-        of all; else Rogan-Gladen. `method` names the choice, and `reason` says why the labels look like no random sample.
+        ``"by-verdict"``: for labels on these rollouts. Each label speaks for the rollouts with its verdict, so labels may be
+        chosen at random or by the verdict (half of them flagged, say), and nothing is assumed about the judge; they must not be
+        chosen by their truth. ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for
+        labels chosen at random or by their truth, also on other rollouts if the judge errs there as here; ruined by labels
+        chosen by the verdict. Its interval is wider. ``"auto"``: by verdict if all labels of the group are on rollouts of this
+        table, else Rogan-Gladen; null if all labels are successes, or failures, and were not chosen at random. `method` names
+        the choice, and `reason` says what it rests on.
     level
         Nominal coverage, or several.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes their
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"censor"``: an interval that takes their
         expected successes as known.
 
     Returns
     -------
     polars.DataFrame
         `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; estimate and interval are both corrected. If
-        Se + Sp <= 1, the row is null and `reason` says why. If a class has no label, the interval covers every accuracy of the
-        judge on it. `bound_low` and `bound_high` are the
+        Se + Sp <= 1, the row is null and `reason` says why. If a verdict (or, for Rogan-Gladen, a class) has no label, there is
+        no estimate, and the interval covers whatever is true there. `bound_low` and `bound_high` are the
         smallest and the largest corrected rate if every unknown verdict is a failure, a success, or left out.
 
     Raises
@@ -89,7 +94,7 @@ def correct(
     References
     ----------
     Rogan & Gladen (1978), doi:10.1093/oxfordjournals.aje.a112510. Lang & Reiczigel (2014),
-    doi:10.1016/j.prevetmed.2013.09.015. Angelopoulos, Duchi & Zrnic (2023), doi:10.48550/arXiv.2311.01453.
+    doi:10.1016/j.prevetmed.2013.09.015. Fisch et al. (2024), StratPPI, doi:10.48550/arXiv.2406.04291.
 
     Examples
     --------
@@ -98,13 +103,13 @@ def correct(
     >>> labels = rollouts[20:60].select("rollout_id", label=pl.int_range(40) < 8)
     >>> correct(rollouts, labels).select("metric", pl.col("estimate", "low", "high").round(3), "n", "method")
     shape: (1, 6)
-    ┌────────────────┬──────────┬───────┬───────┬─────┬────────────────────────────────┐
-    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ method                         │
-    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---                            │
-    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ str                            │
-    ╞════════════════╪══════════╪═══════╪═══════╪═════╪════════════════════════════════╡
-    │ attack_success ┆ 0.237    ┆ 0.133 ┆ 0.352 ┆ 100 ┆ prediction-powered, power 0.74 │
-    └────────────────┴──────────┴───────┴───────┴─────┴────────────────────────────────┘
+    ┌────────────────┬──────────┬───────┬───────┬─────┬────────────┐
+    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ method     │
+    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---        │
+    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ str        │
+    ╞════════════════╪══════════╪═══════╪═══════╪═════╪════════════╡
+    │ attack_success ┆ 0.24     ┆ 0.136 ┆ 0.358 ┆ 100 ┆ by verdict │
+    └────────────────┴──────────┴───────┴───────┴─────┴────────────┘
     """
     check_option_types(correct, locals())
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
@@ -112,7 +117,13 @@ def correct(
     check_by(frame, by, schema.SUMMARY, "correct")
     _check_metric(frame, metric)
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
-    if not pool and method != "prediction-powered":
+    if probability is not None and (method == "rogan-gladen" or pool):
+        raise ArgumentError(
+            "correct: probability= is for labels on these rollouts, by verdict; leave out "
+            + ("pool=True" if pool else "method='rogan-gladen'")
+        )
+    chances = None if probability is None else gold.probabilities(probability, "correct")
+    if not pool and method != "by-verdict":
         refuse_groups_without_labels(gold, by, "correct")
     data = Columns(frame)
     status = statuses(data, metric)  # of each rollout: judged, partially judged, inapplicable, ...
@@ -121,10 +132,10 @@ def correct(
         label_rows = gold.rows({} if pool else key)
         # A rollout to which the metric does not apply (no attack) is in no rate.
         applicable = group[status[group] != INAPPLICABLE]
-        chosen, why = ("rogan-gladen" if pool and method == "auto" else method), None
+        chosen = _suited(gold, label_rows, pool=pool) if method == "auto" and chances is None else method
         if chosen == "auto":
-            chosen, why = _suited(gold, label_rows, data.numbers(metric)[applicable])
-        cell = _Cell(data, gold, metric, applicable, label_rows, cluster, chosen, why)
+            chosen = "by-verdict"
+        cell = _Cell(data, gold, metric, applicable, label_rows, cluster, chosen, method == "auto", chances)
         unjudged_rows = unjudged_of(data, metric, applicable, status[applicable], unjudged)
         for coverage in levels:
             estimate, columns = cell.row(coverage, unjudged_rows, pooled=pool and bool(by))
@@ -133,23 +144,33 @@ def correct(
     return rows_of(rows, frame, by, schema.SUMMARY)
 
 
-def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method, str | None]:
-    """Return the method for these labels, and the reason if they look like no random sample of the rollouts.
+def _suited(gold: Gold, labeled: IntArray, *, pool: bool) -> Method:
+    """Return the method for these labels: by verdict if all of them are on rollouts of this table."""
+    return "by-verdict" if labeled.size and gold.in_table[labeled].all() and not pool else "rogan-gladen"
+
+
+def _not_random(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> str | None:
+    """Say that labels on this table's rollouts look like no random sample of them, or return None.
 
     The number of flagged rollouts among L labeled ones of N is hypergeometric for a random sample.
     """
-    judged = verdicts[~np.isnan(verdicts)]
-    if not labeled.size or not gold.in_table[labeled].all() or judged.size < labeled.size:
-        return "rogan-gladen", None
-    rate, of_labeled = float(judged.mean()), float(gold.judged[labeled].mean())
+    here, judged = labeled[gold.in_table[labeled]], verdicts[~np.isnan(verdicts)]
+    if not here.size or judged.size < here.size:
+        return None
+    rate, of_labeled = float(judged.mean()), float(gold.judged[here].mean())
     # Standard deviation of the share among L of N rollouts, drawn without replacement.
-    spread = math.sqrt(rate * (1 - rate) / labeled.size * (judged.size - labeled.size) / max(1, judged.size - 1))
+    spread = math.sqrt(rate * (1 - rate) / here.size * (judged.size - here.size) / max(1, judged.size - 1))
     if abs(of_labeled - rate) <= _FAR * spread + 1e-12:
-        return "prediction-powered", None
-    return "rogan-gladen", (
-        f"the judge flagged {of_labeled:.0%} of the labeled rollouts and {rate:.0%} of all, so the labels are no random sample: "
-        "this holds if they were chosen by their truth, not by the verdict"
-    )
+        return None
+    return f"the judge flagged {of_labeled:.0%} of the labeled rollouts and {rate:.0%} of all"
+
+
+def _one_class(gold: Gold, labeled: IntArray) -> str | None:
+    """Say that the labels on this table's rollouts are all successes, or all failures, or return None."""
+    truth = gold.truth[labeled[gold.in_table[labeled]]]
+    if truth.size < 2 or np.ptp(truth) > 0:
+        return None
+    return f"no label is a {'failure' if truth[0] else 'success'}"
 
 
 def _check_metric(frame: pl.DataFrame, metric: str) -> None:
@@ -172,7 +193,8 @@ class _Cell:
     labeled: IntArray
     cluster: Cluster
     method: Method
-    why: str | None
+    guessed: bool  # True if nobody asked for the method
+    chances: FloatArray | None  # of each row of the labels: the probability that it was chosen
 
     def row(self, level: float, unjudged: UnjudgedRows, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
         """Return the estimate, and further columns of SUMMARY."""
@@ -191,8 +213,7 @@ class _Cell:
         ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), unit_of_all, level) for end in (0.0, 1.0)]
         notes = [
             estimate.reason,
-            self.why,
-            *self._notes(unit.names),
+            *self._notes(unit.names, values),
             POOLED if pooled and self.method == "rogan-gladen" else None,
         ]
         return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
@@ -202,30 +223,60 @@ class _Cell:
         }
 
     def _corrected(self, rows: IntArray, values: FloatArray, unit: Unit, level: float) -> Estimate:
-        if self.method == "prediction-powered":
-            return prediction_powered(values, self._truth()[rows], unit.codes, level=level)
+        if self.method == "by-verdict":
+            if self.guessed and (question := self._question(values)):
+                return Estimate(n=values.size, reason=question)
+            chances = None if self.chances is None else self._of_rollouts(self.chances)[rows]
+            truth = self._of_rollouts(self.gold.truth)[rows]
+            return by_verdict(values, truth, unit.codes, probability=chances, level=level)
         right, wrong = self.gold.accuracy(self.labeled, unit.names, level)
         return corrected_share(share(values, unit.codes, level=level), right, wrong, level=level)
 
-    def _truth(self) -> FloatArray:
-        """Return the label of every rollout of the table, NaN without one."""
-        ids = self.gold.data.frame.select("rollout_id", truth=pl.Series(self.gold.truth))
+    def _question(self, values: FloatArray) -> str | None:
+        """Return what to ask if the labels may have been chosen by their truth, where a correction by verdict is wrong."""
+        chosen, one = _not_random(self.gold, self.labeled, values), _one_class(self.gold, self.labeled)
+        if self.chances is not None or not chosen or not one:
+            return None
+        return (
+            f"{one}, and {chosen}: if the labels were chosen by the verdict, set method='by-verdict'; if by their truth, "
+            "method='rogan-gladen'"
+        )
+
+    def _of_rollouts(self, column: FloatArray) -> FloatArray:
+        """Return the value that the labels have for every rollout of the table, NaN without one."""
+        ids = self.gold.data.frame.select("rollout_id", value=pl.Series(column))
         joined = self.data.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
-        return joined["truth"].fill_null(float("nan")).to_numpy()
+        return joined["value"].fill_null(float("nan")).to_numpy()
 
     def _basis(self, names: tuple[str, ...], level: float) -> str:
         """Return the basis of the correction, for the estimand."""
-        if self.method == "prediction-powered":
-            num_labels = int((~np.isnan(self._truth()[self.rows])).sum())
-            return f"labels on {num_labels:,} of {counted(self.rows.size, 'rollout')}, at random"
-        return in_words(*self.gold.accuracy(self.labeled, names, level))
-
-    def _notes(self, names: tuple[str, ...]) -> list[str]:
         if self.method == "rogan-gladen":
-            return transport(self.gold, self.labeled, names)
-        outside = int((~self.gold.in_table[self.gold.complete]).sum())
-        labels = counted(outside, "label is on another rollout", "labels are on other rollouts")
-        return [f"{labels} and left out"] if outside else []
+            return in_words(*self.gold.accuracy(self.labeled, names, level))
+        truth, verdicts = (
+            column[self.rows] for column in (self._of_rollouts(self.gold.truth), self.data.numbers(self.metric))
+        )
+        labeled = ~np.isnan(truth)
+        numbers = " and ".join(
+            f"{int((labeled & (verdicts == verdict)).sum()):,} of {counted(int((verdicts == verdict).sum()), name)}"
+            for verdict, name in ((1.0, "flagged rollout"), (0.0, "other rollout"))
+        )
+        return f"labels on {numbers}, chosen " + (
+            "at random or by the verdict" if self.chances is None else "with the probabilities given"
+        )
+
+    def _notes(self, names: tuple[str, ...], values: FloatArray) -> list[str]:
+        if self.method == "rogan-gladen":
+            chosen = _not_random(self.gold, self.labeled, values)
+            ruined = f"{chosen}: this holds only if the labels were chosen by their truth, not by the verdict"
+            return [*([ruined] if chosen else []), *transport(self.gold, self.labeled, names)]
+        notes, outside = [], int((~self.gold.in_table[self.gold.complete]).sum())
+        one = _one_class(self.gold, self.labeled)
+        if one and not (self.guessed and self._question(values)):
+            notes.append(f"{one}: this holds unless the labels were chosen by their truth")
+        if outside:
+            labels = counted(outside, "label is on another rollout", "labels are on other rollouts")
+            notes.append(f"{labels} and left out")
+        return notes
 
 
 def _bounds(ends: list[Estimate]) -> dict[str, float | None]:

@@ -1,5 +1,6 @@
 """Verdicts and labels -> one array of ratings by unit, judge and sample, and an array of labels by unit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arrays import Columns
+from rollwise.judges.reliability.vocabulary import one_vocabulary
 from rollwise.readers.problems import first_line
 from rollwise.schema.arguments import one_number
 from rollwise.schema.coercion import cast_column
@@ -35,6 +37,7 @@ class Ratings:
     labels: FloatArray | None  # Float (units,), NaN for a unit without a label; None without any labels
     binary: bool  # whether every rating is 0 or 1
     scale: bool  # whether the ratings are numbers, so that distances between them mean something
+    words: list[str] | None  # that ratings number, in order; None if they are numbers
 
 
 def ratings_of(
@@ -62,9 +65,8 @@ def ratings_of(
     frames = [verdicts] if labels is None else [verdicts, labels]
     units = _units(frames, keys, facts)
     # Each verdict goes to its place in a dense array; places without a verdict stay NaN.
-    numbers, true_numbers, words = _numbers(
-        values_named(verdicts, verdict), None if labels is None else values_named(labels, truth)
-    )
+    truths = None if labels is None else values_named(labels, truth)
+    numbers, true_numbers, words, counts_as = _numbers(verdicts, verdict, truths)
     judges, judge_codes = _coded(verdicts["judge"])
     samples, sample_codes = _coded(verdicts["sample"])
     values = np.full((units.height, len(judges), len(samples)), np.nan)
@@ -82,7 +84,7 @@ def ratings_of(
         label_values = np.full(units.height, np.nan)
         label_values[_places(labels, units, keys)] = true_numbers
     if at is not None:
-        values, label_values = _positive(values, label_values, at, words)
+        values, label_values = _positive(values, label_values, counts_as.get(str(at), at), words)
     _refuse_two_scales(values, label_values, words)
     binary = (
         (words is None or at is not None)
@@ -104,6 +106,7 @@ def ratings_of(
         labels=label_values,
         binary=binary,
         scale=words is None and not binary and abstentions == "missing",
+        words=words,
     )
 
 
@@ -158,6 +161,14 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
             "label turns, or keep one verdict per rollout"
         )
     return shared
+
+
+def labels_beside(frame: pl.DataFrame, verdict: str, truth: str) -> str:
+    """Return how labels that stand beside the verdicts are given; empty without any."""
+    if truth == verdict or truth not in frame.columns or frame[truth].null_count() == frame.height:
+        return ""
+    names = ", ".join(repr(name) for name in (*KEYS, truth) if name in frame.columns)
+    return f" (if its column `{truth}` is the truth: labels=verdicts.select({names}))"
 
 
 def with_dtypes_of(labels: pl.DataFrame, table: pl.DataFrame, names: tuple[str, ...], verb: str) -> pl.DataFrame:
@@ -224,8 +235,11 @@ def _coded(column: pl.Series) -> tuple[list[str], IntArray]:
     return [str(value) for value in distinct], codes
 
 
-def _numbers(verdicts: pl.Series, truth: pl.Series | None) -> tuple[FloatArray, FloatArray | None, list[str] | None]:
-    """Return verdicts and labels as numbers; if they are words, the numbers are indices into the returned list of words."""
+def _numbers(
+    frame: pl.DataFrame, verdict: str, truth: pl.Series | None
+) -> tuple[FloatArray, FloatArray | None, list[str] | None, Mapping[str, Any]]:
+    """Return verdicts and labels as numbers, and for words the list that the numbers index and what each word counts as."""
+    verdicts = values_named(frame, verdict)
     columns = [verdicts] if truth is None else [verdicts, truth]
     for column in columns:
         if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in {pl.Object, pl.Binary}:
@@ -238,14 +252,19 @@ def _numbers(verdicts: pl.Series, truth: pl.Series | None) -> tuple[FloatArray, 
             f"agreement: verdicts `{verdicts.name}` are {verdicts.dtype} and labels `{columns[-1].name}` are {columns[-1].dtype}; "
             "compare words with words (verdict='label') or numbers with numbers"
         )
-    words = None
+    words, counts_as = None, {}
     if all(is_words):
-        cast = [column.cast(pl.String) for column in columns]
-        words = pl.concat([column.alias("word") for column in cast]).drop_nulls().unique().sort().to_list()
-        columns = [column.replace_strict(words, list(range(len(words))), return_dtype=pl.Float64) for column in cast]
+        counts_as = one_vocabulary(frame, verdict, truth)
+        words = sorted({text for text in counts_as.values() if text is not None})
+        places = {text: float(place) for place, text in enumerate(words)}
+        numbers = [None if text is None else places[text] for text in counts_as.values()]
+        columns = [
+            column.cast(pl.String).replace_strict(list(counts_as), numbers, default=None, return_dtype=pl.Float64)
+            for column in columns
+        ]
     # NaN is "missing" in all arrays of ratings.
     floats = [column.cast(pl.Float64).fill_null(float("nan")).to_numpy() for column in columns]
-    return floats[0], None if truth is None else floats[1], words
+    return floats[0], None if truth is None else floats[1], words, counts_as
 
 
 def _averaged(values: FloatArray, words: list[str] | None) -> FloatArray:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path, PurePath
+from typing import Any
 from urllib.parse import unquote
 
 import polars as pl
@@ -107,26 +108,35 @@ def _means(text: str, values: pl.Series) -> pl.Series:
         return pl.Series([False] * values.len(), dtype=pl.Boolean)
 
 
+def in_place_options(options: Options | None) -> dict[str, Any]:
+    """Return what Polars needs to scan an object store as `obstore` lists it.
+
+    Its own search for credentials is switched off: it finds others than those that listed the objects, and runs Python on
+    threads of Rust, where one of our test runs crashed.
+    """
+    return {"storage_options": dict(options) if options else None, "credential_provider": None}
+
+
 def scanned(files: Sequence[str | Path], facts: Sequence[pl.DataFrame], options: Options | None = None) -> pl.LazyFrame:
     """Scan files of one schema with their folder facts, which have the same columns for each file.
 
     If Polars reads the folder names as rollwise does, it handles them itself: a filter on them then skips whole files.
     """
-    storage = dict(options) if options else None
+    place_options = in_place_options(options)
     if not facts[0].columns:
-        return pl.scan_parquet(list(map(str, files)), glob=False, hive_partitioning=False, storage_options=storage)
+        return pl.scan_parquet(list(map(str, files)), glob=False, hive_partitioning=False, **place_options)
     places = [_full_path(file) for file in files]
     names = {tuple(name for name, _ in _polars_facts(place)) for place in places}
     # Polars wants the same folders in all paths, and reads some spellings differently.
     if len(names) == 1 and all(map(_is_read_alike, places, facts)):
         dtypes = {name: facts[0].schema[unquote(name)] for name in names.pop()}
-        lazy = pl.scan_parquet(places, glob=False, hive_partitioning=True, hive_schema=dtypes, storage_options=storage)
+        lazy = pl.scan_parquet(places, glob=False, hive_partitioning=True, hive_schema=dtypes, **place_options)
         return lazy.rename({name: unquote(name) for name in dtypes})
     # Otherwise each group of files with the same facts gets them as constants.
     lazies = []
     for row, group in groupby(zip(places, facts, strict=True), key=lambda pair: pair[1].rows()):
         paths = [place for place, _ in group]
-        lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False, storage_options=storage)
+        lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False, **place_options)
         lazies.append(lazy.with_columns(literals(pl.DataFrame(row, schema=facts[0].schema, orient="row"))))
     return pl.concat(lazies)
 

@@ -75,8 +75,8 @@ def _missing_facts(
         files,
         glob=False,
         hive_partitioning=False,
-        storage_options=dict(options) if options else None,
         include_file_paths=_FILE,
+        **hive.in_place_options(options),
     )
     columns = lazy.collect_schema()
     shared = [name for name in facts[files[0]].columns if columns.get(name, pl.Null) != pl.Null]

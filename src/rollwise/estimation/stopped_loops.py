@@ -58,7 +58,8 @@ def _found(data: Columns, metric: str) -> IntArray:
     for rows in np.split(order, np.cumsum(np.bincount(campaigns.codes, minlength=campaigns.count))[:-1]):
         codes, rank = np.unique(loops.codes[rows], return_inverse=True)[1], loops.rank[rows]
         evidence = stopping(values[rows] == 1, rank, codes)
-        if evidence.design == "fixed" or (evidence.design == "undetermined" and not evidence.shorter):
+        perhaps = evidence.design == "undetermined" and evidence.shorter and loops.numbered
+        if evidence.design != "stopped" and not perhaps:
             continue
         # The first attempt with a verdict represents its loop.
         first = np.full(codes.max(initial=0) + 1, np.iinfo(np.int64).max)

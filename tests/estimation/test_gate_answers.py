@@ -9,7 +9,7 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.estimation.gate_words import against_itself, verdict
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import exact
 from rollwise.stats.release import clusters_to_decide
 
 
@@ -46,10 +46,10 @@ def test_each_answer_in_one_sentence() -> None:
     assert answers(gates) == ["passed", "failed", "undecided", "failed", "passed", "undecided"]
     schema.check(gates, schema.GATE)
     more = f"about {gates['n_more'][2]:,} more goals would decide it with 80 % power"
-    interval = "the interval from 13.3 % to 28.9 % contains 21 % (100 rollouts, 100 goals)"
+    interval = "the interval from 12.7 % to 29.2 % contains 21 % (100 rollouts, 100 goals)"
     assert [verdict(gates[row]) for row in range(3)] == [
         "'attack_success < 40%' is met",
-        "'attack_success < 10%' is not met: the lower end is 13.3 % (100 rollouts, 100 goals)",
+        "'attack_success < 10%' is not met: the lower end is 12.7 % (100 rollouts, 100 goals)",
         f"'attack_success < 21%' is undecided: {interval}; {more}",
     ]
     assert verdict(gates).endswith("; 1 more of 6 failed; 2 of 6 undecided")
@@ -140,7 +140,7 @@ def test_a_summary_at_the_bounds_leaves_no_other_unknown_out() -> None:
         num_judged=pl.when(number.is_between(80, 84)).then(1).otherwise("num_judged"),
         ending=pl.when(number > 84).then(pl.lit("error")).otherwise(pl.lit("finished")).cast(schema.ENDINGS),
     )
-    worst = wilson(20, 100)[1]
+    worst = exact(20, 100)[1]
     for table in (frame, rw.summarize(frame, metrics="attack_success")):
         assert rw.gate(table, "attack_success < 15%")["pass_bound"].item() == pytest.approx(worst)
 

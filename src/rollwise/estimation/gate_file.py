@@ -34,6 +34,7 @@ class GateFile(Strict):
     goals: Literal["same", "common", "all"] = "same"
     against_self: Annotated[int, pydantic.Field(ge=0)] = 0
     looks: Literal["one", "many"] = "one"
+    family: Literal["each", "all"] = "each"
     seed: int = 0
 
 

@@ -35,3 +35,5 @@ Stopped = Literal["detect", True, False]
 Undecided = Literal["bounds", "drop"]
 Unjudged = Literal["bounds", "censor", "drop", "sample"]
 Weighting = Literal["rollout", "goal", "turn"]
+OnError = Literal["raise", "record", "keep"]
+"""What becomes of a rollout that ended in an error: the run stops, it is tried again by the next run, or it stays an error."""

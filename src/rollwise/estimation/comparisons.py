@@ -18,6 +18,7 @@ from rollwise.estimation.unjudged import (
     at_the_bounds,
     covered,
     follow_up,
+    left_open,
     pseudo_values,
     unjudged_of,
 )
@@ -224,8 +225,7 @@ class Comparison:
         """
         if self.kind != "proportion" or self.statistic != "mean":
             return False
-        choice = self.options.unjudged
-        open_rows = self._rows_under(*((PARTIALLY_JUDGED,) if choice == "censor" else covered(choice)))
+        open_rows = self._rows_under(*left_open(self.options.unjudged))
         return any(rows.size for rows in open_rows) and self._are_judged()
 
     def _are_judged(self) -> bool:

@@ -198,6 +198,11 @@ def covered(choice: Unjudged) -> tuple[int, ...]:
     return (UNDETERMINED, PARTIALLY_JUDGED) if choice == "sample" else UNKNOWN
 
 
+def left_open(choice: Unjudged) -> tuple[int, ...]:
+    """Return the statuses of the rollouts that are more to an estimate than left out."""
+    return (PARTIALLY_JUDGED,) if choice == "censor" else covered(choice)
+
+
 class UnjudgedRows(NamedTuple):
     """Rollouts of a group without a verdict, in whole or in part, and what the rollouts count."""
 

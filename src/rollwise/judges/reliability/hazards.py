@@ -38,9 +38,9 @@ def correct_curve(
     by: By = (),
     kind: Literal["success", "survival"] = "success",
     pool: bool = False,
-    method: Method = "auto",
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
+    method: Method = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
     """CURVE: the true share with the event by turn, each turn's hazard corrected for the judge's errors in one turn.

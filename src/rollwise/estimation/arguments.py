@@ -12,6 +12,7 @@ from rollwise.schema.coercion import joined_times, whole_times
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, values_named
 
+_TEXTS = (pl.String, pl.Categorical, pl.Enum)
 MANY = 500  # metrics whose intervals may take so long that a sentence comes before
 
 
@@ -27,12 +28,14 @@ def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
 
 
 def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
-    """Return casts to Boolean for numeric columns that are named like a Boolean metric and contain only 0 and 1; NaN is null."""
+    """Return casts to Boolean for columns that are named like a Boolean metric and contain only 0 and 1, or "true" and "false".
+
+    They may be decimals, as SQL exports them; NaN is null.
+    """
     numbers = [
-        # Decimals are not compared with 0 and 1: they are amounts.
-        (column_named(name).fill_nan(None) if dtype.is_float() else column_named(name))
+        _as_number(column_named(name), dtype).alias(name)
         for name, dtype in rollouts.collect_schema().items()
-        if dtype.is_numeric() and not dtype.is_decimal() and catalog.is_boolean(name)
+        if (dtype.is_numeric() or dtype in _TEXTS) and catalog.is_boolean(name)
     ]
     if not numbers:
         return []
@@ -42,10 +45,22 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
     return [number.cast(pl.Boolean) for number, all_binary in zip(numbers, is_binary.row(0), strict=True) if all_binary]
 
 
+def _as_number(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Return a column as numbers: 1 for "true", 0 for "false", 2 for every other text, which is no verdict of these two."""
+    if dtype.is_float():
+        return column.fill_nan(None)
+    if dtype in _TEXTS:
+        text = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+        return text.replace_strict(
+            {"true": 1, "false": 0}, default=pl.when(text.is_not_null()).then(2), return_dtype=pl.Int8
+        )
+    return column.cast(pl.Float64) if dtype.is_decimal() else column
+
+
 def no_metric(frame: pl.DataFrame, name: str) -> str:
     """Return the reason why a column cannot be a metric, and how to make it one."""
     dtype = frame.schema[name]
-    if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
+    if dtype not in _TEXTS or catalog.about(name) is None:
         return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
     words = values_named(frame, name).cast(pl.String).drop_nulls().unique().sort().to_list()
     examples = f" ({', '.join(map(repr, words[:3]))}{', ...' if len(words) > 3 else ''})" if words else ""
@@ -69,6 +84,9 @@ def metric_columns(
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)
     # Facts describe a rollout; only `num_turns` among them is also a metric. Whole numbers in a column `..._id` are keys.
+    for name, dtype in rollouts.schema.items():
+        if dtype in _TEXTS and catalog.is_boolean(name) and name not in {*by, *schema.ROLLOUTS.names}:
+            raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
     excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
         names_of(cluster) if cluster not in (None, "auto") else ()
     )

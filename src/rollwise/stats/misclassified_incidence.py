@@ -1,5 +1,6 @@
 """Cumulative incidence from an imperfect judge of each position, corrected hazard by hazard."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +14,13 @@ from rollwise.stats.intervals import wilson
 from rollwise.stats.misclassification import NO_GOLD, Share, uninformative
 
 METHOD = "Rogan-Gladen by position, MOVER"
+BY_VERDICT = "by verdict and position, MOVER"
 MISFIT = (
     "the judge flags less than its false alarms, or more than it would catch: no true share gives this, no interval"
 )
 HALVINGS = 60
+Sources = list[tuple[tuple[float, float], tuple[float, float]]]
+"""For each source of uncertainty about the judge: (Se, Sp) at either end of its interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ def corrected_incidence(
     *,
     sensitivity: Share,
     specificity: Share,
+    sources: Sources | None = None,
     level: float = 0.95,
     horizon: int | None = None,
 ) -> Corrected:
@@ -76,7 +81,9 @@ def corrected_incidence(
     duration, cause, clusters, level, horizon
         See `cumulative_incidence`; the endings are the judge's verdicts.
     sensitivity, specificity
-        Accuracy of one verdict on one position, from `misclassification.accuracy`.
+        Accuracy of one verdict on one position, from `misclassification.accuracy` or `errors_by_verdict`.
+    sources
+        What is uncertain about the accuracy; None for the Wilson intervals of Se and of Sp.
 
     Returns
     -------
@@ -112,7 +119,9 @@ def corrected_incidence(
     leaving = np.clip((life_table.ending_hazard[1:] - life_table.event_hazard[1:]) / (1 - flagged), 0.0, 1.0)
     course = _Course(flagged, leaving)
     share = course.share(sensitivity.estimate, specificity.estimate)
-    low, high = _ends(course, share, judged, sensitivity, specificity, level)
+    low, high = _ends(
+        course, share, judged, sensitivity, specificity, sources or _of_both(sensitivity, specificity, level)
+    )
     defined = np.where(np.isnan(judged.estimate[1:]), np.nan, 1.0)
     point = np.clip(share, 0.0, 1.0) * defined
     low, high = np.minimum(np.clip(low, 0.0, 1.0), point), np.maximum(np.clip(high, 0.0, 1.0), point)
@@ -127,7 +136,7 @@ def corrected_incidence(
         low=np.concatenate([judged.low[:1], low * bounded]),
         high=np.concatenate([judged.high[:1], high * bounded]),
         reason=[why or also for why, also in zip(judged.reason, [None, *reasons], strict=True)],
-        method=f"{judged.method}; {METHOD}",
+        method=f"{judged.method}; {BY_VERDICT if sources else METHOD}",
     )
     return Corrected(curve, floor)
 
@@ -148,16 +157,68 @@ def _undefined(judged: Incidence, reason: str) -> Incidence:
     )
 
 
+def _of_both(sensitivity: Share, specificity: Share, level: float) -> Sources:
+    """Return Se and Sp at the ends of the Wilson intervals of either."""
+    se, sp = sensitivity.estimate, specificity.estimate
+    of_se, of_sp = (
+        [end or 0.0 for end in wilson(rate * of.size, of.size, level=level)]
+        for rate, of in ((se, sensitivity), (sp, specificity))
+    )
+    return [((of_se[0], sp), (of_se[1], sp)), ((se, of_sp[0]), (se, of_sp[1]))]
+
+
+def errors_by_verdict(
+    flagged: float, true_if_flagged: Share, true_if_not: Share, *, level: float = 0.95
+) -> tuple[Share, Share, Sources]:
+    """Return Se and Sp from labels that were chosen by the verdict, and what is uncertain about them.
+
+    With R the share of flagged positions, P the share of true events among the labeled flagged ones and Q that among the others,
+    Se = R·P / (R·P + (1-R)·Q) and Sp = (1-R)(1-Q) / ((1-R)(1-Q) + R(1-P)). Se and Sp of the labels themselves depend on how many
+    of each verdict were labeled; P and Q do not.
+
+    Examples
+    --------
+    >>> often, seldom = (Share(estimate=p, size=50, n=50, n_clusters=50, design_effect=1.0) for p in (0.8, 0.05))
+    >>> right, wrong, _ = errors_by_verdict(0.2, often, seldom)  # .16 / (.16 + .04) and .76 / (.76 + .04)
+    >>> round(right.estimate, 3), round(wrong.estimate, 3)
+    (0.8, 0.95)
+    """
+    share = flagged
+
+    def both(often: float, seldom: float) -> tuple[float, float]:
+        hits, misses = share * often, (1 - share) * seldom
+        alarms, rejections = share * (1 - often), (1 - share) * (1 - seldom)
+        se = hits / (hits + misses) if hits + misses > 0 else 1.0
+        return se, rejections / (rejections + alarms) if rejections + alarms > 0 else 1.0
+
+    often, seldom = true_if_flagged.estimate, true_if_not.estimate
+    ends = [
+        [end or 0.0 for end in wilson(of.estimate * of.size, of.size, level=level)]
+        for of in (true_if_flagged, true_if_not)
+    ]
+    sources = [
+        (both(ends[0][0], seldom), both(ends[0][1], seldom)),
+        (both(often, ends[1][0]), both(often, ends[1][1])),
+    ]
+    size = min(true_if_flagged.size, true_if_not.size)
+    n = true_if_flagged.n + true_if_not.n
+    clusters = true_if_flagged.n_clusters + true_if_not.n_clusters
+    right, wrong = (
+        Share(estimate=rate, size=size, n=n, n_clusters=clusters, design_effect=math.nan)
+        for rate in both(often, seldom)
+    )
+    return right, wrong, sources
+
+
 def _ends(
-    course: _Course, share: FloatArray, judged: Incidence, sensitivity: Share, specificity: Share, level: float
+    course: _Course, share: FloatArray, judged: Incidence, sensitivity: Share, specificity: Share, sources: Sources
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper ends of F(1..T), NaN where any of the three intervals is undefined."""
+    """Return the lower and upper ends of F(1..T), NaN where any of the intervals is undefined."""
     if not (sensitivity.usable and specificity.usable):
         return np.full(share.size, np.nan), np.full(share.size, np.nan)
     se, sp = sensitivity.estimate, specificity.estimate
     shifted = [_scaled(course, end[1:], se, sp) for end in (judged.low, judged.high)]
-    shifted += [_at(course, end or 0.0, sp) for end in wilson(se * sensitivity.size, sensitivity.size, level=level)]
-    shifted += [_at(course, se, end or 0.0) for end in wilson(sp * specificity.size, specificity.size, level=level)]
+    shifted += [_at(course, *pair) for source in sources for pair in source]
     steps = np.stack(shifted) - share
     pairs = steps.reshape(3, 2, share.size)  # three sources of uncertainty, two ends each
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)

@@ -1,7 +1,7 @@
 """ROLLOUTS and labels -> CURVE: the share by turn, with each turn's hazard corrected for the judge's errors."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,11 +12,15 @@ from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time
 from rollwise.estimation.arrays import Columns, causes, endings, positions_of, rows_of, successes_of_unknown_time
 from rollwise.estimation.clusters import unit_of
-from rollwise.judges.reliability.gold import POOLED, gold_of, in_words, refuse_groups_without_labels, transport
+from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
+from rollwise.judges.reliability.rates import Method
 from rollwise.judges.reliability.ratings import KEYS
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from rollwise.schema.option_types import check_option_types
-from rollwise.stats.misclassified_incidence import corrected_incidence
+from rollwise.stats.estimate import IntArray
+from rollwise.stats.influence import EVENT
+from rollwise.stats.misclassification import Share, share
+from rollwise.stats.misclassified_incidence import Sources, corrected_incidence, errors_by_verdict
 
 _SAYS = {
     "success": "with the event by turn t",
@@ -36,6 +40,7 @@ def correct_curve(
     pool: bool = False,
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
+    method: Method = "auto",
     level: float | Sequence[float] = 0.95,
 ) -> pl.DataFrame:
     """CURVE: the true share with the event by turn, each turn's hazard corrected for the judge's errors in one turn.
@@ -61,6 +66,11 @@ def correct_curve(
         (with false alarms alone, this share is Sp^t).
     pool
         As in `correct`.
+    method
+        ``"by-verdict"``: each label speaks for the turns with its verdict up to the end of the rollout or its first flag, so that
+        labels may be chosen by the verdict; sensitivity and specificity follow from these shares. ``"rogan-gladen"``: they are
+        counted among the labels, which must be chosen at random or by their truth, also in other rollouts. ``"auto"``: by verdict
+        if all labels of the group are on rollouts of this table and both verdicts have some, else Rogan-Gladen.
 
     Returns
     -------
@@ -104,11 +114,17 @@ def correct_curve(
     causes_of_end = endings(data, metric, () if kind == "survival" else competing)
     duration, _ = data.times(metric)
     curves = []
+
+    def share_flagged(rows: IntArray) -> float:
+        turns = float(duration[rows].sum())
+        return float((causes(causes_of_end, rows) == EVENT).sum()) / turns if turns else 0.0
+
     for key, group in data.groups(by):
         rows = group[duration[group] > 0]  # a comparison with NaN is false: rollouts without a time are left out
         # With `pool`, every group is corrected by all labels.
         label_rows = gold.rows({} if pool else key)
         unit = unit_of(data, rows, metric, cluster)
+        watched = _watched(gold, label_rows, data.frame, duration, method, share_flagged(rows), pool=pool)
         # A verdict on a whole rollout has no turn, so it cannot be corrected turn by turn: the note says how many.
         late = successes_of_unknown_time(data, rows, metric)
         notes = [
@@ -116,19 +132,21 @@ def correct_curve(
             "to which errors by turn do not apply"
             if late
             else None,
+            *watched.notes,
             *transport(gold, label_rows, unit.names),
             POOLED if pool and by else None,
         ]
         note = "; ".join(filter(None, notes)) or None
         without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
         for coverage in levels:
-            right, wrong = gold.accuracy(label_rows, unit.names, coverage)
+            right, wrong, sources = _errors(gold, label_rows, watched, unit.names, coverage)
             corrected = corrected_incidence(
                 duration[rows],
                 causes(causes_of_end, rows),
                 unit.codes,
                 sensitivity=right,
                 specificity=wrong,
+                sources=sources,
                 level=coverage,
             )
             curve = corrected.curve
@@ -141,7 +159,7 @@ def correct_curve(
                 "axis": "turn",
                 "level": coverage,
                 "estimand": f"true share {_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{without_time}; "
-                + in_words(right, wrong),
+                + watched.words(in_words(right, wrong)),
             }
             floor = 1 - corrected.false_alarm_floor if kind == "survival" else corrected.false_alarm_floor
             curves += [
@@ -149,6 +167,67 @@ def correct_curve(
                 for row, value in zip(positions_of(curve, note), floor, strict=True)
             ]
     return rows_of(curves, frame, by, schema.CURVE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """The labels that count by verdict: those on turns up to the end of the rollout or its first flag."""
+
+    rows: IntArray | None  # None for Rogan-Gladen
+    flagged: float  # share of flagged turns among all of these turns
+    notes: tuple[str, ...] = ()
+
+    def words(self, accuracies: str) -> str:
+        """Say which labels the accuracies are from."""
+        if self.rows is None:
+            return accuracies
+        return accuracies.replace(f" of {counted(self.rows.size, 'label')}", "") + (
+            f", from {counted(self.rows.size, 'label')} by verdict, chosen at random or by the verdict"
+        )
+
+
+def _watched(
+    gold: Gold,
+    labeled: IntArray,
+    frame: pl.DataFrame,
+    duration: IntArray,
+    method: Method,
+    flagged: float,
+    *,
+    pool: bool,
+) -> _Watched:
+    """Return the labels that count, if the accuracy of the judge follows from the verdicts' shares of true events."""
+    own = labeled[gold.in_table[labeled]]
+    if method == "rogan-gladen" or pool or not gold.data.has("turn") or (method == "auto" and own.size < labeled.size):
+        return _Watched(None, flagged)
+    ends = frame.select("rollout_id", end=pl.Series(duration))
+    end = gold.data.frame.select("rollout_id").join(ends, on="rollout_id", how="left", maintain_order="left")["end"]
+    rows = own[gold.data.numbers("turn")[own] <= end.fill_null(0).to_numpy()[own]]
+    # Without labels of both verdicts, or of both truths, the shares of true events say nothing of the accuracy.
+    complete = all(np.unique(column[rows]).size == 2 for column in (gold.judged, gold.truth))
+    if method == "auto" and not complete:
+        return _Watched(None, flagged)
+    late = own.size - rows.size
+    words = (
+        "label is on a turn after the first flag and left out",
+        "labels are on turns after the first flag and left out",
+    )
+    return _Watched(rows, flagged, (counted(late, *words),) if late else ())
+
+
+def _errors(
+    gold: Gold, labeled: IntArray, watched: _Watched, names: tuple[str, ...], level: float
+) -> tuple[Share, Share, Sources | None]:
+    """Return sensitivity and specificity, and what is uncertain about them."""
+    if watched.rows is None:
+        return (*gold.accuracy(labeled, names, level), None)
+    often, seldom = (
+        share(gold.truth[rows], gold.clusters(rows, names), level=level)
+        for rows in (watched.rows[gold.judged[watched.rows] == verdict] for verdict in (1.0, 0.0))
+    )
+    if not often.n or not seldom.n:
+        return (*gold.accuracy(watched.rows, names, level), None)
+    return errors_by_verdict(watched.flagged, often, seldom, level=level)
 
 
 def _check(labels: pl.DataFrame, judged: str) -> None:

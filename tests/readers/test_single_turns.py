@@ -139,6 +139,7 @@ def test_rows_that_may_be_turns_are_asked_about(name, key, tmp_path):
         assert list(question.names) == ["rollout_id"]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
 @pytest.mark.parametrize("values", [[1, 0, None], [True, False, None], ["yes", "no", None]])
 def test_outcomes_without_texts(suffix, values, tmp_path, capsys):
@@ -259,6 +260,7 @@ def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     assert turns.select("source", "succeeded").rows() == [("native", False), ("native", True)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("column", ["jailbroken", "succeeded", "verdict"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_verdict_on_the_conversation_is_asked_for_and_the_line_works(column, suffix, tmp_path, said, capsys):

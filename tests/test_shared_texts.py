@@ -16,7 +16,7 @@ TEXTS = {
     "by": "Columns to group by",
     "cluster": "The independent unit: a column, a pair of crossed columns, None for the rollouts themselves",
     "level": "Nominal coverage, or several.",
-    "unjudged": "How to treat (rollouts|attempts) with unjudged turns and no success",
+    "unjudged": "How to treat (rollouts|attempts) without a verdict, in whole or in part",
     "seed": "Number of (bootstrap replicates|replicates of [a-z ]+,?) and their seed.",
     "resamples": "Number of (bootstrap replicates|replicates of [a-z ]+,?) and their seed.",
 }

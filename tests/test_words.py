@@ -53,6 +53,7 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "statistic": (None,),
 }
 OTHERWISE = {
+    ("training", "metric"): None,  # what was measured
     ("report", "by"): "auto",  # the columns that users of each tool know
 }
 CHOOSE_ROWS = ("plots.", "tables.")  # functions that take finished frames, where None is "all"

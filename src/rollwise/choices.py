@@ -14,6 +14,7 @@ DifferenceMethod = Literal[
     "auto", "newcombe", "bonett-price", "t", "bootstrap", "bca", "percentile", "basic", "studentized"
 ]
 Errors = Literal["raise", "collect"]
+Family = Literal["each", "all"]
 Looks = Literal["one", "many"]
 Method = Literal[
     "auto",
@@ -32,5 +33,7 @@ Method = Literal[
 ]
 Stopped = Literal["detect", True, False]
 Undecided = Literal["bounds", "drop"]
-Unjudged = Literal["bounds", "censor", "drop"]
+Unjudged = Literal["bounds", "censor", "drop", "sample"]
 Weighting = Literal["rollout", "goal", "turn"]
+OnError = Literal["raise", "record", "keep"]
+"""What becomes of a rollout that ended in an error: the run stops, it is tried again by the next run, or it stays an error."""

@@ -157,7 +157,10 @@ def test_tradeoff_by_hand():
     assert made["count"].to_list() == [1, 2, 1, 0]
     assert made["estimate"].sum() == pytest.approx(1.0)
     assert made["n_missing"].unique().item() == 1
-    assert (made["low"][1], made["high"][1]) == pytest.approx(wilson(2, 4))
+    # The fifth rollout solved the task, whatever the attack did: 2 or 3 of 5 in that cell.
+    assert (made["low"][1], made["high"][1]) == pytest.approx((wilson(2, 5)[0], wilson(3, 5)[1]))
+    left_out = rw.comparisons.tradeoff(frame, unjudged="drop")
+    assert (left_out["low"][1], left_out["high"][1]) == pytest.approx(wilson(2, 4))
     assert rw.schema.check(made, schema.TRADEOFF).columns == list(schema.TRADEOFF.names)
     with pytest.raises(ArgumentError, match="there is no metric 'task_success'"):
         rw.comparisons.tradeoff(frame.drop("task_success"))

@@ -43,15 +43,20 @@ def test_a_profile_falls_where_goals_do():
 
 
 def test_profile_by_hand():
-    """Rates 1, .5, 0, 0 of four goals: half exceed 0, a quarter exceeds .5; Wilson at each, or one band for all."""
+    """Rates 1, .5, 0, 0 of four goals: half exceed 0, a quarter exceeds .5; Wilson at each, or one band for all.
+
+    A fifth goal without a verdict may exceed both or neither: from the lower end of 2 of 5 to the upper end of 3 of 5.
+    """
     frame = rollouts([True, True, True, False, False, False, False, False, None], list("aabbccdde"))
     made = rw.comparisons.profile(frame, at=[0.5, 0.0])
     assert made["at"].to_list() == [0.0, 0.5]
     assert made["estimate"].to_list() == [0.5, 0.25]
-    assert (made["low"][0], made["high"][0]) == pytest.approx(wilson(2, 4))
+    assert (made["low"][0], made["high"][0]) == pytest.approx((wilson(2, 5)[0], wilson(3, 5)[1]))
+    left_out = rw.comparisons.profile(frame, at=[0.5, 0.0], unjudged="drop")
+    assert (left_out["low"][0], left_out["high"][0]) == pytest.approx(wilson(2, 4))
     assert (made["n"][0], made["n_missing"][0], made["attempts"][0]) == (4, 1, 2.0)
     band = rw.comparisons.profile(frame, at=[0.0], band="simultaneous")
-    assert band["high"].item() == pytest.approx(min(1.0, 0.5 + np.sqrt(np.log(40) / 8)))
+    assert band["high"].item() == pytest.approx(min(1.0, 0.6 + np.sqrt(np.log(40) / 10)))
     assert rw.schema.check(made, schema.PROFILE).columns == list(schema.PROFILE.names)
 
 

@@ -131,7 +131,9 @@ def test_changes_by_hand():
     }
     assert made["goal"].to_list()[:4] == ["gained", "lost", "half", "same"]
     row = (
-        rw.contrast(frame, of="target", baseline="old", metrics="attack_success").filter(group="new").row(0, named=True)
+        rw.contrast(frame, of="target", baseline="old", metrics="attack_success", unjudged="drop")
+        .filter(group="new")
+        .row(0, named=True)
     )
     assert made["difference"].drop_nulls().mean() == pytest.approx(row["difference"])
     assert made["difference"].drop_nulls().len() == row["n_pairs"]

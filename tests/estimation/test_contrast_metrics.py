@@ -1,5 +1,7 @@
 """What `contrast` compares without `metrics=`: what was measured, and Holm counts no more."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -17,7 +19,7 @@ TURNS = pl.DataFrame(
         "refused": [i >= 9 for i in range(12)] + [i >= 1 for i in range(12)],
     }
 )
-SHARED = {"of": "target", "baseline": "a"}
+SHARED: dict[str, Any] = {"of": "target", "baseline": "a"}
 
 
 def test_one_metric_is_one_comparison() -> None:

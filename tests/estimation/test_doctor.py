@@ -136,7 +136,7 @@ def test_what_blocks_an_analysis() -> None:
     assert "no goal was attempted twice" in reason(once, "forecast at more attempts")
     few = turns.filter(pl.col("goal").is_in(turns["goal"].unique().sort()[:5]))
     assert "5 goals are too few" in reason(few, "forecast at more attempts")
-    assert "rollouts have unjudged turns and no success: they are censored, and the interval is wider" in reason(
+    assert "have no verdict: the interval covers both outcomes of each" in reason(
         TABLES["partially judged"](), "attack success rate"
     )
     assert "rollouts without a verdict count neither for nor against" in reason(

@@ -11,7 +11,7 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError
 from rollwise.estimation.gate_words import verdict
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import exact, wilson
 
 
 def rollouts(successes: Sequence[bool | None], per_goal: int = 1, **columns) -> pl.DataFrame:
@@ -101,7 +101,12 @@ def test_the_other_side() -> None:
     """A requirement from below looks at the lower end."""
     good = rollouts([True] * 490 + [False] * 10).rename({"attack_success": "task_success"}).with_columns(task="goal")
     row = only(rw.gate(good, "task_success >= 96%"))
-    assert (row["answer"], row["pass_bound"], row["fail_bound"]) == ("passed", row["low"], row["high"])
+    assert (row["answer"], row["pass_bound"], row["fail_bound"]) == (
+        "passed",
+        pytest.approx(exact(490, 500)[0]),
+        pytest.approx(exact(490, 500)[1]),
+    )
+    assert row["pass_bound"] < row["low"] < row["high"] < row["fail_bound"]
     assert not passes(good, "task_success >= 97%")
     assert only(rw.gate(good, "task_success >= 99.5%"))["answer"] == "failed"
 
@@ -120,7 +125,7 @@ def test_every_group_and_every_requirement() -> None:
         ("base", "attack_success <= 100%", "passed"), ("guarded", "attack_success <= 100%", "passed"),
     ]  # fmt: skip
     schema.check(got, schema.GATE)
-    assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the lower end is 0.404")
+    assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the lower end is 0.398")
 
 
 @pytest.mark.parametrize(
@@ -162,9 +167,9 @@ def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
 
 @pytest.mark.parametrize("table", [rollouts, in_error, half_judged], ids=["missing", "in error", "partially judged"])
 def test_the_unknown_count_against_a_release(table) -> None:
-    """450 judged safe of 1,000 show nothing: with the others as successes the end is Wilson's at 550 of 1,000."""
+    """450 judged safe of 1,000 show nothing: with the others as successes the end is the exact one at 550 of 1,000."""
     frame = table([False] * 450 + [None] * 550)
-    worst = wilson(550, 1000)[1]
+    worst = exact(550, 1000)[1]
     for source in (frame, rw.summarize(frame, metrics="attack_success")):
         gates = rw.gate(source, "attack_success < 0.01")
         row = only(gates)
@@ -187,10 +192,12 @@ def test_the_unknown_count_against_either_side() -> None:
     """What must be high has them as failures; and a few unknown ones cost no more than as many successes would."""
     good = rollouts([True] * 490 + [None] * 10)
     row = only(rw.gate(good, "attack_success >= 96%"))
-    assert (row["answer"], row["pass_bound"]) == ("passed", pytest.approx(wilson(490, 500)[0]))
+    assert (row["answer"], row["pass_bound"]) == ("passed", pytest.approx(exact(490, 500)[0]))
     assert not passes(good, "attack_success >= 97%")
     for source in (rollouts([False] * 499 + [None]), rollouts([False] * 499 + [True])):
-        assert only(rw.gate(source, "attack_success < 2%"))["pass_bound"] == pytest.approx(wilson(1, 500)[1])
+        assert only(rw.gate(source, "attack_success < 2%"))["pass_bound"] == pytest.approx(
+            max(end(1, 500)[1] or 0.0 for end in (exact, wilson))
+        )
 
 
 def test_the_unknown_are_left_out_by_name_alone() -> None:

@@ -9,7 +9,7 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.estimation.gate_words import against_itself, verdict
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import exact
 from rollwise.stats.release import clusters_to_decide
 
 
@@ -46,10 +46,10 @@ def test_each_answer_in_one_sentence() -> None:
     assert answers(gates) == ["passed", "failed", "undecided", "failed", "passed", "undecided"]
     schema.check(gates, schema.GATE)
     more = f"about {gates['n_more'][2]:,} more goals would decide it with 80 % power"
-    interval = "the interval from 13.3 % to 28.9 % contains 21 % (100 rollouts, 100 goals)"
+    interval = "the interval from 12.7 % to 29.2 % contains 21 % (100 rollouts, 100 goals)"
     assert [verdict(gates[row]) for row in range(3)] == [
         "'attack_success < 40%' is met",
-        "'attack_success < 10%' is not met: the lower end is 13.3 % (100 rollouts, 100 goals)",
+        "'attack_success < 10%' is not met: the lower end is 12.7 % (100 rollouts, 100 goals)",
         f"'attack_success < 21%' is undecided: {interval}; {more}",
     ]
     assert verdict(gates).endswith("; 1 more of 6 failed; 2 of 6 undecided")
@@ -92,7 +92,7 @@ def test_unknown_rollouts_can_neither_pass_nor_fail() -> None:
         attack_success=pl.when(pl.int_range(200) < 100).then(pl.int_range(200) < 90)
     )
     row = rw.gate(unknown, "attack_success < 50%").row(0, named=True)
-    assert (row["answer"], row["n_missing"], row["n_more"]) == ("undecided", 100, None)
+    assert (row["answer"], row["n_undetermined"], row["n_more"]) == ("undecided", 100, None)
     assert row["reason"].endswith("judge or rerun the other 100 rollouts: those with a verdict alone would fail")
     assert answers(rw.gate(unknown, "attack_success < 30%")) == [
         "failed"
@@ -140,7 +140,7 @@ def test_a_summary_at_the_bounds_leaves_no_other_unknown_out() -> None:
         num_judged=pl.when(number.is_between(80, 84)).then(1).otherwise("num_judged"),
         ending=pl.when(number > 84).then(pl.lit("error")).otherwise(pl.lit("finished")).cast(schema.ENDINGS),
     )
-    worst = wilson(20, 100)[1]
+    worst = exact(20, 100)[1]
     for table in (frame, rw.summarize(frame, metrics="attack_success")):
         assert rw.gate(table, "attack_success < 15%")["pass_bound"].item() == pytest.approx(worst)
 
@@ -246,9 +246,9 @@ def test_the_unknown_of_both_runs_count_against_a_relative_requirement() -> None
     assert answers(rw.gate(new, require, baseline=old)) == ["passed"]
     # The hidden ones failed: as successes they would move the difference up here, and down in the baseline.
     here = rw.gate(new.with_columns(attack_success=hidden), require, baseline=old).row(0, named=True)
-    assert (here["answer"], here["pass_bound"] > here["high"]) == ("undecided", True)
+    assert (here["answer"], here["pass_bound"] >= here["high"] > 0.04) == ("undecided", True)
     there = rw.gate(new, require, baseline=old.with_columns(attack_success=hidden)).row(0, named=True)
-    assert (there["answer"], there["fail_bound"] < there["low"]) == ("passed", True)
+    assert (there["answer"], there["fail_bound"] <= there["low"] < -0.04) == ("passed", True)
     assert answers(rw.gate(new.with_columns(attack_success=hidden), require, baseline=old, unjudged="drop")) == [
         "passed"
     ]

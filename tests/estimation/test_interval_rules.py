@@ -76,7 +76,7 @@ def test_equal_values_bound_a_rate_and_nothing_else() -> None:
 def test_what_is_not_scored_is_counted_and_bounded() -> None:
     """A missing score is never a number: it is counted, and the worst cases stand beside the rate."""
     row = summary([1.0, 0.0, None, None], list("abcd"))[0]
-    assert (row["n"], row["n_missing"], row["estimate"]) == (2, 2, 0.5)
+    assert (row["n"], row["n_undetermined"], row["estimate"]) == (2, 2, 0.5)
     assert (row["bound_low"], row["bound_high"]) == (0.25, 0.75)
 
 

@@ -60,7 +60,7 @@ def test_one_denominator_and_no_truncation() -> None:
     """Trap T9: PyRIT has two success rates of different denominators, one cut to an integer, so that 0.9 % becomes 0."""
     row = only(rw.summarize(rollouts([True] + [False] * 110 + [None] * 39), metrics="attack_success"))
     assert row["estimate"] == pytest.approx(1 / 111)
-    assert (row["n"], row["n_missing"], row["bound_low"]) == (111, 39, pytest.approx(1 / 150))
+    assert (row["n"], row["n_undetermined"], row["bound_low"]) == (111, 39, pytest.approx(1 / 150))
 
 
 def test_errors_reach_every_group() -> None:

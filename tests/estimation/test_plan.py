@@ -168,11 +168,16 @@ def test_the_variance_goes_with_what_makes_it(
 
 @given(st.floats(1e-4, 0.9), st.floats(0.5, 0.999), st.booleans())
 def test_the_gate_needs_no_goal_less(below: float, level: float, repeated: bool) -> None:
-    """Wilson's upper end at none is c²/(G + c²), with z or t of G - 1 for c: below the rate with these goals, not with one less."""
+    """The upper end at none is c²/(G + c²) (Wilson's, with z or t for c), or 1 - ((1 - level)/2)^(1/G) (exact) if larger.
+
+    It is below the rate with these goals, not with one less.
+    """
 
     def end(goals: int) -> float:
-        reach = scipy_stats.t.ppf((1 + level) / 2, goals - 1) if repeated else scipy_stats.norm.ppf((1 + level) / 2)
-        return float(reach**2 / (goals + reach**2))
+        normal = scipy_stats.norm.ppf((1 + level) / 2)
+        reach = scipy_stats.t.ppf((1 + level) / 2, goals - 1) if repeated else normal
+        exact = 1 - ((1 - level) / 2) ** (1 / goals)
+        return float(max(reach**2 / (goals + reach**2), exact))
 
     needed = goals_for_gate(below, level=level, repeated=repeated)
     assert needed is not None

@@ -63,7 +63,7 @@ def test_every_rollout_is_counted_once() -> None:
     """Eight rollouts: two known, one benign, two in error, undetermined and partially judged, and one that nobody judged."""
     row = only(rw.summarize(ACCOUNT, metrics="attack_success", unjudged="drop"))
     counts = {name: row[name] for name in ("n", "n_inapplicable", "n_error", "n_undetermined", "n_missing")}
-    assert counts == {"n": 2, "n_inapplicable": 1, "n_error": 2, "n_undetermined": 2, "n_missing": 1}
+    assert counts == {"n": 2, "n_inapplicable": 1, "n_error": 2, "n_undetermined": 3, "n_missing": 0}
     assert row["estimate"] == 0.5
     assert (row["bound_low"], row["bound_high"]) == (pytest.approx(1 / 7), pytest.approx(6 / 7))
 
@@ -71,7 +71,7 @@ def test_every_rollout_is_counted_once() -> None:
 def test_a_task_metric_does_not_apply_to_a_goal_without_a_task() -> None:
     """Where there is a goal but no task, task success is inapplicable rather than missing."""
     row = only(rw.summarize(ACCOUNT, metrics="task_success"))
-    assert (row["n"], row["n_inapplicable"], row["n_missing"]) == (2, 4, 2)
+    assert (row["n"], row["n_inapplicable"], row["n_undetermined"]) == (2, 4, 2)
 
 
 @pytest.mark.integration
@@ -667,7 +667,7 @@ def test_zeros_and_ones_of_few_rollouts_are_a_share(cluster) -> None:
     frame = rollouts(right=values, answered=[None if one is None else bool(one) for one in values], **ways)
     asked: dict[str, Any] = {"statistics": "mean", "cluster": cluster}
     row = only(rw.summarize(frame, metrics="right", **asked))
-    share = only(rw.summarize(frame, metrics="answered", **asked))
+    share = only(rw.summarize(frame, metrics="answered", unjudged="drop", **asked))
     assert [row[name] for name in ("estimate", "low", "high", "method")] == [
         share[name] for name in ("estimate", "low", "high", "method")
     ]

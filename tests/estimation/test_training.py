@@ -238,13 +238,13 @@ def rewards() -> pl.DataFrame:
 
 
 def test_one_error_names_metric_and_step_and_what_it_prints_works() -> None:
-    """Both defaults are missing: one sentence, whose call is made."""
-    frame = rewards()
+    """Two numbers may be meant, and two steps: one sentence, whose call is made."""
+    frame = rewards().with_columns(harm=pl.lit(0.5), epoch=pl.col("step"))
     with pytest.raises(ArgumentError) as told:
         rw.training(frame)
     assert str(told.value) == (
         "training: there is no metric 'attack_success' and step='train_step' is not a numeric column outside `by`; available: "
-        "num_turns, step, total_reward; write `rw.training(rollouts, metric='total_reward', step='step')`"
+        "epoch, harm, num_turns, step, total_reward; write `rw.training(rollouts, metric='total_reward', step='step')`"
     )
     call = str(told.value).split("`")[-2]
     assert eval(call, {"rw": rw, "rollouts": frame})["metric"].unique().to_list() == ["total_reward"]
@@ -253,8 +253,8 @@ def test_one_error_names_metric_and_step_and_what_it_prints_works() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"metric": "total_reward"}, "metric='total_reward', step='step'"),
-        ({"step": "step"}, "metric='total_reward', step='step'"),
+        ({"metric": "reward"}, "metric='total_reward', step='step'"),
+        ({"step": "steps"}, "metric='total_reward', step='step'"),
         ({"metric": "reward", "step": "steps"}, "metric='total_reward', step='step'"),
         ({"metric": "reward_total", "step": "step"}, "metric='total_reward', step='step'"),
     ],
@@ -263,6 +263,47 @@ def test_one_wrong_name_keeps_the_other(options: dict, said: str) -> None:
     """What was right stays as it was typed."""
     with pytest.raises(ArgumentError, match=re.escape(said)):
         rw.training(rewards(), **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "metric", "said"),
+    [
+        ({}, "total_reward", "step='step' and metric='total_reward'"),
+        ({"attack_success": pl.lit(None, pl.Boolean), "task_success": pl.lit(True)}, "task_success",
+         "step='step' and metric='task_success'"),
+        ({"attack_success": pl.lit(True), "task_success": pl.lit(True)}, "attack_success", "step='step'"),
+        ({"cheated": pl.lit(True)}, "cheated", "step='step' and metric='cheated'"),
+        ({"train_step": pl.col("step") + 10}, "total_reward", "metric='total_reward'"),
+        ({"attack_success": pl.lit(True), "train_step": pl.col("step")}, "attack_success", None),
+    ],
+)  # fmt: skip
+def test_what_is_there_is_taken(
+    change: dict[str, pl.Expr], metric: str, said: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`rw.training(rollouts)` ended in two errors in a row, over names that the table left no doubt about."""
+    frame = rewards().with_columns(**change)
+    found = rw.training(frame)
+    assert found["metric"].unique().to_list() == [metric]
+    assert found["step"].unique().sort().to_list() == (
+        [30.0, 110.0] if said == "metric='total_reward'" else [20.0, 100.0]
+    )
+    assert capsys.readouterr().err == ("" if said is None else f"rollwise: training: took {said}\n")
+    step = "train_step" if "train_step" in frame.columns else "step"
+    assert found.equals(rw.training(frame, metric=metric, step=step))
+
+
+@pytest.mark.parametrize("by", ["step", "epoch"])
+def test_a_summary_by_step_is_refused_with_what_to_type(by: str) -> None:
+    """It was drawn as a panel for each step, of one point each."""
+    frame = rewards().rename({"step": by})
+    with pytest.raises(ArgumentError) as told:
+        rw.plots.training(rw.summarize(frame, by=by, metrics="total_reward", statistics="mean"))
+    assert str(told.value) == (
+        f"training: this is a SUMMARY frame; `rw.training(rollouts, metric='total_reward', step='{by}')` of the same rollouts "
+        "makes the one that is drawn here"
+    )
+    call = str(told.value).split("`")[1]
+    assert len(rw.plots.training(eval(call, {"rw": rw, "rollouts": frame})).axes) == 1
 
 
 def test_without_any_step_the_way_to_carry_one_along_is_said() -> None:

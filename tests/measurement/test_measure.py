@@ -188,7 +188,7 @@ VARIED = rw.simulate(goals=15, attempts=4, seed=9)[0].with_columns(
     tags=pl.concat_list(pl.lit("a"), pl.col("turn").cast(pl.String)), expected=pl.lit(None, pl.Boolean)
 )
 TURN, SCORE = pl.col("turn"), pl.col("score")
-EXPRESSIONS = {
+OF_THE_PACKAGE = {
     **{name: getattr(m, name)() for name in ("attack_success", "time_to_success", "num_turns", "task_success")},
     "within": m.success_within(3),
     "final": m.final("score"),
@@ -197,6 +197,9 @@ EXPRESSIONS = {
     "first": m.first_turn(SCORE > 0.5),
     "to": m.time_to(SCORE > 0.5),
     "ever": m.ever(SCORE > 0.5),
+}
+EXPRESSIONS = {
+    **OF_THE_PACKAGE,
     "mean": SCORE.mean(),
     "arithmetic": (SCORE.max() - SCORE.min()) / TURN.count(),
     "filtered": SCORE.filter(TURN.max() == TURN).sum(),
@@ -238,7 +241,10 @@ def test_a_rollout_measures_as_it_does_alone(name: str) -> None:
     value = EXPRESSIONS[name].alias("value")
     some = VARIED.filter(pl.col("rollout_id").rank("dense") <= 20)
     parts = some.partition_by("rollout_id", maintain_order=True)
-    alone = pl.concat([part.group_by("rollout_id").agg(value) for part in parts])
+    # An expression that reads something and is no metric of `m` is unknown where the rollout ended in an error.
+    is_own = name not in OF_THE_PACKAGE and bool(value.meta.root_names())
+    ended = (pl.col("ending") == "error").first() & is_own
+    alone = pl.concat([part.group_by("rollout_id").agg(pl.when(~ended).then(value).alias("value")) for part in parts])
     for frame in (some, some.lazy()):
         assert_frame_equal(rw.measure(frame, value).lazy().select("rollout_id", "value").collect(), alone)
 

@@ -201,6 +201,42 @@ def test_a_metric_of_your_own_needs_the_decorator_alone() -> None:
         del ABOUT[late], FORMS[count:]
 
 
+@pytest.mark.parametrize("name", get_args(Set))
+def test_a_metric_of_your_own_joins_its_sets(name: Set) -> None:
+    """It is in the set from now on, last and once, even if the cell of the notebook that defines it runs again."""
+    before, forms = getattr(m, name), list(FORMS)
+    for _ in range(2):
+
+        @m.metric(sets=(name,))
+        def joined() -> pl.Expr:
+            return pl.len()
+
+    try:
+        assert getattr(m, name) == (*before, joined)
+        assert (joined in m.ALL) is (name in {"OUTCOME", "TIMING", "EFFORT", "CONDUCT"})
+        assert m.catalog.about("joined") is ABOUT[joined]
+        if name == "CONDUCT":
+            turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2]})
+            assert rw.measure(turns, m.CONDUCT)["joined"].to_list() == [2]
+        if name == "OUTCOME":  # a set that `measure` takes by default
+            assert rw.measure(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}))["joined"].to_list() == [1]
+    finally:
+        del ABOUT[joined]
+        FORMS[:] = forms
+
+
+def test_a_set_that_there_is_not_is_refused() -> None:
+    """A typo in the name of a set would leave the metric out of all."""
+    with pytest.raises(
+        MetricError,
+        match="metric lost: there is no set COSTS; sets are ANSWERS, AST, CONDUCT, EFFORT, EVENTS, OUTCOME, ",
+    ):
+
+        @m.metric(sets=("COSTS",))  # type: ignore[arg-type]  # what is tested
+        def lost() -> pl.Expr:
+            return pl.len()
+
+
 def test_a_metric_is_named_after_its_function() -> None:
     """Unless it names itself; the name of a column that it reads is not a name."""
     count = len(FORMS)

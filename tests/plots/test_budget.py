@@ -57,10 +57,49 @@ def test_marks_are_steps_from_zero(curve_of):
 
 def test_many_ticks_of_censored_rollouts_are_left_out(curve_of):
     """Twelve can be told apart, more are a smear."""
-    few = plots.marks.curve(over(curve_of, "tokens", list(range(1, 13))).with_columns(censored=pl.lit(1)))
-    many = plots.marks.curve(over(curve_of, "tokens", list(range(1, 15))).with_columns(censored=pl.lit(1)))
+    enough = [pl.lit(1).alias("censored"), pl.lit(60).alias("at_risk")]  # a budget's curve ends where few are left
+    few = plots.marks.curve(over(curve_of, "tokens", list(range(1, 13))).with_columns(enough))
+    many = plots.marks.curve(over(curve_of, "tokens", list(range(1, 15))).with_columns(enough))
     assert (few["censored"] > 0).sum() == 12
     assert (many["censored"] > 0).sum() == 0
+
+
+def single_turns() -> pl.DataFrame:
+    """Sixty rollouts of one turn, 13 broken, of 1 to 60 tokens: at the last token one is at risk."""
+    return pl.DataFrame(
+        {
+            "rollout_id": [f"r{k}" for k in range(60)],
+            "turn": 1,
+            "target": "m",
+            "goal": [f"g{k}" for k in range(60)],
+            "succeeded": [k % 5 == 0 or k == 59 for k in range(60)],
+            "response_tokens": list(range(1, 61)),
+        }
+    )
+
+
+def test_a_budget_ends_where_enough_rollouts_are() -> None:
+    """Of 60 rollouts 13 are broken, 22 %; the curve, its axis and its text do not go on to the one at risk, where it is 100 %."""
+    rollouts = rw.measure(single_turns(), m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
+    curve = rw.curve(rollouts, by="target", axis="tokens")
+    assert curve["estimate"].max() == 1.0
+    marks = plots.marks.curve(curve)
+    assert marks["at_risk"].min() >= 10
+    assert marks["estimate"].max() < 0.5
+    plot = plots.curve(curve)
+    assert plot.axes[0].get_xlim()[1] < 60
+    assert "100 %" not in plot.alt
+    few = curve.with_columns(at_risk=pl.lit(5))  # none has enough: all of it, dashed
+    assert plots.marks.curve(few)["estimate"].max() == 1.0
+
+
+def test_bounds_are_hatched_where_they_are_far() -> None:
+    """The caption speaks of the band, not of columns that no reader of a figure sees."""
+    rollouts = rw.measure(single_turns(), m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
+    plot = plots.curve(rw.curve(rollouts, by="target", axis="tokens"))
+    assert [band.get_hatch() for band in plot.axes[0].collections if band.get_hatch()] == ["////"]
+    assert "the share is in the hatched band" in plot.caption
+    assert "bound_low" not in plot.caption
 
 
 def test_several_budgets_are_panels(curve_of):

@@ -482,14 +482,19 @@ def test_a_difference_of_shares_is_in_points():
     assert " ".join(ax.get_ylabel().split()).endswith("in points")
 
 
-def test_long_names_widen_a_figure_of_several_panels(curve_of):
-    """They do not narrow the curves: the figure is wider, and names in the table are shortened."""
+def test_long_names_of_several_panels_are_in_a_key(curve_of):
+    """They do not narrow the curves: a key above has them whole, and names in the table are shortened."""
 
-    def width(*names: str) -> float:
+    def drawn(*names: str) -> plots.Plot:
         curve = curve_of(dict(zip(names, TWO.values(), strict=True)))
         both = pl.concat([curve, curve.with_columns(metric=pl.lit("time_to_refusal"))])
-        figure = plots.curve(both)
-        assert len([ax for ax in figure.axes if ax.get_lines()]) >= 2
-        return float(figure.figure.get_size_inches()[0])
+        plot = plots.curve(both)
+        assert len([ax for ax in plot.axes if ax.get_lines()]) >= 2
+        return plot
 
-    assert width("a", "b") < width("gpt-4o-mini-2024-07-18", "llama-3.1-70b-instruct")
+    names = ("openai/gpt-4o-mini-2024-07-18-with-guardrails-and-filters", "llama-3.1-70b-instruct-abliterated")
+    short, long = drawn("a", "b"), drawn(*names)
+    assert short.figure.legends == []
+    (key,) = long.figure.legends
+    assert {text.get_text().replace("\n", "") for text in key.get_texts()} == set(names)
+    assert long.axes[0].get_window_extent().width >= short.axes[0].get_window_extent().width * 0.9

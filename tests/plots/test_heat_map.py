@@ -91,7 +91,7 @@ def test_half_judged_and_unknown_cells_say_so(summary_of, rate):
     rows[1] |= {"estimate": None, "low": None, "high": None, "n": 0, "reason": "no values"}
     (ax,) = plots.heat_map(summary_of(rows)).axes
     texts = [text.get_text() for text in ax.texts]
-    assert sorted(texts) == ["20–90 %", "5/10", "5/10", labels.NOTHING]
+    assert sorted(texts) == ["20–90 %", "50 %\n5/10", "50 %\n5/10", labels.NOTHING]
     assert sum(bool(patch.get_hatch()) for patch in ax.patches) == 2
     assert "no known result" in ax.figure.get_supxlabel().replace("\n", " ")
 
@@ -103,7 +103,7 @@ def test_colors_of_rates_are_the_same_in_every_figure(summary_of, rate):
         summary_of([rate(1 + 3 * (c == "x"), 4, category=c, attack=a) for c, a in product("xy", "ab")])
     ).axes
     quarter = {text.get_position(): patch for text, patch in zip(few.texts, few.patches, strict=True)}
-    same = [patch for text, patch in zip(many.texts, many.patches, strict=True) if text.get_text() == "1/4"]
+    same = [patch for text, patch in zip(many.texts, many.patches, strict=True) if text.get_text() == "25 %\n1/4"]
     assert {patch.get_facecolor() for patch in quarter.values()} == {patch.get_facecolor() for patch in same}
 
 
@@ -187,7 +187,7 @@ def test_no_room_leaves_the_words_out(crossed):
     assert not ax.texts
     assert sum(patch.get_fill() for patch in ax.patches) == 12
     (roomy,) = plots.heat_map(crossed, ax=plt.figure(figsize=(8, 6)).add_subplot()).axes
-    assert {"9/10", "0/10"} <= {text.get_text() for text in roomy.texts}
+    assert {"90 %\n9/10", "0 %\n0/10"} <= {text.get_text() for text in roomy.texts}
 
 
 @pytest.mark.integration

@@ -48,13 +48,14 @@ def crossed(rate, summary_of) -> pl.DataFrame:
 
 
 def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
-    """No key, no words that do not fit; the caption says what the colors mean and nothing of words in cells."""
+    """No key, the rates without their counts; the caption says what the colors and the numbers mean."""
     ax = settled(plots.heat_map(crossed, rows="category", columns="attack", ax=narrow()))
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {40.0}
     assert apart([label.get_window_extent() for label in ax.get_yticklabels()])
     caption = ax.texts[-1].get_text().replace("\n", " ")
     assert caption.endswith("Colors: pale yellow is 0 %, dark violet 100 %.")
-    assert "In the cells" not in caption
+    assert "In the cells: percent." in caption
+    assert {"0", "10"} & {text.get_text().removesuffix(".0") for text in ax.texts}
     assert ax.child_axes == []
     assert within(ax, [*ax.get_yticklabels(), ax.texts[-1]])
 
@@ -64,7 +65,7 @@ def test_a_heat_map_over_the_whole_page_has_its_words_and_key(crossed):
     figure = plt.figure(figsize=(7, 4.6), layout="constrained")
     ax = settled(plots.heat_map(crossed, rows="category", columns="attack", ax=figure.add_subplot()))
     assert len(ax.child_axes) == 1
-    assert "0/40" in {text.get_text() for text in ax.texts}
+    assert "0.0 %\n0/40" in {text.get_text() for text in ax.texts}
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {0.0}
 
 
@@ -243,7 +244,7 @@ def test_a_long_label_of_an_axis_is_not_cut(curve_of):
 def test_the_heading_of_the_table_stays_in_the_figure(curve_of):
     """It is shortened where the Axes begin far to the right."""
     frame = curve_of({"a": (40, 0.1), "a longer name": (40, 0.2)}).with_columns(kind=pl.lit("survival"))
-    ax = settled(plots.curve(frame, ax=narrow(2.8), at_risk=True))
+    ax = settled(plots.curve(frame, ax=plt.figure(figsize=(2.8, 2.8)).add_subplot(), at_risk=True))
     (table,) = ax.child_axes
     assert table.texts[0].get_text() == "at risk"
     assert within(ax, table.texts)

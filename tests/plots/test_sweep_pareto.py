@@ -91,7 +91,8 @@ def test_the_points_of_a_group_are_joined_in_the_order_of_the_choice(swept):
         ("b · no threshold", "b", None),
     ]
     first = plot.axes[0]
-    assert {"a", "b"} <= set(shown(first))
+    (key,) = plot.figure.legends
+    assert {"a", "b"} <= {text.get_text() for text in key.get_texts()}
     markers = [
         {line.get_marker() for line in ax.lines if to_hex(line.get_color()) == colors["a"].lower()}
         for ax in (first, third)

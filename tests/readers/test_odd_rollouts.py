@@ -76,7 +76,7 @@ def test_it_costs_itself(case, suffix, tmp_path):
     assert missing.select("turn", "response", "succeeded", "outcome").rows() == [(None,) * 4]
     assert missing["goal"].to_list() == [None if field == "goal" else "g1"]
     summary = rw.summarize(rollouts, metrics="attack_success").filter(statistic="mean")
-    assert summary.select("n", "n_missing").row(0) == (7, 1)
+    assert summary.select("n", "n_undetermined").row(0) == (7, 1)
     accounts = rw.readers.accounting(path).row(0, named=True)
     assert accounts["records"] == len(table) == accounts["read"] + accounts["passed_over"] + accounts["broken"]
     assert (accounts["rollouts"], accounts["broken"]) == (8, 1)

@@ -87,7 +87,7 @@ def test_a_probe_is_one_group_whether_its_attempts_were_judged_or_not() -> None:
         detector=pl.when(~unjudged).then("detector"), succeeded=pl.when(~unjudged).then("succeeded")
     )
     rows = frames(turns, by="auto", cluster="auto", level=0.95, seed=0).rates("attack_success")
-    assert rows.select("attack", "detector", "n", "n_missing").rows() == [
+    assert rows.select("attack", "detector", "n", "n_undetermined").rows() == [
         ("dan.A", "d.dan.A", 1, 1),
         ("dan.B", "d.dan.B", 2, 0),
     ]

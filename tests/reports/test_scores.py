@@ -195,7 +195,7 @@ def test_nothing_known_is_said_to_be_unjudged() -> None:
     assert omissions(data, 0) == "Left out of the rates: 10 rollouts unjudged."
     assert section(data, "attack-success") is None
     row = data.summary.row(by_predicate=pl.col("metric") == "attack_success", named=True)
-    assert (row["n"], row["n_missing"]) == (0, 10)
+    assert (row["n"], row["n_undetermined"]) == (0, 10)
 
 
 @pytest.mark.integration

@@ -242,8 +242,8 @@ def test_an_error_that_was_raised_is_tried_again(tmp_path):
     assert met == [0, 1, 2, 2, 3, 4]
 
 
-def test_errors_that_were_recorded_are_tried_again_where_errors_are_raised(tmp_path):
-    """A recorded error is an outcome and stays; asked to raise, the same run tries just those seeds again."""
+def test_errors_that_were_kept_stay_and_recorded_ones_are_tried_again(tmp_path):
+    """A repaired server was not asked again: only where the error is kept is it the outcome for ever."""
     met, broken = [], {1, 3}
 
     def fail(seed):
@@ -253,13 +253,44 @@ def test_errors_that_were_recorded_are_tried_again_where_errors_are_raised(tmp_p
         return seed
 
     for _ in range(2):
-        runs = quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
+        runs = quiet(fail, range(5), store=tmp_path, key="k", on_error="keep")
         assert [each.error is None for each in runs] == [True, False, True, False, True]
     assert met == [0, 1, 2, 3, 4]
-    broken.clear()
-    assert [each.graph for each in quiet(fail, range(5), store=tmp_path, key="k")] == [0, 1, 2, 3, 4]
+    runs = quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
+    assert [each.error is None for each in runs] == [True, False, True, False, True]
     assert met == [0, 1, 2, 3, 4, 1, 3]
-    assert [each.graph for each in quiet(fail, range(5), store=tmp_path, key="k", on_error="record")] == [0, 1, 2, 3, 4]
+    broken.clear()
+    for _ in range(2):
+        runs = quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
+        assert [each.graph for each in runs] == [0, 1, 2, 3, 4]
+    assert met == [0, 1, 2, 3, 4, 1, 3, 1, 3]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "record"])
+def test_only_what_failed_is_tried_again(tmp_path, on_error):
+    """A success in the store costs nothing again; a timeout and a plain error are both errors."""
+    quiet(lambda seed: 1 // seed, range(3), store=tmp_path, key="k", on_error="record")
+    met = []
+    runs = quiet(lambda seed: met.append(seed) or seed, range(3), store=tmp_path, key="k", on_error=on_error)
+    assert (met, [each.graph for each in runs]) == ([0], [0, 1, 0])
+
+
+def test_a_rule_goes_on_with_what_is_tried_again(tmp_path):
+    """The error was unknown to the rule; tried again, it is the observation at its place."""
+    met = []
+
+    def rollout(seed):
+        met.append(seed)
+        if seed == 2 and met.count(2) == 1:
+            raise ValueError("503")
+        return seed
+
+    options = {"store": tmp_path, "key": "k", "on_error": "record", "observe": lambda run: run.graph < 0}
+    for _ in range(2):
+        runs = quiet(rollout, range(400), until=Below("attack_success", threshold=0.05), **options)
+    assert met.count(2) == 2
+    assert all(met.count(each) == 1 for each in set(met) - {2})
+    assert runs[2].graph == 2
 
 
 def test_what_came_from_the_store_is_said_and_only_then(tmp_path, capsys):
@@ -287,8 +318,8 @@ def test_what_came_from_the_store_is_said_and_only_then(tmp_path, capsys):
     assert capsys.readouterr().err == f"rollwise: the one rollout was {there}; nothing was run\n"
 
 
-def test_recorded_errors_that_are_tried_again_did_not_come_from_the_store(tmp_path, capsys):
-    """An error that the store held is run again where errors are raised, and counts as run."""
+def test_errors_that_are_tried_again_or_kept_are_said(tmp_path, capsys):
+    """An error that is run again did not come from the store; one that is kept did, and the line says who keeps it."""
     broken = {1, 3}
 
     def fail(seed):
@@ -296,12 +327,29 @@ def test_recorded_errors_that_are_tried_again_did_not_come_from_the_store(tmp_pa
             raise ValueError("boom")
         return seed
 
+    there = f"in the store {tmp_path} already"
     quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
+    quiet(fail, range(5), store=tmp_path, key="k", on_error="keep")
+    assert capsys.readouterr().err == (
+        f"rollwise: all 5 rollouts were {there}, 2 of them with an error, which on_error: keep keeps; nothing was run\n"
+    )
+    broken.remove(1)
     quiet(fail, range(5), store=tmp_path, key="k", on_error="record")
-    assert "all 5 rollouts were" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"rollwise: of 5 rollouts, 3 were {there}; 2 were run again after an error\n"
     broken.clear()
     quiet(fail, range(5), store=tmp_path, key="k")
-    assert "of 5 rollouts, 3 were" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"rollwise: of 5 rollouts, 4 were {there}; 1 was run again after an error\n"
+    quiet(fail, [0], store=tmp_path, key="other", on_error="record")
+    assert capsys.readouterr().err == ""
+
+
+def test_some_are_new_and_some_are_run_again(tmp_path, capsys):
+    """A run that was killed had an error and two seeds to go."""
+    with RunStore(tmp_path, "k", list(range(4))) as store:
+        store.keep({0: Run(0, 0), 1: Run(1, None, "ValueError: boom")})
+    quiet(int, range(4), store=tmp_path, key="k", on_error="record")
+    assert "of 4 rollouts, 1 was in the store" in (said := capsys.readouterr().err)
+    assert said.endswith("; 3 were run, 1 of them again after an error\n")
 
 
 # ── retries ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -731,7 +779,7 @@ def test_progress_shows_done_errors_and_rate(last_line):
 
 def test_progress_counts_what_was_there(last_line, tmp_path):
     """A resumed run begins where the last one ended, errors and rate included."""
-    options = {"store": tmp_path, "key": "k", "observe": lambda found: found.graph == 0, "on_error": "record"}
+    options = {"store": tmp_path, "key": "k", "observe": lambda found: found.graph == 0, "on_error": "keep"}
     quiet(lambda seed: 1 // seed, range(10), **options)
     line = last_line(plain, range(10), **options)
     assert "10/10" in line

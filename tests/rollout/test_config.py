@@ -59,15 +59,41 @@ def test_the_command_rolls_out_and_writes_frames(tmp_path: Path, capsys) -> None
 
 def test_a_second_call_resumes_and_gives_the_same(tmp_path: Path, capsys) -> None:
     """What is in the store is not rolled out again, which is said, and the results are the same bytes."""
-    path = write(tmp_path, CONFIG)
+    path = write(tmp_path, CONFIG.replace("max_concurrency: 4", "max_concurrency: 4, on_error: keep"))
     assert call("rollout", "--config_file", path) == 0
     assert "store" not in capsys.readouterr().err
     first = (tmp_path / "results" / "metrics.json").read_bytes()
     assert call("rollout", "--config_file", path) == 2  # the folder is there
     assert call("rollout", "--config_file", path, "--overwrite") == 0
-    told = f"rollwise: all 60 rollouts were in the store {tmp_path / 'store'} already; nothing was run\n"
-    assert told in capsys.readouterr().err
+    told = f"rollwise: all 60 rollouts were in the store {tmp_path / 'store'} already"
+    assert told in (said := capsys.readouterr().err)
+    assert "; nothing was run\n" in said
     assert (tmp_path / "results" / "metrics.json").read_bytes() == first
+
+
+def test_a_repaired_server_is_asked_again_by_the_same_command(tmp_path: Path, capsys, monkeypatch) -> None:
+    """A 503 was the outcome of that rollout for ever, with exit code 0 and "nothing was run"."""
+    (tmp_path / "server.py").write_text(
+        "from pathlib import Path\n"
+        "from rollwise.rollout import Graph, Node\n"
+        "def answer(seed):\n"
+        f"    if seed == 1 and Path({str(tmp_path / 'down')!r}).exists(): raise RuntimeError('503')\n"
+        "    return Graph('', [Node('', 'Hi', 'Hello', 0.5)])\n"
+        "answer.configuration = {'server': 1}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    path = write(tmp_path, "sampler: {use: 'server:answer'}\nseeds: 4\nstore: store\nout: results\n")
+    (tmp_path / "down").touch()
+    assert call("rollout", "--config_file", path) == 0
+    said = capsys.readouterr().err
+    assert "rollwise: 4 rollouts, 1 error\n" in said
+    assert said.endswith("column `error`; the same command tries them again (with on_error: keep it does not)\n")
+    (tmp_path / "down").unlink()
+    assert call("rollout", "--config_file", path, "--overwrite") == 0
+    assert capsys.readouterr().err == (
+        f"rollwise: of 4 rollouts, 3 were in the store {tmp_path / 'store'} already; 1 was run again after an error\n"
+        "rollwise: 4 rollouts, 0 errors\n"
+    )
 
 
 @pytest.mark.parametrize(("error", "code", "says"), [(1.0, 1, "6 rollouts, 6 errors"), (0.3, 0, "60 rollouts")])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import beta, binom, norm
 from simulations import repeated
 
-from rollwise.stats.intervals import wilson
+from rollwise.stats.intervals import exact, outer_ends, wilson
 from rollwise.stats.proportion import proportion
 from rollwise.stats.release import clusters_to_decide, lower_end, upper_end
 from rollwise.stats.sizes import goals_for_gate
@@ -68,11 +68,47 @@ def test_the_bound_holds_the_interval(drawn):
         assert upper_end(values, clusters) >= max(fewer) - 1e-12
 
 
-def test_independent_rollouts_have_wilsons_end():
-    """Without clusters Wilson's upper end rises with every success, and the bound is that end."""
+def test_independent_rollouts_have_the_outer_end():
+    """Without clusters both upper ends rise with every success, and the bound is the larger: Clopper and Pearson's, by scipy.
+
+    At none of many rollouts Wilson's is: z²/(n + z²) = .0074 for 500, and 1 - .025^(1/500) = .0073.
+    """
     for c in (0, 1, 7, 20):
         values = np.r_[np.ones(c), np.zeros(20 - c)]
-        assert upper_end(values, ()) == pytest.approx(proportion(values, ()).high)
+        expected = beta.ppf(0.975, c + 1, 20 - c) if c < 20 else 1.0
+        assert upper_end(values, ()) == pytest.approx(expected)
+        assert lower_end(1 - values, ()) == pytest.approx(1 - expected)
+    assert upper_end(np.zeros(500), ()) == wilson(0, 500)[1] > exact(0, 500)[1]
+
+
+THRESHOLDS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 0.9, 0.95, 0.99, 0.999)
+
+
+def wrong(ends, n, rate):
+    """The probabilities that either end excludes the rate, over all numbers of successes."""
+    low, high = (np.array([ends(k, n)[side] for k in range(n + 1)]) for side in (0, 1))
+    chances = binom.pmf(np.arange(n + 1), n, rate)
+    return chances[low > rate].sum(), chances[high < rate].sum()
+
+
+def test_an_end_excludes_the_truth_in_one_of_forty_at_most():
+    """Every number of goals up to 100 and sixteen rates, all outcomes enumerated; Wilson's would in up to .2.
+
+    By hand: one success of 17 has the lower end 1 - .975^(1/17) = .0015, Wilson's is .0105, and 1 - .99^17 = .157 of runs have one.
+    """
+    worst = max(
+        max(wrong(outer_ends, n, rate)) for n in (*range(1, 21), 25, 36, 50, 73, 84, 100) for rate in THRESHOLDS
+    )
+    assert worst <= 0.025
+    assert outer_ends(1, 17)[0] == pytest.approx(1 - 0.975 ** (1 / 17))
+    assert wrong(wilson, 17, 0.01)[0] == pytest.approx(1 - 0.99**17)
+    assert wrong(wilson, 1, 0.2)[0] == pytest.approx(0.2)
+
+
+@pytest.mark.slow
+def test_an_end_excludes_the_truth_in_one_of_forty_at_most_for_every_number():
+    """The same for all numbers of goals from 1 to 100."""
+    assert max(max(wrong(outer_ends, n, rate)) for n in range(1, 101) for rate in THRESHOLDS) <= 0.025
 
 
 def test_edges():
@@ -81,7 +117,8 @@ def test_edges():
     assert upper_end([], ()) is None
     one = np.eye(1, 36)[0]
     crossed = (np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6))
-    assert upper_end(one, crossed) == max(proportion(one, crossed).high, proportion(np.zeros(36), crossed).high)
+    # Without a success the effective size is the number of units: exact 1 - .025^(1/6) = .459, Wilson's with t .524.
+    assert upper_end(one, crossed) == proportion(np.zeros(36), crossed).high > 1 - 0.025 ** (1 / 6)
 
 
 @pytest.mark.parametrize("repeated_goals", [True, False])
@@ -98,7 +135,8 @@ def test_the_clusters_that_decide(repeated_goals):
     for clusters in (count - 1, count):
         n = 2 * clusters
         observed = 0.05 + norm.ppf(0.7) * np.sqrt(0.05 * 0.95 / n)
-        ends.append(wilson(observed * n, n, level=0.9, df=clusters - 1 if repeated_goals else None)[1])
+        df = clusters - 1 if repeated_goals else None
+        ends.append(max(wilson(observed * n, n, level=0.9, df=df)[1], exact(observed * n, n, level=0.9)[1]))
     assert ends[1] < 0.1 <= ends[0]
 
 
@@ -131,6 +169,23 @@ def test_a_gate_at_a_rare_truth_passes_wrongly_no_more_than_said(
         passed += upper_end(values, (codes,)) < rate
     record_property("passed", passed / repetitions)
     assert passed / repetitions <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / repetitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clusters", "size", "rate", "icc"),
+    [(17, 3, 0.01, 0.3), (40, 10, 0.01, 0.3), (200, 3, 0.01, 0.3), (20, 5, 0.05, 0.5)],
+)
+def test_a_gate_at_a_rare_truth_fails_wrongly_no_more_than_said(
+    clusters, size, rate, icc, beta_binomial, record_property
+):
+    """Few goals at a small threshold, where one success of Wilson's end failed up to .2 of runs: one of forty at most."""
+    rng, repetitions, failed = np.random.default_rng(11), repeated(1500), 0
+    for _ in range(repetitions):
+        values, codes = beta_binomial(rng, clusters, size, rate, icc)
+        failed += lower_end(values, (codes,)) > rate
+    record_property("failed", failed / repetitions)
+    assert failed / repetitions <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / repetitions)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rollwise.choices import Looks, Undecided
+from rollwise.choices import Family, Looks, Undecided
 from rollwise.cli.app import FAILED, UNDECIDED, app
 from rollwise.cli.inputs import LogInput, TableInput, rollouts_of
 from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet
@@ -90,6 +90,13 @@ def gate(
             help="one = the number of goals was fixed before; many = ask again whenever goals were added (shares only).",
         ),
     ] = "one",
+    family: Annotated[
+        Family,
+        typer.Option(
+            "--family",
+            help="each = every answer may fail by chance in 2.5 % of runs; all = all of them together.",
+        ),
+    ] = "each",
     seed: Seed = 0,
     out: Out = None,
     format: Annotated[  # noqa: A002  # the name of the option
@@ -119,6 +126,7 @@ def gate(
         "undecided": undecided,
         "against_self": against_self,
         "looks": looks,
+        "family": family,
         "seed": seed,
     }
     _check_output(out, format, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -179,6 +187,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         baseline=earlier,
         against_self=options["against_self"],
         looks=options["looks"],
+        family=options["family"],
     )
 
 

@@ -79,8 +79,8 @@ UnjudgedOption = Annotated[
     Unjudged,
     typer.Option(
         "--unjudged",
-        help="Rollouts with unjudged turns and no success. bounds: the interval covers both outcomes; censor: it assumes that "
-        "turns are unjudged at random; drop: leave them out.",
+        help="Rollouts without a verdict, in whole or in part. bounds: the interval covers both outcomes; censor: it assumes "
+        "that turns are unjudged at random; drop: leave them out; sample: those without any verdict were not drawn for judging.",
     ),
 ]
 Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.")]

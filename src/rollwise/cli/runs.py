@@ -61,7 +61,11 @@ def rollout(
     decision = "" if evaluator.decision is None else f" Decision: {evaluator.decision}."
     tell_files(f"Rolled out {counts}.{decision}", [evaluator.write(folder, overwrite=overwrite)], format)
     if len(errors):
-        say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
+        again = config.store is not None and config.run.on_error == "record"
+        say(
+            f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`"
+            f"{'; the same command tries them again (with on_error: keep it does not)' if again else ''}"
+        )
     # All rollouts failed: an exit code that a script notices.
     if len(errors) == evaluator.rollouts.height:
         raise typer.Exit(1)

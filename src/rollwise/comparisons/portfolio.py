@@ -15,7 +15,7 @@ from rollwise.errors import ArgumentError, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, in_each_group, join_reasons, rows_of
 from rollwise.estimation.missingness import statuses
-from rollwise.estimation.unjudged import at_the_bounds, censored, in_words, unjudged_of
+from rollwise.estimation.unjudged import Unknown, at_the_bounds, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -28,7 +28,7 @@ _SMALLEST_ERROR = 2.0**-50
 """Smallest error probability of a level adjusted for many choices, so that the level stays below 1."""
 
 _VERSIONS = ("\0expected", "\0worst", "\0best")
-"""Columns of values: expected, and with all rollouts with unjudged turns and no success as failures and as successes."""
+"""Columns of values: expected, and with all rollouts without a verdict as failures and as successes."""
 
 
 def portfolio(
@@ -63,8 +63,8 @@ def portfolio(
         the same goals that it is evaluated on, so their interval is valid for all sets of the same size at once (Bonferroni)
         and extends further below the observed share than above.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`: the share counts a goal that only they leave
-        open with its expected outcome. ``"censor"``: an interval that takes the expected outcomes as known.
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`: the share counts a goal that only
+        unjudged turns leave open with its expected outcome. ``"censor"``: an interval that takes the expected outcomes as known.
 
     Returns
     -------
@@ -257,15 +257,19 @@ class _Shares:
         With `sets`, the interval is valid for that many sets at once.
         """
         estimated, *extremes = (union.drop_nulls().to_numpy() for union in unions)
-        number = int(((estimated > 0) & (estimated < 1)).sum())
-        note = in_words(number, estimated.size, self.cluster)
+        known = unions[0].is_not_null()
+        partly = (unions[0] > 0) & (unions[0] < 1) if self.unjudged == "censor" else (unions[2] > unions[1]) & known
+        wholly = unions[2].is_not_null() & known.not_()
+        unknown = Unknown(int(partly.sum()), int(wholly.sum()), 0, extremes[1].size, timed=True, noun=self.cluster)
         rows = []
         for level in self.levels:
             row, *ends = (self._row(values, level, sets) for values in (estimated, *extremes))
-            if number and self.unjudged == "bounds":
-                row |= at_the_bounds(note, row["estimate"], *ends, timed=True)
-            elif number:
-                row["reason"] = join_reasons(row["reason"], censored(note, timed=True))
+            if not estimated.size:
+                pass  # nothing is judged at all, so that there is nothing to bound
+            elif self.unjudged in {"bounds", "sample"} and unknown.note:
+                row |= at_the_bounds(unknown, self.unjudged, row["estimate"], *ends)
+            elif unknown.note:
+                row["reason"] = join_reasons(row["reason"], unknown.treated(self.unjudged))
             rows.append({**row, "level": level, "n_missing": unions[0].len() - estimated.size})
         return rows
 

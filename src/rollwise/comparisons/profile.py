@@ -56,7 +56,7 @@ def profile(
         ``"pointwise"``: Wilson's interval at each threshold. ``"simultaneous"``: the Dvoretzky-Kiefer-Wolfowitz band, which
         is valid at all thresholds together.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"censor"``: an interval that takes
         their expected successes as known.
 
     Returns

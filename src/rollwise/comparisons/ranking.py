@@ -14,8 +14,9 @@ from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator, unit_of
 from rollwise.estimation.contrast import contrast
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, UNDETERMINED, VALUE, statuses
+from rollwise.estimation.missingness import VALUE, statuses
 from rollwise.estimation.summary import summarize
+from rollwise.estimation.unjudged import left_open
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_one_value, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -230,7 +231,7 @@ def _chances(
     data = Columns(part)
     status = statuses(data, metric)
     known = np.flatnonzero(status == VALUE)
-    if unjudged != "drop" and np.isin(status, (PARTIALLY_JUDGED, UNDETERMINED)).any():
+    if data.kinds[metric] == "proportion" and np.isin(status, left_open(unjudged)).any():
         return None, "p_best needs the verdicts of all turns"
     unit = unit_of(data, known, metric, cluster)
     if len(unit.names) > 1:

@@ -14,7 +14,7 @@ from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, statuses
+from rollwise.estimation.missingness import UNKNOWN, VALUE, statuses
 from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from rollwise.schema.option_types import check_option_types
@@ -48,7 +48,7 @@ def tradeoff(
     cluster, level
         As in `summarize`.
     unjudged
-        How to treat rollouts whose attack has unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that
+        How to treat rollouts whose attack has no verdict, in whole or in part, as in `summarize`. ``"censor"``: an interval that
         takes their expected successes as known.
 
     Returns
@@ -94,21 +94,20 @@ def tradeoff(
     rows: list[dict[str, Any]] = []
     for key, group in data.groups(by):
         # Only rollouts with a known task outcome, and a known or unjudged attack, are part of the table.
-        used = solved_known[group] & np.isin(attack_statuses[group], (VALUE, PARTIALLY_JUDGED))
+        used = solved_known[group] & np.isin(attack_statuses[group], (VALUE, *UNKNOWN))
         table_rows: IntArray = group[used]
-        attacked = unjudged_of(data, attack, table_rows, attack_statuses[table_rows], unjudged)
+        attacked = unjudged_of(data, attack, table_rows, attack_statuses[table_rows], unjudged).imputed()
         solved = data.numbers(task)[table_rows] == 1
         for level_, *outcomes in product(levels, (False, True), (False, True)):
             known = ~np.isnan(attacked.known)
             in_cell = (attacked.known == outcomes[0]) & (solved == outcomes[1])
-            used_count = int(known.sum()) if unjudged == "drop" else table_rows.size
             counts = {
                 "attack_success": outcomes[0],
                 "task_success": outcomes[1],
                 "level": level_,
                 "count": int(in_cell.sum()),
                 "n": int(known.sum()),
-                "n_missing": group.size - used_count,
+                "n_missing": group.size - int(known.sum()),
             }
             # For a failed attack the extremes are the other way round; `at_the_bounds` takes the outer ends of both.
             share = partial(

@@ -12,13 +12,11 @@ from rollwise.choices import Stopped, Unjudged
 from rollwise.errors import counted
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
+from rollwise.estimation.attempt_bounds import bounds_of
 from rollwise.estimation.courses import Course, course_of, doubt_about
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
-from rollwise.estimation.unjudged import (
-    UnjudgedRows,
-    unjudged_of,
-)
+from rollwise.estimation.unjudged import UnjudgedRows, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.clusters import Grouping
@@ -82,8 +80,9 @@ def attempts(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat attempts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the estimate counts them with
-        their expected success, and the interval covers both outcomes of each. ``"censor"``: the same estimate, with an interval
+        How to treat attempts without a verdict, in whole or in part, as in `summarize`. ``"bounds"``: the estimate counts those
+        with unjudged turns and no success with their expected success and leaves out those without any verdict, and the
+        interval covers both outcomes of each. ``"censor"``: the same estimate, with an interval
         that takes the expected successes as known. For Kaplan-Meier, attempts after the first of them do not count.
         ``"drop"``: they are left out.
     seed
@@ -95,9 +94,11 @@ def attempts(
         `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals
         with at least k attempts, `censored` the goals that have fewer and count up to their last attempt (`best@k`:
         that are left out), `events` the goals at risk with a success (for pass^k: with successes only). For Kaplan-
-        Meier they are defined as in `curve`. Attempts without a value are left out; `reason` gives their number and the
-        share if all of them had failed or succeeded. If no goal has k attempts the estimate is null: this function does
-        not extrapolate (`forecast` does).
+        Meier they are defined as in `curve`. Other attempts without a value are left out, and `reason` gives their number.
+        `bound_low` and `bound_high` are the shares if all unknown attempts, and all that goals with fewer than k attempts
+        lack, had failed or succeeded; `reason` says where fewer attempts could move the share. If no goal has k attempts,
+        or none of those that could still change, the estimate is null: this function does not extrapolate (`forecast`
+        does).
 
     Raises
     ------
@@ -111,12 +112,13 @@ def attempts(
     The interval is the one of `summarize` over the values of the goals. A goal's value averages several disjoint choices of k
     attempts, so the effective sample size may exceed the number of goals. If goals have different numbers of attempts, each
     further attempt changes the share by its ratio among the goals that have it, as in Kaplan-Meier's estimator; the interval has
-    the effective size of the goals with all k. This assumes that hard goals have no more attempts than easy ones.
+    the effective size of the goals with all k. This assumes that hard goals have neither more nor fewer attempts than easy ones;
+    the bounds do not.
 
     References
     ----------
     Chen et al. (2021), arXiv:2107.03374; Yao et al. (2024), arXiv:2406.12045; Kaplan & Meier (1958),
-    doi:10.1080/01621459.1958.10501452.
+    doi:10.1080/01621459.1958.10501452; Manski (1990), Nonparametric bounds on treatment effects. American Economic Review 80.
 
     Examples
     --------
@@ -186,6 +188,7 @@ def _group(
     course = course_of(repeats, evidence, stopped)
     ks = numbers or _usual_numbers(int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0)))
     unknown = int((np.isnan(repeats.values) & ~unjudged.rows).sum())
+    open_attempts = np.isnan(repeats.values) & ~unjudged.undrawn
     exclusion = f"{counted(unknown, 'attempt')} without a value left out" if unknown else None
     shared = {"metric": repeats.metric, "axis": "attempt", "level": level}
     result = []
@@ -196,13 +199,16 @@ def _group(
         if repeats.share and unknown < repeats.values.size:
             doubt = doubt_about(evidence, stopped, kind_course, numbered=repeats.numbered)
         for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, unjudged, kind_course), strict=True):
-            reason = join_reasons(exclusion, doubt, row.pop("reason"))
+            ends, caveat = bounds_of(repeats, kind, number, open_attempts, row, stops=kind_course != "fixed")
+            reason = join_reasons(exclusion, doubt, row.pop("reason"), caveat)
             result.append(
                 {
                     **shared,
                     "kind": kind,
                     "at": float(number),
                     **row,
+                    "bound_low": ends[0],
+                    "bound_high": ends[1],
                     "reason": reason,
                     "estimand": _estimand(repeats, kind, number, stops=kind_course != "fixed"),
                 }
@@ -294,8 +300,6 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, estimate: Estimate,
     events = None
     if kind != "best@k":
         events = int((successes[enough] == judged[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
-    unknown = int(np.isnan(repeats.values).sum())
-    bounds = _bounds(repeats, kind, k) if unknown and kind != "best@k" else None
     excluded = int((~enough).sum())
     exclusion = None
     if excluded:
@@ -303,7 +307,9 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, estimate: Estimate,
         few = f"fewer than {k:,} attempts" if k > 1 else "no attempt with a value"
         counts = "left out" if kind == "best@k" or k == 1 else "followed up to the last one"
         exclusion = f"{excluded:,} of {counted(judged.size, repeats.noun)} {have} {few} and {are} {counts}"
-        if share is not None and k > 1:
+        if share is not None and np.isnan(share):
+            estimate, exclusion = Estimate(), _nobody_left(repeats, kind, k)
+        elif share is not None and k > 1:
             estimate = _moved(estimate, share, level)
     if not enough.any():
         estimate, largest = Estimate(), int(judged.max(initial=0))
@@ -315,7 +321,7 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, estimate: Estimate,
     return {
         **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
         "method": estimate.method and f"combinatorial, {estimate.method}",
-        "reason": join_reasons(estimate.reason, exclusion, bounds),
+        "reason": join_reasons(estimate.reason, exclusion),
         "at_risk": int(enough.sum()),
         "events": events,
         "censored": excluded,
@@ -333,15 +339,12 @@ def _moved(estimate: Estimate, share: float, level: float) -> Estimate:
     return replace(estimate, estimate=share, std_error=None, low=low, high=high)
 
 
-def _bounds(repeats: Attempts, kind: str, k: int) -> str | None:
-    """Return the share over all attempts if every unknown attempt had failed, and if every one had succeeded."""
-    ends = []
-    for value in (0.0, 1.0):
-        chances = repeats.with_values(np.nan_to_num(repeats.values, nan=value)).chances(kind, k)
-        if np.isnan(chances).all():
-            return None
-        ends.append(float(np.nanmean(chances)))
-    return f"with them {ends[0]:.3f} if all had failed, {ends[1]:.3f} if all had succeeded"
+def _nobody_left(repeats: Attempts, kind: str, k: int) -> str:
+    """Say that no goal whose share could still change with attempt k has so many."""
+    so_far = "with nothing but successes" if kind == "pass^k" else "without a success"
+    return (
+        f"no {repeats.noun} {so_far} before has {counted(k, 'attempt')}: the share is between bound_low and bound_high"
+    )
 
 
 def _stopped_rows(repeats: Attempts, ks: Sequence[int], level: float, reason: str | None) -> list[dict[str, Any]]:

@@ -14,13 +14,13 @@ from rollwise.estimation.matching import Match
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.estimation.stopped_loops import later_attempts, why_first
 from rollwise.estimation.unjudged import (
+    Unknown,
     at_the_bounds,
-    censored,
-    dropped,
-    expected_values,
+    covered,
     follow_up,
-    in_words,
+    left_open,
     pseudo_values,
+    unjudged_of,
 )
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import unaddable
@@ -90,14 +90,12 @@ class Comparison:
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
                 "name the column with cluster=, such as cluster='goal'"
             )
-        if self._has_unjudged() and self.options.unjudged != "drop":
+        if self._is_open():
             match, result, estimates = self._with_unjudged(level)
         else:
             result = self._difference(match, self._values(arms), level)
             estimates = self._estimates(match, self._values(arms))
-            if self.kind == "proportion" and (number := sum(self._unjudged_counts())):
-                note = dropped(in_words(number, self.group_rows.size + self.baseline_rows.size))
-                result = replace(result, reason=join_reasons(result.reason, note))
+            result = replace(result, reason=join_reasons(result.reason, self._left_out()))
         first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
         result = replace(result, reason=join_reasons(result.reason, first))
         return {
@@ -120,7 +118,7 @@ class Comparison:
 
     def family(self) -> Family | str:
         """Return the data for max-T, or the reason why this comparison cannot be part of the family."""
-        if self._has_unjudged() and self.options.unjudged != "drop":
+        if self._is_open():
             return "max-T needs the verdicts of all turns, or unjudged='drop'"
         match = self._match(self._known_rows())
         unit = match.unit
@@ -209,31 +207,52 @@ class Comparison:
             level=level,
         )
 
-    def _unjudged_counts(self) -> tuple[int, int]:
-        """Count the rollouts of each arm with unjudged turns and no success."""
-        group, baseline = (
-            int((self.statuses[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
-        )
-        return group, baseline
+    def _unknown(self) -> Unknown:
+        """Count the rollouts of both arms without a verdict, in whole or in part."""
+        timed = follow_up(self.data, self.metric, self.group_rows[:1]) is not None
+        both = self.statuses[np.concatenate([self.group_rows, self.baseline_rows])]
+        return Unknown.of(both, self.options.unjudged, timed=timed)
 
-    def _has_unjudged(self) -> bool:
-        """Return whether rollouts with unjudged turns leave this comparison open: only means of proportions are bounded."""
-        return self.kind == "proportion" and self.statistic == "mean" and any(self._unjudged_counts())
+    def _rows_under(self, *wanted: int) -> tuple[IntArray, IntArray]:
+        """Return the rows of both arms under these statuses."""
+        chosen = np.isin(self.statuses, wanted)
+        return self.group_rows[chosen[self.group_rows]], self.baseline_rows[chosen[self.baseline_rows]]
+
+    def _is_open(self) -> bool:
+        """Return whether rollouts without a verdict leave this comparison open: only means of proportions are bounded.
+
+        An arm without any judged rollout leaves nothing to compare.
+        """
+        if self.kind != "proportion" or self.statistic != "mean":
+            return False
+        open_rows = self._rows_under(*left_open(self.options.unjudged))
+        return any(rows.size for rows in open_rows) and self._are_judged()
+
+    def _are_judged(self) -> bool:
+        """Return whether each arm has a rollout that was judged in whole or in part."""
+        return all(rows.size for rows in self._rows_under(VALUE, PARTIALLY_JUDGED))
+
+    def _left_out(self) -> str | None:
+        """Say how many rollouts without a verdict a comparison of those with one leaves out; None for other metrics."""
+        if self.kind != "proportion":
+            return None
+        unknown = self._unknown()
+        if self.statistic == "mean" and not self._are_judged():
+            return unknown.note
+        return unknown.treated(self.options.unjudged if self.statistic == "mean" else "drop")
 
     def _with_unjudged(self, level: float) -> tuple[Match, Difference, Estimates]:
-        """Compare the arms with the rollouts that have unjudged turns and no success."""
-        judged = np.isin(self.statuses, (VALUE, PARTIALLY_JUDGED))
-        arms = self.group_rows[judged[self.group_rows]], self.baseline_rows[judged[self.baseline_rows]]
-        note = in_words(sum(self._unjudged_counts()), self.group_rows.size + self.baseline_rows.size)
-        timed = follow_up(self.data, self.metric, arms[0]) is not None
+        """Compare the arms with the rollouts that have no verdict, in whole or in part."""
+        unknown = self._unknown()
         if self.options.unjudged == "censor":
-            return self._censored(arms, note, level, timed=timed)
+            return self._censored(self._rows_under(VALUE, PARTIALLY_JUDGED), unknown, level)
+        arms = self._rows_under(VALUE, *covered(self.options.unjudged))
         match = self._match(arms)
         values = self._values(arms)
         # Failures in the group and successes in the baseline give the smallest difference, the opposite the largest.
         extremes = [(np.nan_to_num(values[0], nan=rate), np.nan_to_num(values[1], nan=1 - rate)) for rate in (0.0, 1.0)]
         worst, best = (self._difference(match, filled, level) for filled in extremes)
-        expected = [expected_values(self.data, self.metric, rows) for rows in arms]
+        expected = [self._expected(rows) for rows in arms]
         estimates = self._estimates(match, (expected[0], expected[1]))
         point = None if estimates[0] is None or estimates[1] is None else estimates[0] - estimates[1]
         # The method of the interval precedes that of the test.
@@ -241,15 +260,20 @@ class Comparison:
             {**asdict(result), "estimate": result.difference, "method": result.method and result.method.split("; ")[0]}
             for result in (worst, best)
         ]
-        interval = at_the_bounds(note, point, *rows, timed=timed)
+        interval = at_the_bounds(unknown, self.options.unjudged, point, *rows)
         interval["difference"] = interval.pop("estimate")
         p_value = _largest_p_value(worst, best)
         if p_value is not None:
             interval["method"] = "; ".join(filter(None, [interval["method"], "the largest p-value of both"]))
         return match, replace(worst, **interval, p_value=p_value), estimates
 
+    def _expected(self, rows: IntArray) -> FloatArray:
+        """Return the values of the rollouts of an arm, and what is expected of those without a verdict."""
+        of_arm = unjudged_of(self.data, self.metric, rows, self.statuses[rows], self.options.unjudged)
+        return of_arm.imputed().expected
+
     def _censored(
-        self, arms: tuple[IntArray, IntArray], note: str, level: float, *, timed: bool
+        self, arms: tuple[IntArray, IntArray], unknown: Unknown, level: float
     ) -> tuple[Match, Difference, Estimates]:
         """Compare the arms by pseudo-values, whose means are the censored shares; t, because they can leave [0, 1]."""
         pseudo = [pseudo_values(self.data, self.metric, rows) for rows in arms]
@@ -259,7 +283,7 @@ class Comparison:
         values = pseudo[0][followed[0]], pseudo[1][followed[1]]
         result = self._difference(match, values, level, share=False)
         ends = Ends(result.low, result.high).of_shares()
-        reason = join_reasons(result.reason, censored(note, timed=timed))
+        reason = join_reasons(result.reason, unknown.treated("censor"))
         return match, replace(result, low=ends.low, high=ends.high, reason=reason), self._estimates(match, values)
 
     def _draws(self, match: Match) -> Draws:

@@ -92,7 +92,7 @@ def contrast(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the p-value is the largest
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"bounds"``: the p-value is the largest
         of all outcomes that they can have. ``"censor"``: a t interval over pseudo-values.
     force
         If True, compare arms even if they were judged by different judges.

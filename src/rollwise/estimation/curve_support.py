@@ -49,7 +49,7 @@ def with_support(
         if survival and total:
             bounds = (1 - (events + unknown) / total, 1 - events / total)
         few = censored > 0 and _few(row)
-        caveats = (PAST_THE_DATA if few else None, CENSORING_MATTERS if _beyond(row, bounds) else None)
+        caveats = (PAST_THE_DATA if few else None, CENSORING_MATTERS if beyond(row, bounds) else None)
         ends = {"bound_low": bounds[0], "bound_high": bounds[1]}
         result.append({**row, **ends, "reason": join_reasons(row["reason"], *caveats)})
         censored += row["censored"]
@@ -71,9 +71,9 @@ def _few(row: dict[str, Any]) -> bool:
     return row["at_risk"] < LEAST_AT_RISK or (clusters is not None and clusters < LEAST_CLUSTERS_AT_RISK)
 
 
-def _beyond(row: dict[str, Any], bounds: tuple[float | None, float | None]) -> bool:
+def beyond(row: dict[str, Any], bounds: tuple[float | None, float | None]) -> bool:
     """Return whether censoring could move the share by more than half of the interval's half-width."""
-    ends = (row["estimate"], row["low"], row["high"], *bounds)
+    ends: tuple[Any, ...] = (row.get("estimate"), row.get("low"), row.get("high"), *bounds)
     if any(end is None for end in ends):
         return False
     estimate, low, high, least, most = ends

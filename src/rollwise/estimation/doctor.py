@@ -10,9 +10,9 @@ from rollwise import schema
 from rollwise.errors import counted, listing
 from rollwise.estimation.clusters import way_out_of_one
 from rollwise.estimation.doctor_facts import USUAL_GROUPS, Facts, step_in
-from rollwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE
 from rollwise.estimation.trials import Attempts
-from rollwise.estimation.unjudged import in_words
+from rollwise.estimation.unjudged import Unknown
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
@@ -107,8 +107,9 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
             elif metric[0] == "a" and table.flag:
                 call = f'rw.turns(turns, names={{"succeeded": "{table.flag}"}})'
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
-        partial, unit_column = int((row_statuses == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
-        notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
+        unit_column = "goal" if metric[0] == "a" else "task"
+        unknown = Unknown.of(row_statuses[row_statuses != INAPPLICABLE], "bounds", timed=True)
+        notes = [f"{unknown.note}: the interval covers both outcomes of each"] if unknown.note else []
         units = values_named(table.rollouts.filter(pl.Series(row_statuses == VALUE)), unit_column).drop_nulls()
         if with_verdict and not len(units):
             unused = table.unused(unit_column)
@@ -118,10 +119,10 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
         elif with_verdict > 1 and units.n_unique() == 1:
             way_out = way_out_of_one(table.data, np.flatnonzero(row_statuses == VALUE))
             notes.append(f"all of one {unit_column}: a rate, but no interval{f'; {way_out}' if way_out else ''}")
-        unknown = applicable - partial - with_verdict
-        if unknown > 0:
+        others = applicable - unknown.partly - unknown.wholly - with_verdict
+        if others > 0:
             notes.append(
-                f"{unknown:,} of {counted(applicable, 'rollout')} {'has' if unknown == 1 else 'have'} no verdict: "
+                f"{others:,} of {counted(applicable, 'rollout')} ended in an error: "
                 "`bound_low` and `bound_high` hold for every outcome of these"
             )
         call = f"rw.summarize({table.measured}, metrics={metric!r}{table.groups})"

@@ -11,17 +11,24 @@ from rollwise.estimation.arrays import join_reasons, row_of
 from rollwise.estimation.clusters import Rows, way_out_of_one
 from rollwise.estimation.estimands import estimands
 from rollwise.estimation.means import mean_of
-from rollwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Statuses, group_counts
+from rollwise.estimation.missingness import (
+    INAPPLICABLE,
+    PARTIALLY_JUDGED,
+    UNJUDGED,
+    UNKNOWN,
+    VALUE,
+    Statuses,
+    group_counts,
+)
 from rollwise.estimation.samples import Cells, Options, Sample
 from rollwise.estimation.stopped_loops import later_attempts, why_first
 from rollwise.estimation.unjudged import (
     FollowUp,
+    Unknown,
     at_the_bounds,
-    censored,
-    dropped,
+    covered,
     expected_values,
     follow_up,
-    in_words,
 )
 from rollwise.measurement.unused_verdicts import NOTE, RATES
 from rollwise.stats.clusters import ONE_CLUSTER, ones_or, weighted_mean, weighted_means
@@ -102,7 +109,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     groups = cells.rows.groups
     missing = group_counts(cells.statuses, groups)
     sample = cells.sample(VALUE)
-    partially_judged = np.flatnonzero(groups.sums(cells.statuses == PARTIALLY_JUDGED))
+    unknown = np.flatnonzero(groups.sums(np.isin(cells.statuses, UNKNOWN)))
     first = _first_attempts(cells)
     weightless = groups.sums(cells.statuses == VALUE).astype(np.int64) - sample.groups.sizes
     missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
@@ -114,7 +121,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
         for level in levels:
             estimates = _estimate(cells, sample, statistic, level)
             if share:
-                for group in partially_judged.tolist():
+                for group in unknown.tolist():
                     known = estimates.at(group)
                     estimates.put(group, _with_unjudged(cells.of(np.array([group])), level, known))
             _add_ways_out(estimates, cells)
@@ -259,36 +266,37 @@ def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimat
 
 def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
     """Return each group's rate if every unknown rollout were a failure, and if every one were a success."""
-    every = [status for status in range(6) if status != INAPPLICABLE]
+    undrawn = {UNJUDGED} if cells.options.unjudged == "sample" else set()
+    every = [status for status in range(7) if status not in {INAPPLICABLE, *undrawn}]
     worst, best = (cells.sample(*every, unknown=unknown) for unknown in (0.0, 1.0))
     weights = ones_or(worst.weights, worst.values.size)
     return weighted_means(worst.values, weights, worst.groups), weighted_means(best.values, weights, best.groups)
 
 
 def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
-    """Return the rate of one group with unjudged turns and no success in some rollouts; `known` leaves these out."""
-    number, choice = int((cells.statuses == PARTIALLY_JUDGED).sum()), cells.options.unjudged
-    note = in_words(number, cells.statuses.size)
-    if choice == "drop":
-        return replace(known, reason=join_reasons(known.reason, dropped(note)))
-    sample, data = cells.sample(VALUE, PARTIALLY_JUDGED), cells.rows.data
-    rows = sample.rows.numbers
-    follow = follow_up(data, cells.metric, rows)
+    """Return the rate of one group in which some rollouts have no verdict, in whole or in part; `known` leaves these out."""
+    choice, data = cells.options.unjudged, cells.rows.data
+    sample = cells.sample(VALUE, PARTIALLY_JUDGED)
+    follow = follow_up(data, cells.metric, sample.rows.numbers)
+    unknown = Unknown.of(cells.statuses, choice, timed=follow is not None)
+    reason = join_reasons(known.reason, unknown.treated(choice))
+    if not sample.values.size:
+        return known  # nothing is judged at all, so that there is nothing to bound
+    extremes = [status for status in covered(choice) if (cells.statuses == status).any()]
+    if choice == "drop" or not (unknown.partly or extremes):
+        return replace(known, reason=reason)
     if choice == "censor":
-        return _censored(sample, follow, note, level, known)
-    values = expected_values(data, cells.metric, rows, sample.weights)
+        return _censored(sample, follow, unknown.treated(choice), level, known)
+    values = expected_values(data, cells.metric, sample.rows.numbers, sample.weights)
     point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
     worst, best = (
-        row_of(mean_of(cells, cells.sample(VALUE, PARTIALLY_JUDGED, unknown=unknown), level).at(0))
-        for unknown in (0.0, 1.0)
+        row_of(mean_of(cells, cells.sample(VALUE, *extremes, unknown=rate), level).at(0)) for rate in (0.0, 1.0)
     )
-    interval = at_the_bounds(note, point, worst, best, timed=follow is not None)
-    return replace(known, design_effect=None, **interval)
+    return replace(known, design_effect=None, **at_the_bounds(unknown, choice, point, worst, best))
 
 
-def _censored(sample: Sample, follow: FollowUp | None, note: str, level: float, known: Estimate) -> Estimate:
+def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float, known: Estimate) -> Estimate:
     """Estimate a rate with unjudged turns as censoring: the last point of the curve of success as the rollouts were run."""
-    reason = censored(note, timed=follow is not None)
     if follow is None or not known.n:
         return replace(known, reason=join_reasons(known.reason, reason))
     followed = follow.duration > 0

@@ -63,7 +63,7 @@ def forecast(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat attempts with unjudged turns and no success, as in `attempts`.
+        How to treat attempts without a verdict, in whole or in part, as in `attempts`.
     resamples, seed
         Number of replicates of the bootstrap over clusters, and their seed.
 

@@ -2,44 +2,31 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import polars as pl
 
 from rollwise import schema
-from rollwise.choices import Looks, Undecided
+from rollwise.choices import Family, Looks, Undecided
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
-from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
+from rollwise.estimation.gate_answers import Evidence, gate_row, row_without_data
 from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
-from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
+from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, number_unknown
+from rollwise.estimation.gate_family import held_together, together_level
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
+from rollwise.estimation.gate_summary import Options, gates_of_summary, missing_groups
 from rollwise.estimation.means import are_shares
 from rollwise.estimation.missingness import statuses
-from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
+from rollwise.estimation.requirements import Required, group_in_words, named_group, parsed, rows_in
 from rollwise.estimation.summary import summarize
-from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
 from rollwise.schema.option_types import check_option_types
-from rollwise.stats.statistics import DEFAULT_STATISTICS, first_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """Options of `gate` that hold for every requirement."""
-
-    by: tuple[str, ...]
-    cluster: Cluster
-    level: float
-    seed: int
-    unjudged: Undecided
-    unread: float
-    expect: tuple[NamedGroup, ...]
-    looks: Looks
+from rollwise.stats.statistics import DEFAULT_STATISTICS
 
 
 def gate(
@@ -56,6 +43,7 @@ def gate(
     seed: int = 0,
     against_self: int = 0,
     looks: Looks = "one",
+    family: Family = "each",
 ) -> pl.DataFrame:
     """Check requirements such as ``"attack_success < 1%"`` against the interval of each group: passed, failed or undecided.
 
@@ -100,6 +88,10 @@ def gate(
         goals were added, and the probability of ever passing wrongly is still .025 (a confidence sequence over goals, each of
         which weighs the same; for shares only). It needs about twice as many goals. Goals that are related to each other
         need ``cluster=`` with what they have in common.
+    family
+        ``"each"``: every answer may fail wrongly with the probability of .025, and the reason of a failed one says how many of
+        them do. ``"all"``: all answers together fail wrongly with this probability at most (Bonferroni). Passing needs no
+        adjustment, because all of them must pass.
 
     Returns
     -------
@@ -146,7 +138,7 @@ def gate(
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     (level,) = check_levels(level)
     groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
-    options = _Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks)
+    options = Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks)
     _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
@@ -157,21 +149,29 @@ def gate(
     if set(schema.SUMMARY.required) <= set(table.columns):
         missing = [name for name in schema.SUMMARY.names if name not in table.columns]
         table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
-        if against_self or looks == "many" or any(requirement.relative for requirement in required):
+        if against_self or looks == "many" or family == "all" or any(requirement.relative for requirement in required):
             raise ArgumentError(
-                "gate: baseline=, against_self= and looks='many' need the rollouts of each goal, and this is a SUMMARY; "
-                "pass the rollouts"
+                "gate: baseline=, against_self=, looks='many' and family='all' need the rollouts of each goal, and this is a "
+                "SUMMARY; pass the rollouts"
             )
-        return _of_summary(table, required, options)
+        return held_together(gates_of_summary(table, required, options))
     table = rollouts_frame(table, "gate")
     check_by(table, options.by, schema.GATE, "gate")
     earlier = None if baseline is None else rollouts_frame(baseline, "gate")
-    gates = _of_rollouts(table, earlier, required, options)
+
+    def gates_of(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+        gates = _of_rollouts(table, earlier, required, options)
+        if family == "each":
+            return held_together(gates)
+        stricter = replace(options, level=together_level(gates, level))
+        return held_together(gates, _of_rollouts(table, earlier, required, stricter))
+
+    gates = gates_of(table, options)
     if not against_self:
         return gates
 
     def gate_of_half(half: pl.DataFrame) -> pl.DataFrame:
-        return _of_rollouts(half, earlier, required, replace(options, unread=0, expect=()))
+        return gates_of(half, replace(options, unread=0, expect=()))
 
     return with_splits(gates, table, options.by, against_self, seed, gate_of_half)
 
@@ -180,7 +180,7 @@ def _texts(argument: object) -> list[object]:
     return list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
 
 
-def _check_options(options: _Options, required: Sequence[Required], baseline: object, against_self: object) -> None:
+def _check_options(options: Options, required: Sequence[Required], baseline: object, against_self: object) -> None:
     unread: Any = options.unread
     if not (isinstance(unread, Integral) and 0 <= int(unread) <= 2**53) and unread != math.inf:
         raise ArgumentError(
@@ -199,7 +199,7 @@ def _check_options(options: _Options, required: Sequence[Required], baseline: ob
 
 
 def _of_rollouts(
-    table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
+    table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: Options
 ) -> pl.DataFrame:
     both = None if earlier is None else with_baseline(table, earlier, required, options.by)
     everything = Columns(table, options.by)
@@ -213,7 +213,7 @@ def _of_rollouts(
 
 
 def _of_requirement(
-    everything: Columns, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
+    everything: Columns, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: Options
 ) -> list[dict[str, Any]]:
     """Return a row for each group, and for each expected group that is missing."""
     kind = everything.kinds.get(required.metric)
@@ -242,7 +242,7 @@ def _of_requirement(
         else row_without_data(required, key, statistic, options.level, options.unjudged, absent)
         for key in keys
     ]
-    result += _missing_groups(everything.frame, required, statistic, options.by, options)
+    result += missing_groups(everything.frame, required, statistic, options.by, options)
     nothing = dict.fromkeys(options.by)
     return result or [row_without_data(required, nothing, statistic, options.level, options.unjudged, absent)]
 
@@ -262,7 +262,7 @@ def _evidence(
     both: pl.DataFrame | None,
     required: Required,
     statistic: str,
-    options: _Options,
+    options: Options,
     *,
     share: bool,
 ) -> dict[str, Evidence]:
@@ -326,75 +326,3 @@ def _estimates(
         known = summarize(frame, unjudged="drop", **named)["design_effect"]
         rows = [row | {"design_effect": effect} for row, effect in zip(rows, known, strict=True)]
     return rows
-
-
-def _missing_groups(
-    frame: pl.DataFrame, required: Required, statistic: str, by: tuple[str, ...], options: _Options
-) -> list[dict[str, Any]]:
-    """Return a failed row for each expected group that has no rollouts."""
-    rows = []
-    for group in options.expect:
-        for name, _ in group:
-            if name not in by:
-                raise ArgumentError(
-                    f"gate: expect names the column {name!r}, which is not grouped by ({listing(by)}); "
-                    "group by it with by=, or leave it out"
-                )
-        if not rows_in(frame, group, f"expect {group_in_words(group)}").is_empty():
-            continue
-        key: dict[str, Any] = dict.fromkeys(by)
-        for name, value in group:
-            dtype = frame.schema[name]
-            key[name] = pl.Series([value]).cast(dtype, strict=False)[0] if not isinstance(dtype, pl.List) else value
-        rows.append(row_of_missing_group(required, group, key, statistic, options.level, options.unjudged))
-    return rows
-
-
-def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Options) -> pl.DataFrame:
-    groups = tuple(labels.grouping(table))
-    for name in options.by:
-        if name not in groups:
-            raise ArgumentError(
-                f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
-                f"`rw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
-            )
-    level, unjudged = options.level, options.unjudged
-    result = []
-    for requirement in required:
-        rows = _rows_of_summary(table, requirement, level)
-        share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
-        if are_shares(requirement.metric, "proportion" if share else None, rows["estimate"].to_numpy()):
-            requirement.check_share()
-        for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
-            judged_only, together = ends_of_summary(row, level, options.unread)
-            if not share and (number_unknown(row) or options.unread):
-                together = UNBOUNDED
-            result.append(
-                gate_row(requirement, Evidence(row, judged_only, together, share, unjudged, options.unread), groups)
-            )
-        statistic = requirement.statistic or first_of(set(rows["statistic"])) or "mean"
-        missing = _missing_groups(table, requirement, statistic, groups, options)
-        if not missing and not any(row["requirement"] == requirement.words for row in result):
-            absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
-            reason = absent or "no data: the table has no rollouts"
-            missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unjudged, reason)]
-        result += missing
-    return rows_of(result, table, groups, schema.GATE)
-
-
-def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> pl.DataFrame:
-    """Return the rows of the requirement's metric, statistic and level."""
-    rows = table.filter(pl.col("metric") == required.metric)
-    if rows.is_empty() and not table.is_empty():
-        raise ArgumentError(
-            f"gate: {required.words!r} names no metric of this SUMMARY; available: {listing(table['metric'].unique())}"
-            f"{required.about_statistics}"
-        )
-    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
-    if rows.is_empty() and not table.is_empty():
-        raise ArgumentError(
-            f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
-        )
-    if rows.filter(level=level).is_empty() and not rows.is_empty():
-        raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
-    return rows.filter(level=level)

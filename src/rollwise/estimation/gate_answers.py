@@ -6,8 +6,9 @@ from typing import Any
 from rollwise import schema
 from rollwise.estimation import gate_words as words
 from rollwise.estimation.arrays import join_reasons
-from rollwise.estimation.gate_bounds import Ends
+from rollwise.estimation.gate_bounds import Ends, own_ends
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words
+from rollwise.estimation.unjudged import without_covered
 from rollwise.schema import labels
 from rollwise.stats.release import clusters_to_decide, clusters_to_exclude
 from rollwise.stats.student import t_quantile
@@ -47,12 +48,16 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
     if answer == "undecided":
         n_more, remedy = _what_decides(required, evidence, row)
         low, high = ends
-        reasons += [words.undecided_bounds(required, row, low or 0.0, high or 0.0), remedy]
+        reasons += [
+            words.undecided_bounds(required, row, low or 0.0, high or 0.0),
+            remedy,
+            _by_chance(required, evidence),
+        ]
         row["n_more"] = n_more
     else:
         reasons.append(_what_the_bound_is(required, evidence, row))
-    # What the estimate itself has to say comes last.
-    return row | {"reason": join_reasons(*reasons, evidence.row["reason"])}
+    # What the estimate itself has to say comes last, but for the rollouts without a verdict, of which the answer speaks.
+    return row | {"reason": join_reasons(*reasons, without_covered(evidence.row["reason"]))}
 
 
 def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
@@ -82,10 +87,25 @@ def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, An
     if evidence.share and end is not None and abs(bound - end) > 1e-12:
         side, outcome = ("upper", "successes") if upper else ("lower", "failures")
         verb = "pass" if row["answer"] == "passed" else "fail"
+        own = own_ends(evidence.row, evidence.row["level"])
+        if own and abs((own[upper] or 0.0) - bound) < 1e-9:  # the exact end of this very share
+            return None
         return (
             f"the {side} end with fewer {outcome}, so that one more never helps to {verb} (of these alone: {end:.4g})"
         )
     return None
+
+
+def _by_chance(required: Required, evidence: Evidence) -> str | None:
+    """Say that the interval of `summarize` alone would decide, and why it must not."""
+    low, high, own = evidence.row["low"], evidence.row["high"], own_ends(evidence.row, evidence.row["level"])
+    if not evidence.share or evidence.looks != "one" or None in (low, high) or own is None or None in own:
+        return None
+    answer, exact = (required.answer(*((ends[1], ends[0]) if required.below else ends)) for ends in ((low, high), own))
+    if answer == "undecided" or exact != "undecided":
+        return None
+    verb = "pass" if answer == "passed" else "fail"
+    return f"the interval from {low:.4g} to {high:.4g} would {verb}, and so it would too often by chance at {required.threshold:g}"
 
 
 def _unpaired(required: Required, evidence: Evidence) -> str | None:

@@ -71,6 +71,15 @@ def _ends(data: Columns, metric: str, rows: IntArray, names: Cluster, level: flo
     )
 
 
+def own_ends(row: dict[str, Any], level: float) -> Ends | None:
+    """Return the ends that decide for the observed share of a row of SUMMARY, without those of smaller numbers of successes."""
+    if row["estimate"] is None or not row["design_effect"]:
+        return None
+    size = row["n"] / row["design_effect"]
+    df = None if row["n_clusters"] == row["n"] else row["n_clusters"] - 1
+    return outer_ends(row["estimate"] * size, size, level=level, df=df)
+
+
 def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[Ends, Ends]:
     """Return the ends of a row of SUMMARY as `ends_of_rollouts` does, as far as its counts determine them.
 
@@ -86,9 +95,7 @@ def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[E
     # Without a success (or failure) the effective sample size is the number of clusters.
     none = outer_ends(0, row["n_clusters"], level=level, df=df)[1] or 0.0
     ends = widest(ends, (1 - none, none))
-    if row["estimate"] is not None and row["design_effect"]:
-        own = row["n"] / row["design_effect"]
-        ends = widest(ends, outer_ends(row["estimate"] * own, own, level=level, df=df))
+    ends = widest(ends, own_ends(row, level) or ends)
     # An interval at the bounds of partially judged rollouts does not say what the rollouts with a verdict show alone.
     at_the_bounds = (row["method"] or "").endswith("at the bounds")
     judged_only = UNBOUNDED if at_the_bounds else ends

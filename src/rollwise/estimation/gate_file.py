@@ -33,6 +33,7 @@ class GateFile(Strict):
     baseline: Texts | None = None  # paths are relative to the working folder
     against_self: Annotated[int, pydantic.Field(ge=0)] = 0
     looks: Literal["one", "many"] = "one"
+    family: Literal["each", "all"] = "each"
     seed: int = 0
 
 

@@ -115,8 +115,8 @@ def _clip(cells: Cells, estimates: Estimates) -> None:
 def _fill_constant(cells: Cells, sample: Sample, level: float, estimates: Estimates) -> None:
     """Set the interval where all values are equal, by the share that may have another one, at most as far as values go.
 
-    If a share p of all rollouts has another value than c, the mean is at most c + (most - c)·p. Wilson's upper end for none
-    bounds p, so 0 of 20 give the same for a mean of shares as for one of Booleans.
+    If a share p of all rollouts has another value than c, the mean is at most c + (most - c)·p. The exact upper end for none
+    bounds p: for n rollouts of a goal each it solves (1 - p)^n = .025 at level .95.
     """
     least, most = range_of(cells.metric, cells.kind)
     fits = (estimates.estimate >= least) & (estimates.estimate <= most)
@@ -124,16 +124,14 @@ def _fill_constant(cells: Cells, sample: Sample, level: float, estimates: Estima
     if not chosen.size:
         return
     equal = sample.of(chosen)
-    others = _proportions(replace(equal, values=np.zeros(equal.values.size)), level, "wilson")
+    others = _proportions(replace(equal, values=np.zeros(equal.values.size)), level, "exact")
     value = estimates.estimate[chosen]
     estimates.low[chosen] = value - (value - least) * others.high
     estimates.high[chosen] = value + (most - value) * others.high
     estimates.method[chosen] = others.method
     for group, share in zip(chosen.tolist(), others.high.tolist(), strict=True):
         if not np.isnan(share):
-            estimates.reason[group] = (
-                f"{NO_VARIATION}: by Wilson, up to {share:.3f} of all rollouts may have another value"
-            )
+            estimates.reason[group] = f"{NO_VARIATION}: up to {share:.3f} of all rollouts may have another value"
 
 
 def _without_interval(sample: Sample, level: float, reason: str) -> Estimates:

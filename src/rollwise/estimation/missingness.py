@@ -14,7 +14,9 @@ from rollwise.stats.units import Groups
 OF_SUCCEEDED = {"attack_success", "success_within"}
 FACTS = ("outcome", "ending", "attack", "goal", "task", "num_turns", "num_judged")
 """Columns of ROLLOUTS that decide the status of a rollout."""
-VALUE, INAPPLICABLE, ERROR, UNDETERMINED, PARTIALLY_JUDGED, MISSING = range(6)
+VALUE, INAPPLICABLE, ERROR, UNDETERMINED, PARTIALLY_JUDGED, UNJUDGED, MISSING = range(7)
+UNKNOWN = (UNDETERMINED, PARTIALLY_JUDGED, UNJUDGED)
+"""Statuses of rollouts that ran and whose verdict is not known: they may be successes or failures."""
 Statuses = NDArray[np.uint8]
 
 
@@ -22,39 +24,44 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     """Return the status of each rollout: uint8 (n,).
 
     The first that applies of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
-    `ERROR`, `UNDETERMINED`, `PARTIALLY_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
-    Later attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
+    `ERROR`, `UNDETERMINED`, `PARTIALLY_JUDGED` (unjudged turns and no success, if one turn settles the metric), `UNJUDGED` (no
+    verdict, if the metric is made of verdicts) and `MISSING` (a metric that is made of something else has no value). Later
+    attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
     """
     known = data.known(metric)
     later = np.zeros(known.size, dtype=np.bool_) if of_attempts else later_attempts(data, metric)
     # The common case needs no facts of the rollouts.
     if known.all():
         return np.where(later, INAPPLICABLE, VALUE).astype(np.uint8)
-    about = catalog.about(metric)
+    about, judged = catalog.about(metric), _is_judged(data, metric)
     outcome, ending = data.fact("outcome"), data.fact("ending")
     # From the last status to the first: each overwrites those before it.
     marks: list[tuple[int, pl.Series]] = []
-    if about is not None and about.any_of_turns:
-        turns, judged = data.fact("num_turns"), data.fact("num_judged")
-        partial = outcome.is_null() & (judged > 0) & (judged < turns)
+    if about is not None and about.any_of_turns and about.name in OF_SUCCEEDED:
+        turns, judged_turns = data.fact("num_turns"), data.fact("num_judged")
+        marks.append((PARTIALLY_JUDGED, outcome.is_null() & (judged_turns > 0) & (judged_turns < turns)))
+    elif about is not None and about.any_of_turns and known.any():
         # Only `succeeded` is counted by turns; for other conditions, a null without another explanation is partially judged.
-        every = pl.Series([True]).new_from_index(0, len(partial))
-        marks.append((PARTIALLY_JUDGED, partial if about.name in OF_SUCCEEDED else every))
-    marks += [
-        (UNDETERMINED, outcome == schema.UNDETERMINED),
-        (ERROR, outcome == schema.ERROR),
-        (ERROR, ending == schema.ERROR),
-    ]
+        marks.append((PARTIALLY_JUDGED, pl.Series([True]).new_from_index(0, known.size)))
+    if judged or data.kinds[metric] != "proportion":
+        marks.append((UNDETERMINED, outcome == schema.UNDETERMINED))
+    marks += [(ERROR, outcome == schema.ERROR), (ERROR, ending == schema.ERROR)]
     if about is not None and about.concerns == "attack":
         marks.append((INAPPLICABLE, data.fact("attack") == schema.NO_ATTACK))
     if about is not None and about.concerns == "task":
         marks.append((INAPPLICABLE, data.nulls("task") & ~data.nulls("goal")))
-    result = np.full(data.frame.height, MISSING, dtype=np.uint8)
+    result = np.full(data.frame.height, UNJUDGED if judged else MISSING, dtype=np.uint8)
     for status, rows in marks:
         result[rows.fill_null(value=False).to_numpy()] = status
     result[known] = VALUE
     result[later] = INAPPLICABLE
     return result
+
+
+def _is_judged(data: Columns, metric: str) -> bool:
+    """Return whether a metric is made of verdicts: a Boolean that one turn settles, the success of a task, or a user's own."""
+    about = catalog.about(metric)
+    return data.kinds[metric] == "proportion" and (about is None or about.any_of_turns or about.name == "task_success")
 
 
 def counts(statuses: Statuses) -> dict[str, int]:
@@ -65,10 +72,10 @@ def counts(statuses: Statuses) -> dict[str, int]:
 
 def group_counts(statuses: Statuses, groups: Groups) -> dict[str, IntArray]:
     """Return the numbers of rollouts without a value in each group, by column of SUMMARY: integer (T,) each."""
-    table = np.bincount(groups.codes * 6 + statuses, minlength=6 * groups.count).reshape(-1, 6)
+    table = np.bincount(groups.codes * 7 + statuses, minlength=7 * groups.count).reshape(-1, 7)
     return {
         "n_error": table[:, ERROR],
-        "n_undetermined": table[:, UNDETERMINED] + table[:, PARTIALLY_JUDGED],
+        "n_undetermined": table[:, list(UNKNOWN)].sum(axis=1),
         "n_missing": table[:, MISSING],
         "n_inapplicable": table[:, INAPPLICABLE],
     }

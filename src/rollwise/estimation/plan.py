@@ -264,7 +264,7 @@ def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: fl
             "rollouts": None if goals_of_gate is None else goals_of_gate * m,
             "below": below,
             "chance": chances[1],
-            "method": "upper end of Wilson's interval at none, two-sided; goals alone count",
+            "method": "upper end that passes the gate at none, two-sided; goals alone count",
             "reason": _TOO_MANY if goals_of_gate is None else None,
         },
     ]

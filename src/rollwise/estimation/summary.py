@@ -115,11 +115,15 @@ def summarize(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat rollouts with unjudged turns and no success, which may or may not be failures. ``"bounds"``: the estimate
-        counts their unjudged turns as censored (it needs `time_to_success`), and the interval reaches from the lower end with
-        all of them as failures to the upper end with all as successes. ``"censor"``: the same estimate with the interval of
-        the censored share, valid if turns are unjudged at random. ``"drop"`` leaves these rollouts out, which overestimates
-        the rate.
+        How to treat rollouts without a verdict, in whole or in part (none, an undetermined one, or unjudged turns and no
+        success; not those that ended in an error), which may or may not be failures. ``"bounds"``: the interval reaches
+        from the lower end with all of them as failures to the upper end with all as successes; the estimate counts unjudged
+        turns as censored (it needs `time_to_success`), and without any verdict it takes the others as representative.
+        ``"censor"``: the same estimate with the interval of the censored share, valid if turns are unjudged at random.
+        ``"drop"`` leaves these rollouts out, which overestimates the rate if turns are unjudged. ``"sample"``: rollouts
+        without any verdict were not drawn for judging, and the estimate is of those drawn; the others as with ``"bounds"``.
+        Where no rollout of a group is judged at all, there is no estimate. A Boolean of your own is a verdict, too; metrics
+        made of something else, such as counts and texts, are not bounded.
     strata
         A column whose values are strata: correct if the number of goals of each category was fixed by design, wrong for
         inference to new categories. Goals then vary around the average of their stratum: a share has Wilson's interval (or

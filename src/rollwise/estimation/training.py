@@ -20,18 +20,21 @@ from rollwise.estimation.summary import summarize
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
+from rollwise.schema.labels import say
 from rollwise.schema.named import column_named
 from rollwise.schema.option_types import check_option_types
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.mean import mean
 from rollwise.stats.pairs import score_difference
 
+USUAL_METRICS, USUAL_STEP = ("attack_success", "task_success"), "train_step"
+
 
 def training(
     rollouts: object,
     *,
-    metric: str = "attack_success",
-    step: str = "train_step",
+    metric: str | None = None,
+    step: str | None = None,
     by: By = (),
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
@@ -45,14 +48,16 @@ def training(
     rollouts
         ROLLOUTS with a numeric column of steps (`rw.measure(turns, ..., keep="train_step")`).
     metric
-        A Boolean column, or a number such as a reward.
+        A Boolean column, or a number such as a reward; by default `attack_success` or `task_success`, whichever has values, or
+        the only rate, or number, that was measured.
     step
-        The column of steps, in any unit; rollouts without a step (null or NaN) are left out and counted in the estimand.
+        The column of steps, in any unit; by default `train_step`, or the only number with the name of a step. Rollouts without
+        a step (null or NaN) are left out and counted in the estimand.
     by, cluster, level, seed
         As in `summarize`.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the interval of a change covers
-        both outcomes of each.
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"bounds"``: the interval of a change
+        covers both outcomes of each.
 
     Returns
     -------
@@ -97,6 +102,7 @@ def training(
     frame = rollouts_frame(rollouts, "training")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")
+    metric, step = _taken(frame, metric, step, by)
     _check_names(frame, metric, step, by)
     check_metric(frame, metric, "training")
     unit_of(
@@ -133,8 +139,8 @@ def training(
         for at in distinct_steps if unjudged != "drop" else ():
             in_step = steps == at
             of_step = unjudged_of(data, metric, rows[in_step], row_statuses[rows[in_step]], unjudged)
-            is_unjudged[in_step], values[in_step] = of_step.rows, of_step.expected
-        changes = _Changes(repeats, steps, values, is_unjudged if unjudged == "bounds" else None)
+            is_unjudged[in_step], values[in_step] = of_step.extremes, of_step.expected
+        changes = _Changes(repeats, steps, values, is_unjudged)
         for level_ in levels:
             previous: tuple[float, dict[str, Any]] | None = None
             for at in distinct_steps:
@@ -148,6 +154,28 @@ def training(
                 result.append({**key, **row, **change, **uniform, "reason": reason})
                 previous = at, rate
     return rows_of(result, frame, by, schema.TRAINING)
+
+
+def _taken(frame: pl.DataFrame, metric: str | None, step: str | None, by: tuple[str, ...]) -> tuple[str, str]:
+    """Return the names of metric and step: those given, the usual ones, or the only ones that are there, which is said."""
+    told = []
+    if step is None:
+        numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name not in by]
+        steps = [name for name in numbers if name == USUAL_STEP] or [name for name in numbers if names_a_step(name)]
+        step = steps[0] if len(steps) == 1 else USUAL_STEP
+        told += [f"step={step!r}"] if step != USUAL_STEP else []
+    if metric is None:
+        kinds = {name: schema.kind_of(dtype) for name, dtype in frame.schema.items() if frame[name].count()}
+        own = [name for name in kinds if name not in {*schema.ROLLOUTS.names, *by, step}]
+        own = [name for name in own if kinds[name] != "number" or not names_a_step(name)]
+        rates, numbers = ([name for name in own if kinds[name] == kind] for kind in ("proportion", "number"))
+        usual = [name for name in USUAL_METRICS if name in own][:1]
+        found = usual or rates or numbers
+        metric = found[0] if len(found) == 1 else USUAL_METRICS[0]
+        told += [f"metric={metric!r}"] if metric != USUAL_METRICS[0] else []
+    if told:
+        say(f"training: took {' and '.join(told)}")
+    return metric, step
 
 
 def _check_names(frame: pl.DataFrame, metric: str, step: str, by: tuple[str, ...]) -> None:
@@ -190,7 +218,7 @@ class _Changes:
     repeats: Attempts
     steps: FloatArray
     values: FloatArray  # Float (n,): the known and the expected values
-    unjudged: BoolArray | None  # (n,): with unjudged turns and no success, covered by the intervals; None to cover none
+    unjudged: BoolArray  # (n,): without a verdict, in whole or in part, and covered by the intervals
 
     def since(
         self, previous: tuple[float, dict[str, Any]], current: tuple[float, dict[str, Any]], level: float
@@ -198,7 +226,7 @@ class _Changes:
         """Return the mean change of goals from one step to the next, with its interval."""
         change = _change(self.repeats.with_values(self.values), self.steps, previous, current, level)
         compared = np.isin(self.steps, (previous[0], current[0]))
-        if self.unjudged is None or not (self.unjudged & compared).any():
+        if not (self.unjudged & compared).any():
             return change
         # Failures now and successes before give the smallest change, the opposite the largest.
         ends = []

@@ -19,6 +19,8 @@ from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.repeats import held_in, reached_in, unknown_successes
 from rollwise.stats.stopping import Stopping, stopping
 
+_NOTHING = 1e-12  # a share of goals that is 0 but for rounding
+
 
 def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
     """Raise an error if the metric is neither Boolean nor numeric, or the table has neither goals nor tasks."""
@@ -158,7 +160,8 @@ class Attempts:
 
         Goals with fewer attempts count up to their last one, as in Kaplan-Meier's estimator: each further attempt multiplies the
         share of goals without a success (or with successes only) by its ratio among the goals that have that attempt. The
-        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt.
+        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt,
+        and from where no goal that could still change has a further attempt: its ratio is unknown.
         """
         remaining, before = np.full(most + 1, np.nan), np.ones(self.goals.count)
         remaining[0] = 1.0
@@ -169,7 +172,9 @@ class Attempts:
             if not tried.any():
                 break
             total = before[tried].sum()
-            remaining[k] = remaining[k - 1] * (after[tried].sum() / total if total > 0 else 0.0)
+            if total <= _NOTHING and remaining[k - 1] > _NOTHING:
+                break
+            remaining[k] = remaining[k - 1] * (after[tried].sum() / total) if total > _NOTHING else 0.0
             before = after
         return remaining if kind == "pass^k" else 1 - remaining
 

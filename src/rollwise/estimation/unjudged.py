@@ -1,8 +1,10 @@
-"""Rollouts with unjudged turns and no success: what they count in an estimate, and how far they widen its interval.
+"""Rollouts whose verdict is unknown: what they count in an estimate, and how far they widen its interval.
 
-Such a rollout is a failure only if its unjudged turns are. The estimate counts it with its expected success: follow-up is
-censored before the first unjudged turn, and the other rollouts of the group show how often a success comes later. The
-interval reaches from the lower end with all of these rollouts as failures to the upper end with all as successes.
+Such a rollout is a failure only if its unjudged turns are. With unjudged turns and no success, the estimate counts it with its
+expected success: follow-up is censored before the first unjudged turn, and the other rollouts of the group show how often a
+success comes later. Without any verdict, or with an undetermined one, there is nothing to follow, and the estimate takes the
+others as representative. The interval reaches from the lower end with all of these rollouts as failures to the upper end with
+all as successes. Where a sample was drawn for judging, rollouts without any verdict are in neither.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +15,7 @@ import numpy as np
 from rollwise.choices import Unjudged
 from rollwise.errors import counted
 from rollwise.estimation.arrays import Columns, join_reasons
-from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
+from rollwise.estimation.missingness import PARTIALLY_JUDGED, UNDETERMINED, UNJUDGED, UNKNOWN, VALUE, Statuses
 from rollwise.stats.clusters import groupings, ones_or
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.influence import CENSORED, COMPETING, EVENT, Watch, influences, watch
@@ -129,84 +131,153 @@ def pseudo_values(data: Columns, metric: str, rows: IntArray) -> FloatArray:
     return values
 
 
-class UnjudgedRows(NamedTuple):
-    """Rollouts of a group with unjudged turns and no success, and what the rollouts count."""
+class Unknown(NamedTuple):
+    """How many rollouts of a group have no verdict, and what is done with them, in words."""
 
-    choice: Unjudged | None  # the option; None without such rollouts
+    partly: int  # with unjudged turns and no success
+    wholly: int  # without any verdict, or with an undetermined one
+    undrawn: int  # without any verdict, and not drawn for judging
+    total: int
+    timed: bool  # whether the turns of successes are known
+    noun: str = "rollout"
+
+    @classmethod
+    def of(cls, statuses: Statuses, choice: Unjudged, *, timed: bool, noun: str = "rollout") -> "Unknown":
+        """Count the rollouts of a group by their statuses."""
+        numbers = np.bincount(statuses, minlength=UNJUDGED + 1)
+        undrawn = int(numbers[UNJUDGED]) if choice == "sample" else 0
+        wholly = int(numbers[UNDETERMINED] + numbers[UNJUDGED]) - undrawn
+        return cls(int(numbers[PARTIALLY_JUDGED]), wholly, undrawn, int(statuses.size), timed, noun)
+
+    @property
+    def note(self) -> str:
+        """Say how many have no verdict, in whole or in part."""
+        partly, wholly = self.partly, self.wholly
+        of = f" of {counted(self.total, self.noun)}"
+        parts = [f"{partly:,}{of} {_have(partly)} unjudged turns and no success"] if partly else []
+        parts += [f"{wholly:,}{'' if partly else of} {_have(wholly)} no verdict"] if wholly else []
+        return ", and ".join(parts)
+
+    def treated(self, choice: Unjudged) -> str:
+        """Say how many have no verdict, and what this choice does with them."""
+        words = []
+        if self.undrawn:
+            number = f"{self.undrawn:,} of {counted(self.total, self.noun)} {_have(self.undrawn)} no verdict"
+            words.append(f"{number}: the estimate is of those drawn for judging (unjudged='sample')")
+        if self.partly or self.wholly:
+            words.append(f"{self.note}: {self._counted(choice)} (unjudged={choice!r})")
+        return "; ".join(words)
+
+    def _counted(self, choice: Unjudged) -> str:
+        if choice == "drop":
+            return "they are left out, which pushes the rate up" if self.partly else "they are left out"
+        if not self.partly:
+            left_out = "the estimate takes the others as representative"
+        elif not self.timed:
+            left_out = "the estimate leaves them out, which pushes it up, because the table has no `time_to_success`"
+        elif self.wholly:
+            left_out = "the estimate counts the former as censored and takes the others as representative of the latter"
+        else:
+            left_out = "the estimate counts them as censored"
+        return left_out if choice == "censor" else f"{left_out}, and the interval covers both outcomes of each"
+
+
+def without_covered(reason: str | None) -> str | None:
+    """Return a reason without what it says of rollouts of which the interval covers both outcomes."""
+    return join_reasons(*(part for part in (reason or "").split("; ") if not part.endswith("(unjudged='bounds')")))
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def covered(choice: Unjudged) -> tuple[int, ...]:
+    """Return the statuses of the rollouts whose outcomes an interval covers."""
+    if choice in {"censor", "drop"}:
+        return ()
+    return (UNDETERMINED, PARTIALLY_JUDGED) if choice == "sample" else UNKNOWN
+
+
+def left_open(choice: Unjudged) -> tuple[int, ...]:
+    """Return the statuses of the rollouts that are more to an estimate than left out."""
+    return (PARTIALLY_JUDGED,) if choice == "censor" else covered(choice)
+
+
+class UnjudgedRows(NamedTuple):
+    """Rollouts of a group without a verdict, in whole or in part, and what the rollouts count."""
+
+    choice: Unjudged | None  # the option; None without such rollouts, or without any that is judged at all
     rows: BoolArray  # (n,): such rollouts
     known: FloatArray  # Float (n,): the known values, NaN elsewhere
     expected: FloatArray  # all values, the censored ones as their expected success; NaN where unknown otherwise
-    timed: bool  # whether the turns of successes are known
+    extremes: BoolArray  # (n,): the rollouts whose both outcomes the interval covers
+    unknown: Unknown
 
     @property
     def versions(self) -> list[FloatArray]:
         """Values to estimate with: the known ones, or the expected ones and for bounds both extremes, each float (n,)."""
         if self.choice in {None, "drop"}:
             return [self.known]
-        extremes = [np.where(self.rows, rate, self.known) for rate in (0.0, 1.0)]
-        return [self.expected, *(extremes if self.choice == "bounds" else [])]
+        extremes = [np.where(self.extremes, rate, self.known) for rate in (0.0, 1.0)]
+        return [self.expected, *(extremes if self.extremes.any() else [])]
+
+    @property
+    def undrawn(self) -> BoolArray:
+        """Mark the rollouts that were not drawn for judging: Boolean (n,)."""
+        return self.rows & ~self.extremes & (self.choice == "sample")
+
+    def imputed(self) -> "UnjudgedRows":
+        """Return these rows with the mean of the others as the expected success of those without any verdict."""
+        filled = (self.extremes if self.choice == "sample" else self.rows) & np.isnan(self.expected)
+        if not filled.any():
+            return self
+        return self._replace(expected=np.where(filled, np.nanmean(self.expected), self.expected))
 
     def combined(self, estimator: Callable[[FloatArray], list[Row]], noun: str = "rollout") -> list[Row]:
         """Return the rows of an estimator, monotone in the number of successes, with these rollouts treated as the option says."""
         estimates, *extremes = (estimator(values) for values in self.versions)
         if self.choice is None:
             return estimates
-        note = in_words(int(self.rows.sum()), self.rows.size, noun)
+        unknown = self.unknown._replace(noun=noun)
         if extremes:
             return [
                 {
                     **row,
                     **({"design_effect": None} if "design_effect" in row else {}),
-                    **at_the_bounds(note, row.get("estimate"), worst, best, timed=self.timed, reason=row.get("reason")),
+                    **at_the_bounds(unknown, self.choice, row.get("estimate"), worst, best, reason=row.get("reason")),
                 }
                 for row, worst, best in zip(estimates, *extremes, strict=True)
             ]
-        reason = dropped(note) if self.choice == "drop" else censored(note, timed=self.timed)
-        return [{**row, "reason": join_reasons(row.get("reason"), reason)} for row in estimates]
+        return [{**row, "reason": join_reasons(row.get("reason"), unknown.treated(self.choice))} for row in estimates]
 
 
 def unjudged_of(data: Columns, metric: str, rows: IntArray, row_statuses: Statuses, choice: Unjudged) -> UnjudgedRows:
-    """Return the rollouts among `rows` with unjudged turns and no success, by their statuses."""
-    unjudged, known = row_statuses == PARTIALLY_JUDGED, data.numbers(metric)[rows]
-    if not unjudged.any() or data.kinds[metric] != "proportion":
-        return UnjudgedRows(None, np.zeros(rows.size, dtype=np.bool_), known, known, timed=True)
-    judged, expected = unjudged | (row_statuses == VALUE), known.copy()
-    expected[judged] = expected_values(data, metric, rows[judged])
-    return UnjudgedRows(choice, unjudged, known, expected, follow_up(data, metric, rows[:1]) is not None)
+    """Return the rollouts among `rows` without a verdict, in whole or in part, by their statuses.
 
-
-def in_words(number: int, total: int, noun: str = "rollout") -> str:
-    """Return how many rollouts have unjudged turns and no success."""
-    return f"{number:,} of {counted(total, noun)} {'has' if number == 1 else 'have'} unjudged turns and no success"
-
-
-IN_THE_ESTIMATE = {
-    True: "the estimate counts them as censored",
-    False: "the estimate leaves them out, which pushes it up, because the table has no `time_to_success`",
-}
-"""What the estimate does with these rollouts, by whether the turns of successes are known."""
-
-
-def dropped(note: str) -> str:
-    """Return the reason of an estimate without these rollouts."""
-    return f"{note}: they are left out, which pushes the rate up (unjudged='drop')"
-
-
-def censored(note: str, *, timed: bool) -> str:
-    """Return the reason of an estimate with these rollouts censored."""
-    return f"{note}: {IN_THE_ESTIMATE[timed]} (unjudged='censor')"
+    Where no rollout is judged at all there is nothing to bound: no value is known, as without the metric.
+    """
+    unjudged, known = np.isin(row_statuses, UNKNOWN), data.numbers(metric)[rows]
+    followed = np.isin(row_statuses, (VALUE, PARTIALLY_JUDGED))
+    timed = follow_up(data, metric, rows[:1]) is not None
+    unknown = Unknown.of(row_statuses, choice, timed=timed)
+    if not unjudged.any() or not followed.any() or data.kinds[metric] != "proportion":
+        none = np.zeros(rows.size, dtype=np.bool_)
+        return UnjudgedRows(None, none, known, known, none, unknown)
+    expected = known.copy()
+    expected[followed] = expected_values(data, metric, rows[followed])
+    return UnjudgedRows(choice, unjudged, known, expected, np.isin(row_statuses, covered(choice)), unknown)
 
 
 def at_the_bounds(
-    note: str,
+    unknown: Unknown,
+    choice: Unjudged,
     estimate: float | None,
     worst: Mapping[str, Any],
     best: Mapping[str, Any],
     *,
-    timed: bool,
     reason: str | None = None,
 ) -> dict[str, Any]:
-    """Return an estimate with the interval that holds whatever the unjudged turns are.
+    """Return an estimate with the interval that holds whatever the unknown verdicts are.
 
     It reaches from the lower end with all of these rollouts as failures to the upper end with all of them as successes, and is
     null if one of these ends is.
@@ -218,12 +289,11 @@ def at_the_bounds(
     ends = [row["estimate"] for row in extremes if row.get("estimate") is not None]
     if estimate is not None and ends:
         estimate = min(max(estimate, min(ends)), max(ends))
-    covering = f"{IN_THE_ESTIMATE[timed]}, and the interval covers both outcomes of each (unjudged='bounds')"
     return {
         "estimate": estimate,
         "std_error": None,
         "low": min(row["low"] for row in extremes) if defined else None,
         "high": max(row["high"] for row in extremes) if defined else None,
         "method": f"{methods} at the bounds" if defined else None,
-        "reason": join_reasons(f"{note}: {covering}", reason) if defined else f"{note}; no interval: {flaws}",
+        "reason": join_reasons(unknown.treated(choice), reason) if defined else f"{unknown.note}; no interval: {flaws}",
     }

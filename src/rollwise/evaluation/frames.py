@@ -292,20 +292,26 @@ def summary(
     numeric = [keyword for keyword in keywords if items.schema[keyword] != pl.String]
     if not numeric:
         return schema.empty(schema.SUMMARY)
-    measured = items.select("rollout_id", *FACTS, *columns_named(numeric)).sort("rollout_id")
-    # Errors of evaluators on answered items: `summarize` knows only unanswered items as errors, and these as missing.
-    answered = items["ending"].is_null()
-    errors = {name: scores["error"].filter(scores["judge"] == name).filter(answered).count() for name in numeric}
-    frame = summarize(measured, metrics=numeric, level=level)
+    # To a score, an item on which its evaluator failed ended in an error.
+    failed = {name: scores["error"].filter(scores["judge"] == name).is_not_null() for name in numeric}
+    ended = {
+        name: pl.when(failed[name]).then(pl.lit(schema.ERROR)).otherwise(items["ending"].cast(pl.String))
+        for name in numeric
+    }
+    frame = pl.concat(
+        summarize(
+            items.select("rollout_id", *FACTS, *columns_named([name])).with_columns(ending=ended[name]),
+            metrics=name,
+            level=level,
+        )
+        for name in numeric
+    )
     for name in bounds.keys() & set(numeric):
         frame = _within(frame, name, bounds[name], items[name])
     for name in set(unbounded) & set(numeric):
         frame = _marked(frame, name, items[name])
-    num_errors = pl.Series([errors[name] for name in frame["metric"]], dtype=pl.Int64)
     failure = pl.Series([failures.get(name) for name in frame["metric"]], dtype=pl.String)
     return frame.with_columns(
-        n_error=pl.col("n_error") + num_errors,
-        n_missing=pl.col("n_missing") - num_errors,
         reason=pl.when(failure.is_not_null()).then(pl.format("the evaluator failed: {}", failure)).otherwise("reason"),
     )
 

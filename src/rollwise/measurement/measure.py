@@ -11,9 +11,10 @@ import polars.selectors as cs
 from rollwise import schema
 from rollwise.errors import MetricError, SchemaError, listing, meant
 from rollwise.measurement.batches import at_once, reduced
+from rollwise.measurement.own_metrics import honest
 from rollwise.measurement.repeats import check_repeats, contiguous
 from rollwise.measurement.unused_verdicts import noted
-from rollwise.metrics.catalog import OUTCOME, TIMING
+from rollwise.metrics.catalog import in_set
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
 from rollwise.schema.arguments import frame_of, names_of, shown
@@ -49,7 +50,11 @@ def measure(
         measured in batches, so memory does not grow with the number of turns. Any other table is read into memory.
     *metrics
         Expressions that reduce a rollout's turns to one value, metric functions that need no argument, or tuples of
-        them such as `metrics.OUTCOME`. The default is `metrics.OUTCOME` and `metrics.TIMING`.
+        them such as `metrics.OUTCOME`. The default is `metrics.OUTCOME` and `metrics.TIMING`. An expression of your own that
+        reads `error`, `ending` or `outcome` is taken as it stands. Any other is null, which means unknown, for a rollout that ended
+        in an error, and for one without a value in a column of verdicts that it reads: `solved`, `succeeded`, `refused`,
+        `reward`, `score`, or a column that is not in `schema.TURNS`. Of columns of costs, one with a value is enough. Where
+        only some turns lack a verdict, it is up to the expression: `any(ignore_nulls=False)` is null there, `any()` is not.
     keep
         Numeric or Boolean extra columns to keep, each constant within its rollout. Facts of the rollout are always kept,
         and in an eager frame so is every other text, Enum or temporal column that is constant within rollouts.
@@ -108,8 +113,9 @@ def measure(
     # A metric must not replace a fact or another column of the result.
     _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
     table = _with_schema_columns(frame.lazy(), columns)
+    measured = {name: honest(expression, table.collect_schema()) for name, expression in expressions_by_name.items()}
     # The counts come first; a metric called `num_turns` is replaced by the count.
-    values = [expression.alias(name) for name, expression in {**_COUNTS, **expressions_by_name, **_COUNTS}.items()]
+    values = [expression.alias(name) for name, expression in {**_COUNTS, **measured, **_COUNTS}.items()]
     present = [name for name in carried if name in columns]
     absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in carried if name not in columns]
     order = ["rollout_id", *carried, *dict.fromkeys([*_COUNTS, *expressions_by_name])]
@@ -170,7 +176,7 @@ def expressions(
     """Return each metric's expression by its output name; two metrics of one name raise an error."""
     expressions_by_name: dict[str, pl.Expr] = {}
     pairs: list[tuple[str, pl.Expr]] = []
-    for metric in _flat(metrics if metrics or named else (OUTCOME, TIMING)):
+    for metric in _flat(metrics if metrics or named else (in_set("OUTCOME"), in_set("TIMING"))):
         expression = metric if isinstance(metric, pl.Expr) else _called(metric)
         if expression.meta.has_multiple_outputs():
             raise MetricError(f"measure: {shown(str(expression))} gives several columns; pass one metric for each")

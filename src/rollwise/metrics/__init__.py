@@ -4,15 +4,16 @@ The same expression works in `group_by("rollout_id").agg(...)`, `.over("rollout_
 dtype: Boolean is a proportion, a number a mean, `Struct{duration, observed}` a time to an event. No metric turns null,
 which means unknown, into False.
 
-Sets are tuples: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. Not in `ALL`: `TEXT` and `ANSWERS`, which read
-every word; `AST` and `TOOL_USE`, which need columns of their own; `EVENTS`, which read STEPS and go into `measure_steps`.
+Sets are tuples of the metrics registered so far, yours included: `OUTCOME, TIMING, EFFORT, CONDUCT`, and `ALL` of these. Not
+in `ALL`: `TEXT` and `ANSWERS`, which read every word; `AST` and `TOOL_USE`, which need columns of their own; `EVENTS`, which
+read STEPS and go into `measure_steps`.
 `refused_by_rule` is not a metric but fills the column `refused`, turn by turn. The metrics of `ANSWERS` and `TOOL_USE` and
 `instruction_followed` also work turn by turn, if columns are given.
 
 Each family of metrics is a module, `metric.py` has the decorator that registers them, and `catalog.py` finds them by name.
 """
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import meant
 from rollwise.metrics import catalog
@@ -42,18 +43,6 @@ from rollwise.metrics.answers import (
     token_f1,
 )
 from rollwise.metrics.calibration import confidence_bin, expected_calibration_error, majority, overconfidence
-from rollwise.metrics.catalog import (
-    ALL,
-    ANSWERS,
-    AST,
-    CONDUCT,
-    EFFORT,
-    EVENTS,
-    OUTCOME,
-    TEXT,
-    TIMING,
-    TOOL_USE,
-)
 from rollwise.metrics.composite import composite
 from rollwise.metrics.conduct import (
     ever_refused,
@@ -192,7 +181,22 @@ _SYNONYMS = catalog.SYNONYMS | {
 }
 
 
-def __getattr__(name: str) -> NoReturn:
+if TYPE_CHECKING:
+    ALL: catalog.Metrics
+    ANSWERS: catalog.Metrics
+    AST: catalog.Metrics
+    CONDUCT: catalog.Metrics
+    EFFORT: catalog.Metrics
+    EVENTS: catalog.Metrics
+    OUTCOME: catalog.Metrics
+    TEXT: catalog.Metrics
+    TIMING: catalog.Metrics
+    TOOL_USE: catalog.Metrics
+
+
+def __getattr__(name: str) -> Any:
+    if name in catalog.SETS:  # a set grows when a metric is registered, so it is made when it is asked for
+        return catalog.in_set(name)
     words = meant(name, __all__, most=len(__all__), synonyms=_SYNONYMS)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {words}")
 

@@ -29,29 +29,26 @@ Metrics: TypeAlias = tuple[Callable[..., pl.Expr], ...]
 FAMILIES = (outcome, timing, effort, conduct, text, answers, adversarial, tool_use, instructions, events)
 
 
-def in_set(name: Set) -> Metrics:
-    """Return the metrics of a set, in order of definition.
+# Of AST, two metrics of ASTRA-RL are the average and the total of a column here, and are registered so.
+_FIRST_IN_SET: dict[str, Metrics] = {"AST": (effort.num_turns, adversarial.average_reward, adversarial.total_reward)}
+# TEXT and ANSWERS read every word, AST, TOOL_USE and EVENTS need columns of their own.
+_ALL: tuple[Set, ...] = ("OUTCOME", "TIMING", "EFFORT", "CONDUCT")
+SETS = (*get_args(Set), "ALL")
+
+
+def in_set(name: str) -> Metrics:
+    """Return the metrics of a set as of now, in order of definition; "ALL" is several sets.
 
     Examples
     --------
     >>> [function.__name__ for function in in_set("OUTCOME")]
     ['attack_success', 'task_success']
     """
-    return tuple(function for function, about in ABOUT.items() if name in about.sets)
+    if name == "ALL":
+        return tuple(function for part in _ALL for function in in_set(part))
+    return (*_FIRST_IN_SET.get(name, ()), *(function for function, about in ABOUT.items() if name in about.sets))
 
 
-OUTCOME = in_set("OUTCOME")
-TIMING = in_set("TIMING")
-EFFORT = in_set("EFFORT")
-CONDUCT = in_set("CONDUCT")
-TEXT = in_set("TEXT")
-ANSWERS = in_set("ANSWERS")
-TOOL_USE = in_set("TOOL_USE")
-EVENTS = in_set("EVENTS")
-# The first three are ASTRA-RL's too, but are registered elsewhere: two of them as the average and the total of a column.
-AST: Metrics = (effort.num_turns, adversarial.average_reward, adversarial.total_reward, *in_set("AST"))
-# TEXT and ANSWERS read every word, AST, TOOL_USE and EVENTS need columns of their own.
-ALL = OUTCOME + TIMING + EFFORT + CONDUCT
 WITH_THRESHOLD = tuple(form.function for form in FORMS if "at" in form.kinds)
 
 # Other words for metrics, in lower case, with the name to use.

@@ -27,21 +27,35 @@ def num_turns() -> pl.Expr:
     return pl.when((answers > 0) | ~failed).then(answers).alias("num_turns")
 
 
+SPENT = frozenset({"prompt_tokens", "response_tokens", "seconds", "cost_usd"})
+"""Columns of what each turn used: a turn that states none used some all the same."""
+
+
 def _counted_sum(column: str) -> pl.Expr:
-    return pl.when(column_named(column).count() > 0).then(column_named(column).sum())  # Polars sums no values to 0
+    """Return the sum of the known values; null without any, where Polars sums to 0."""
+    return pl.when(column_named(column).count() > 0).then(column_named(column).sum())
+
+
+def _whole_sum(column: str) -> pl.Expr:
+    """Return the sum of the values of all turns; null if one turn has none: the others are not what the rollout used."""
+    return pl.when(column_named(column).null_count() == 0).then(_counted_sum(column))
 
 
 @metric(names=("total_<column>",))
 def total(column: str) -> pl.Expr:
     """Sum of a column over the turns of the rollout; null if no turn has a value.
 
+    A turn without a reward got none, but a turn without a cost has one that the log does not state: the sum of tokens,
+    seconds and dollars is null unless every turn has a value.
+
     Examples
     --------
-    >>> pl.DataFrame({"reward": [1.0, None, 0.5]}).select(total("reward")).item()
-    1.5
+    >>> turns = pl.DataFrame({"reward": [None, None, 0.5], "cost_usd": [0.25, None, 0.25]})
+    >>> turns.select(total("reward"), total("cost_usd")).row(0)
+    (0.5, None)
     """
     check_option_types(total, locals())
-    return _counted_sum(column).alias(f"total_{column}")
+    return (_whole_sum(column) if column in SPENT else _counted_sum(column)).alias(f"total_{column}")
 
 
 @metric(names=("average_<column>",))
@@ -87,41 +101,43 @@ def final(column: str) -> pl.Expr:
 def tokens_used() -> pl.Expr:
     """Tokens of the rollout (Int64): the log's own total, else the sum over turns of prompt and response.
 
-    Null if neither is known.
+    Null if a turn states none: what the other turns used is not what the rollout used. A log may state only one of the two
+    on all turns, which is then the sum.
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"total_tokens": [None, None], "prompt_tokens": [3, 4], "response_tokens": [5, None]})
+    >>> frame = pl.DataFrame({"total_tokens": [None, None], "prompt_tokens": [3, 4], "response_tokens": [5, 6]})
     >>> frame.select(tokens_used()).item()
-    12
+    18
+    >>> frame.with_columns(response_tokens=pl.Series([5, None])).select(tokens_used()).item() is None
+    True
     """
-    sent, received = _counted_sum("prompt_tokens"), _counted_sum("response_tokens")
-    # A log may state only one of the two: the other counts as 0.
-    sum_of_turns = pl.when(sent.is_not_null() | received.is_not_null()).then(sent.fill_null(0) + received.fill_null(0))
-    return pl.coalesce(pl.col("total_tokens").first(), sum_of_turns).cast(pl.Int64).alias("tokens_used")
+    sent, received = "prompt_tokens", "response_tokens"
+    both = _whole_sum(sent) + _whole_sum(received)
+    one = pl.when(pl.col(received).count() == 0).then(_whole_sum(sent))
+    other = pl.when(pl.col(sent).count() == 0).then(_whole_sum(received))
+    return pl.coalesce(pl.col("total_tokens").first(), both, one, other).cast(pl.Int64).alias("tokens_used")
 
 
 @metric(better="lower", sets=("EFFORT",), values=AMOUNT)
 def seconds_used() -> pl.Expr:
-    """Seconds of the rollout: the log's own total, else the sum over turns (Float64); null if neither is known.
+    """Seconds of the rollout: the log's own total, else the sum over turns (Float64); null if a turn states none.
 
     Examples
     --------
     >>> pl.DataFrame({"total_seconds": [None, None], "seconds": [1.5, 2.0]}).select(seconds_used()).item()
     3.5
     """
-    return pl.coalesce(pl.col("total_seconds").first(), _counted_sum("seconds")).cast(pl.Float64).alias("seconds_used")
+    return pl.coalesce(pl.col("total_seconds").first(), _whole_sum("seconds")).cast(pl.Float64).alias("seconds_used")
 
 
 @metric(better="lower", sets=("EFFORT",), values=AMOUNT)
 def dollars_used() -> pl.Expr:
-    """Dollars of the rollout: the log's own total, else the sum over turns (Float64); null if neither is known.
+    """Dollars of the rollout: the log's own total, else the sum over turns (Float64); null if a turn states none.
 
     Examples
     --------
     >>> pl.DataFrame({"total_cost_usd": [0.25, 0.25], "cost_usd": [None, None]}).select(dollars_used()).item()
     0.25
     """
-    return (
-        pl.coalesce(pl.col("total_cost_usd").first(), _counted_sum("cost_usd")).cast(pl.Float64).alias("dollars_used")
-    )
+    return pl.coalesce(pl.col("total_cost_usd").first(), _whole_sum("cost_usd")).cast(pl.Float64).alias("dollars_used")

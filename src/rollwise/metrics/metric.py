@@ -6,9 +6,11 @@ import re
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal, ParamSpec, get_args
 
 import polars as pl
+
+from rollwise.errors import MetricError, listing
 
 Arguments = ParamSpec("Arguments")
 Better = Literal["higher", "lower"]
@@ -20,6 +22,7 @@ SHARE = (0.0, 1.0)
 AMOUNT = (0.0, math.inf)
 """Values of a count, a length, a duration, a number of tokens or dollars."""
 
+_OURS = "rollwise."  # how the names of this package's modules begin
 _PLACE = re.compile(r"<(\w+)>")  # of a parameter in the form of a name
 _PATTERNS: dict[object, str] = {int: r"[1-9]\d*", float: r"\d+(?:\.\d+)?(?:e[+-]\d+)?", str: r".+"}
 
@@ -78,6 +81,20 @@ class Form:
         return {part: numbers.get(self.kinds[part], str)(text) for part, text in match.groupdict().items()}
 
 
+class Known(pl.Expr):
+    """An expression of a metric of this package, which itself says where it is unknown; it stays one under another name."""
+
+    def alias(self, name: str) -> pl.Expr:
+        """Return the same metric under another name."""
+        return known(super().alias(name))
+
+
+def known(expression: pl.Expr) -> pl.Expr:
+    """Mark the expression of a metric that is null where it is not known, even in rollouts that ended in an error."""
+    expression.__class__ = Known
+    return expression
+
+
 ABOUT: dict[Callable[..., pl.Expr], About] = {}  # every metric, in the order in which the modules define them
 FORMS: list[Form] = []  # every form of a name, in the same order
 
@@ -93,14 +110,16 @@ def metric(
 ) -> Callable[[Callable[Arguments, pl.Expr]], Callable[Arguments, pl.Expr]]:
     """Register a function that returns an expression; calling it still returns just that `polars.Expr`.
 
-    An expression without `.alias(...)` gets the name of the function, unless `names` says otherwise.
+    An expression without `.alias(...)` gets the name of the function, unless `names` says otherwise. As any expression of your
+    own, it is unknown where a rollout ended in an error or lacks the verdicts that it reads: see `rw.measure`.
 
     Parameters
     ----------
     better, concerns, any_of_turns, values
         See `About`.
     sets
-        The sets of `rollwise.metrics` that include it, such as ``("CONDUCT",)``; in a set, metrics are in order of definition.
+        The sets of `rollwise.metrics` that include it from now on, such as ``("CONDUCT",)``; in a set, metrics are in order of
+        definition.
     names
         Forms of its output names, with parameters in angle brackets: ``("success_within_<k>",)``. The annotation of the
         parameter (int, float, str or Literal) says how to read it. A form may end in ``...`` for names that do not
@@ -117,18 +136,32 @@ def metric(
     """
 
     def register(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
-        name = function.__name__
+        name, is_ours = function.__name__, function.__module__.startswith(_OURS)
+        if unknown_sets := set(sets) - set(get_args(Set)):
+            raise MetricError(
+                f"metric {name}: there is no set {listing(unknown_sets)}; sets are {listing(get_args(Set), most=9)}"
+            )
 
         @functools.wraps(function)
         def named(*args: Arguments.args, **kwargs: Arguments.kwargs) -> pl.Expr:
             expression = function(*args, **kwargs)
-            return expression.alias(name) if names is None and _is_unnamed(expression) else expression
+            if names is None and _is_unnamed(expression):
+                expression = expression.alias(name)
+            return known(expression) if is_ours else expression
 
+        # A cell of a notebook that runs again registers its metric anew.
+        for earlier in [other for other in ABOUT if _source(other) == _source(function)]:
+            del ABOUT[earlier]
+            FORMS[:] = [form for form in FORMS if form.function is not earlier]
         ABOUT[named] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")
         FORMS.extend(_form(text, named) for text in names or (name,))
         return named
 
     return register
+
+
+def _source(function: Callable[..., pl.Expr]) -> tuple[str, str]:
+    return function.__module__, function.__qualname__
 
 
 def _is_unnamed(expression: object) -> bool:
@@ -155,4 +188,4 @@ def _form(text: str, function: Callable[..., pl.Expr]) -> Form:
 
 def _values(kind: Any) -> str:
     """Return a pattern of the values of a parameter."""
-    return _PATTERNS.get(kind) or "|".join(map(re.escape, typing.get_args(kind)))
+    return _PATTERNS.get(kind) or "|".join(map(re.escape, get_args(kind)))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import polars as pl
 
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.metrics.catalog import EVENTS
+from rollwise.metrics.catalog import in_set
 from rollwise.schema import STEPS
 from rollwise.schema.arguments import frame_of, shown
 from rollwise.schema.coercion import in_schema
@@ -57,7 +57,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     check_option_types(measure_steps, locals())
     frame = steps_of(steps, "measure_steps", ("rollout_id", "kind"))
     priced_steps = priced(frame, {} if prices is None else prices)
-    selected: list[Metric] = [*metrics] if metrics else [*EVENTS]
+    selected: list[Metric] = [*metrics] if metrics else [*in_set("EVENTS")]
     expressions = [metric if isinstance(metric, pl.Expr) else metric() for metric in selected]
     return priced_steps.group_by("rollout_id", maintain_order=True).agg(expressions)
 

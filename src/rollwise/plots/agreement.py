@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -35,6 +36,7 @@ def agreement(
     comparison: str | None = None,
     level: float | None = None,
     sort: bool = True,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -53,6 +55,9 @@ def agreement(
         Which rows to draw; by default all. `statistic` may be several, in the order of their panels.
     sort
         Greatest estimate on top; otherwise the order of the frame.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     colors
@@ -93,8 +98,10 @@ def agreement(
         panels,
         verb="agreement",
         ax=ax,
+        size=size,
         title=title,
-        caption=_caption(rows, marks) if caption is not False else None,
+        caption=caption,
+        description=_caption(rows, marks),
         alt=labels.alt_text(rows, shape=schema.AGREEMENT),
         choose="statistic=",
     )

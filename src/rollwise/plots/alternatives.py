@@ -89,7 +89,7 @@ def reliability(marks: pl.DataFrame) -> str:
     return labels.sentence(f"confidence against what was right, {'; '.join(groups[:3])}{more}")
 
 
-def timeline(marks: pl.DataFrame) -> str:
+def timeline(marks: pl.DataFrame, outcome: str | None = None) -> str:
     """Describe the timeline of a rollout: its turns or steps by state, and the first success."""
     turns = marks.filter(mark="turn")
     if turns.is_empty():
@@ -98,7 +98,9 @@ def timeline(marks: pl.DataFrame) -> str:
     first = f", first success in turn {successes['turn'][0]}" if successes.height else ""
     calls = marks.filter(mark="tool").height
     tools = f", {labels.counted(calls, 'call')} of tools" if calls else ""
-    return labels.sentence(f"timeline of {labels.counted(turns.height, 'turn')}: {_states(turns)}{first}{tools}")
+    states = "" if (turns["state"] == "turn").all() else f": {_states(turns)}"
+    judged = f"; outcome: {outcome}" if outcome and (turns["state"] == "turn").any() else ""
+    return labels.sentence(f"timeline of {labels.counted(turns.height, 'turn')}{states}{first}{tools}{judged}")
 
 
 def trace_tree(marks: pl.DataFrame) -> str:

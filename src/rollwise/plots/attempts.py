@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, legends
 from rollwise.plots.curve_marks import OF_GOALS, curve_marks
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import columns_named
@@ -36,6 +37,7 @@ def attempts(
     level: float | None = None,
     min_at_risk: int = 10,
     at_risk: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -58,7 +60,7 @@ def attempts(
         Number of goals below which a point is hollow and not joined.
     at_risk
         Whether to show the number of goals of each point below.
-    ax, colors, title, caption
+    size, ax, colors, title, caption
         As in `curve`.
 
     Raises
@@ -92,6 +94,7 @@ def attempts(
         verb="attempts",
         alt=labels.alt_text(rows),
         ax=ax,
+        size=size,
         words=_words,
         at_risk=at_risk,
         key=_shared(marks),

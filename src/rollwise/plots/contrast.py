@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
@@ -36,6 +37,7 @@ def contrast(
     statistic: str | None = None,
     level: float | None = None,
     sort: bool = True,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -55,6 +57,9 @@ def contrast(
         Which rows to draw; by default all, one panel for each metric and statistic.
     sort
         Greatest difference on top; otherwise the order of the frame.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     colors
@@ -94,9 +99,16 @@ def contrast(
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
             columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
         panels.append(interval_rows.Panel(quantity, scale, columns, guide))
-    description = _caption(rows, marks) if caption is not False else None
     return interval_rows.draw(
-        marks, panels, verb="contrast", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
+        marks,
+        panels,
+        verb="contrast",
+        ax=ax,
+        size=size,
+        title=title,
+        caption=caption,
+        description=_caption(rows, marks),
+        alt=labels.alt_text(rows),
     )
 
 

@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.plots import curve_figure
 from rollwise.plots.curve_marks import COMBINATION, curve_marks
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
@@ -27,6 +28,7 @@ def curve(
     level: float | None = None,
     min_at_risk: int = 10,
     at_risk: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -53,6 +55,9 @@ def curve(
         Number of rollouts below which a curve is drawn as uncertain.
     at_risk
         Whether to put the table of rollouts at risk below the curves; by default if `ax` is high enough.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw all curves; by default a new figure.
     colors
@@ -97,6 +102,7 @@ def curve(
         verb="curve",
         alt=labels.alt_text(rows),
         ax=ax,
+        size=size,
         at_risk=at_risk,
         key=crossing,
         title=title,
@@ -113,6 +119,7 @@ def trajectory(
     level: float | None = None,
     min_at_risk: int = 10,
     at_risk: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -133,7 +140,7 @@ def trajectory(
         Number of rollouts below which a point is drawn as uncertain.
     at_risk
         Whether to show the number of rollouts of each point below.
-    ax, colors, title, caption
+    size, ax, colors, title, caption
         As in `curve`.
 
     Raises
@@ -167,6 +174,7 @@ def trajectory(
         verb="trajectory",
         alt=labels.alt_text(rows),
         ax=ax,
+        size=size,
         at_risk=at_risk,
         title=title,
         description=f"{intervals} Only rollouts with the event; each position has the rollouts that reached it.",

@@ -1,12 +1,13 @@
 """Figure of panels of curves: its grid, its key, and the caption below."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import curve_labels, curve_panel, legends, lettering, theme, ticking
+from rollwise.plots import curve_labels, curve_panel, layout, legends, lettering, theme
 from rollwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_needed
 from rollwise.plots.curve_panel import Wording
 from rollwise.plots.figures import Plot
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _LEAST = 95.0  # height in points that curves keep; an optional table or caption is left out to keep it
 _GRAY = 16  # up to so many panels show the other groups in gray
+_ROOM = 0.32  # share of a panel that names at the ends of curves may take
+_NAMED, _SMALL = 230.0, 105.0  # least width in points of a panel whose curves are named at their ends, and of any other
+_BOUNDS = "between bound_low and bound_high"  # columns, which no reader of a figure sees
 Also = Callable[["Axes", pl.DataFrame], None]
 
 
@@ -27,6 +31,7 @@ def lay_out(
     verb: str,
     alt: str,
     ax: "Axes | None" = None,
+    size: theme.Size | None = None,
     words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
     at_risk: bool | None = None,
     key: bool = False,
@@ -37,34 +42,31 @@ def lay_out(
 ) -> Plot:
     """Draw the marks of curves into `ax`, or into a new figure with a grid of panels."""
     panels = marks.partition_by("panel", maintain_order=True)
-    with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
-        if ax is None:
-            description = "" if caption is False else description
-            table = at_risk is not False
-            axes = _figure(
-                panels, marks, words=words, at_risk=table, key=key, also=also, title=title, description=description
-            )
-            return Plot(axes, alt)
-        if len(panels) > 1:
-            raise ArgumentError(_several_panels(panels, verb))
-        # Axes of the user: reserve the space beside them, then decide what fits below.
-        theme.make_room(ax)
-        # Too many curves for names at their ends are named in a key, which takes height from the curves.
-        crowded = key or curve_labels.crowded(marks)
-        named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
-        table, description = _fitting(ax, panels[0], description, named, at_risk=at_risk, caption=caption)
-        panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
-        if also is not None:
-            also(ax, panels[0])
-        if key:
-            legends.key_outside(ax, named)
-        # The caption is wrapped twice: now to reserve its height, and after layout to its final width.
-        under = lettering.caption_below(ax, description, below=panel.below + 4) if description else None
-        curve_panel.finish(panel)
-        if under is not None:
-            lettering.rewrap(ax, under, description)
-        ticking.keep_neighbors_apart(ax)
-    return Plot([ax], alt)
+    if ax is not None and len(panels) > 1:
+        raise ArgumentError(_several_panels(panels, verb))
+    curves = max(part["group"].n_unique() for part in panels)
+    combinations = [part.select(COMBINATION).row(0) for part in panels]
+    behind = 1 < len(panels) <= _GRAY and curves == 1 and not key
+    if behind and len(set(combinations)) == 1 and description:
+        description = f"{description} Gray: the other groups."
+
+    def paint(sheet: layout.Sheet) -> Callable[[], None]:
+        if sheet.ax is not None:
+            return _into(sheet, panels[0], marks, words(marks), at_risk=at_risk, key=key, also=also, caption=caption)
+        return _onto(sheet, panels, marks, words, at_risk=at_risk is not False, key=key, also=also, behind=behind)
+
+    return layout.lay(
+        paint,
+        verb=verb,
+        alt=alt,
+        ax=ax,
+        size=size,
+        natural=_natural(len(panels), curves),
+        title=title,
+        caption=caption,
+        description=description,
+        letters=[*marks["group"], *marks["title"].drop_nulls()],
+    )
 
 
 def _several_panels(panels: Sequence[pl.DataFrame], verb: str) -> str:
@@ -74,6 +76,33 @@ def _several_panels(panels: Sequence[pl.DataFrame], verb: str) -> str:
         return f"{verb}: one ax cannot hold {len(panels)} panels ({listing(combinations)}); choose metric= and kind="
     groups = listing(str(part["title"][0]) for part in panels)
     return f"{verb}: one ax cannot hold {len(panels)} groups ({groups}); filter the frame to one of them"
+
+
+def _into(
+    sheet: layout.Sheet,
+    part: pl.DataFrame,
+    marks: pl.DataFrame,
+    words: Wording,
+    *,
+    at_risk: bool | None,
+    key: bool,
+    also: Also | None,
+    caption: bool | None,
+) -> Callable[[], None]:
+    """Draw one panel into the Axes of the user: reserve the space beside them, then decide what fits below."""
+    (ax,) = sheet.panels(1, columns=1, high=0.0)
+    # Too many curves for names at their ends are named in a key, which takes height from the curves.
+    crowded = key or curve_labels.crowded(marks)
+    named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
+    table, sheet.description = _fitting(ax, part, sheet.description, named, at_risk=at_risk, caption=caption)
+    room = max(_ROOM * theme.size_in_points(ax)[0], theme.em(50))
+    panel = curve_panel.draw(ax, part, marks, words, at_risk=table, room=0.0 if crowded else room)
+    if also is not None:
+        also(ax, part)
+    if crowded:
+        legends.key_outside(ax, named)
+    sheet.below = panel.below + 4
+    return partial(curve_panel.finish, panel)
 
 
 def _fitting(
@@ -102,71 +131,74 @@ def _grid(panels: int) -> int:
     )
 
 
-def _figure(
+def _natural(panels: int, curves: int) -> float:
+    """Return the width in inches of a new figure."""
+    wide = 4.4 if curves > 1 else 3.6 if panels == 2 else 2.9
+    return 7.2 if panels == 1 else wide * _grid(panels) + 0.35
+
+
+def _onto(
+    sheet: layout.Sheet,
     panels: list[pl.DataFrame],
     marks: pl.DataFrame,
-    *,
     words: Callable[[pl.DataFrame], Wording],
+    *,
     at_risk: bool,
     key: bool,
     also: Also | None,
-    title: str | None,
-    description: str,
-) -> list["Axes"]:
-    """Draw a new figure with a grid of panels of equal size."""
-    # The size of a panel depends on what is beside and below its curves.
-    columns, single = _grid(len(panels)), len(panels) == 1
-    rows = -(-len(panels) // columns)
-    curves = max(part["group"].n_unique() for part in panels)
-    named = curves > 1 and not key
-    table = curve_labels.height_of(curves, compact=not single) / 72 if at_risk else 0.0
-    few = len(panels) <= 2  # two panels may be larger
-    wide, high = (7.2, 4.0) if single else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
-    if named and not single:  # long names widen the figure and do not narrow the curves
-        wide += curve_labels.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
-    margin = 0.0 if single else 0.35
-    figure, axes = theme.canvas(rows, columns, (wide * columns + margin, (high + table) * rows + margin))
-    # Draw all panels; sizes of Axes are final only after that.
+    behind: bool,
+) -> Callable[[], None]:
+    """Draw a grid of panels of equal size into a new figure."""
+    single, curves = len(panels) == 1, max(part["group"].n_unique() for part in panels)
+    columns = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
+    # Names that do not fit whole at the ends of their curves, in one column if necessary, are in a key.
+    room = 0.0
+    if curves > 1 and not key:
+        direct = min(columns, max(int(sheet.width / theme.em(_NAMED)), 1))
+        room = _ROOM * sheet.width / direct
+        key = not curve_labels.fit_at_ends(marks, room)
+        columns, room = (columns, 0.0) if key else (direct, room)
+    if key and curves > 1:
+        columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
+    high = 225.0 if single else 170.0 if curves > 1 else 160.0 if len(panels) == 2 else 125.0
+    axes = sheet.panels(len(panels), columns=columns, high=max(min(theme.em(high), 0.66 * sheet.width / columns), 90.0))
     combinations = [part.select(COMBINATION).row(0) for part in panels]
-    drawn_panels = []
-    for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
+    rows = -(-len(panels) // columns)
+    drawn = []
+    for place, (ax, part) in enumerate(zip(axes, panels, strict=True)):
         axis_marks = marks.filter(
             column_named(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
         )
-        # The other groups in gray give a reference for a single curve.
-        gray = not single and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
+        first = place % columns == 0 or combinations[place] != combinations[place - 1]
+        below = place + columns
         panel = curve_panel.draw(
             ax,
             part,
             axis_marks,
             words(axis_marks),
-            behind=axis_marks.filter(pl.col("panel") != place) if gray else None,
-            at_risk=at_risk,
+            # The other groups in gray give a reference for a single curve.
+            behind=axis_marks.filter(pl.col("panel") != place) if behind else None,
+            at_risk=at_risk and sheet.room,
             compact=not single,
-            named=not key,
-            first_column=place % columns == 0 or combinations[place] != combinations[place - 1],
-            bottom=place + columns >= len(panels),
-            title=title if single else part["title"][0],
-            characters=int((wide * 72 - (125 if named else 15)) / 5.8),
+            room=room,
+            high=sheet.high,
+            first_column=first,
+            # The axis has its label in the last row, or where another quantity follows below.
+            bottom=place // columns == rows - 1 or combinations[min(below, len(panels) - 1)] != combinations[place],
+            title=None if single else part["title"][0],
+            across=sheet.across() - theme.em(16),
         )
         if also is not None:
             also(ax, part)
-        drawn_panels.append(panel)
-    for unused in axes[len(panels) :]:
-        unused.set_visible(False)
-    if key:
-        # The key is the same for all panels.
-        legends.key_above(figure, curve_labels.entries(axes[0], marks))
-    if not single:
-        lettering.title_above(axes, title, new_figure=True)
-    if description:
-        behind = not single and len(panels) <= _GRAY and curves == 1 and len(set(combinations)) == 1 and not key
-        lettering.caption_under(figure, f"{description} Gray: the other groups." if behind else description)
-    for panel in drawn_panels:
-        # Panels with names at curves have different widths, which only the layout knows.
-        measured = single or named  # the width of names is known only after layout
-        curve_panel.finish(panel, size=None if measured else (wide * 72 - 15, high * 72 - 45))
-    return axes[: len(panels)]
+        drawn.append(panel)
+    if key:  # the same for all panels
+        sheet.entries = curve_labels.entries(axes[0], marks, whole=True)
+
+    def finish() -> None:
+        for panel in drawn:
+            curve_panel.finish(panel)
+
+    return finish
 
 
 def overlaid(marks: pl.DataFrame) -> bool:
@@ -187,7 +219,8 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
         sentences.append(
             f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."
         )
-    return " ".join([*sentences, *withheld(points), *reasons(frame, most)])
+    hatched = steps["bound_low"].count() > 0
+    return " ".join([*sentences, *withheld(points), *reasons(frame, most, hatched=hatched)])
 
 
 def too_few(min_at_risk: int) -> str:
@@ -201,8 +234,8 @@ def withheld(points: pl.DataFrame) -> list[str]:
     return ["Bar without a point: no estimate, only its interval."] if points.select(bare.any()).item() else []
 
 
-def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
-    """Return the most frequent reasons of a frame, one sentence each."""
+def reasons(frame: pl.DataFrame, most: int = 2, *, hatched: bool = False) -> list[str]:
+    """Return the most frequent reasons of a frame, one sentence each; what is `hatched` is not named by its columns."""
     merged = labels.merge_reasons(frame, options=False)
     found = merged.group_by("reason", maintain_order=True).len().drop_nulls()
     # A row may have several reasons; those that always come together are one sentence.
@@ -217,5 +250,8 @@ def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     sentences = []
     for reason, number in sorted(counts.items(), key=lambda count: -count[1])[:most]:
         some = f" ({number} of {labels.counted(frame.height, 'point')})" if number < frame.height else ""
-        sentences.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
+        drawn = labels.plain(reason).replace(
+            _BOUNDS, "in the hatched band" if hatched else "between the bounds of the table"
+        )
+        sentences.append(labels.sentence(f"{labels.shorten(drawn, 160)}{some}"))
     return sentences

@@ -16,28 +16,20 @@ if TYPE_CHECKING:
 
 _DIRECT = 6  # at most so many curves are named at their ends
 _OWN_LINES = 3  # at most so many names have a line each above narrow Axes
-_NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name, of one in a small panel, of one in narrow Axes
-_SHORT = 42.0  # width in points of a name for which figures have space anyway
+_NAME, _NARROW_NAME = 24, 14  # characters of a name, of one in narrow Axes
 
-_ROW, _HEADING = 13.0, 14.0  # points: a row of the table, its heading
-
-
-def letters_beside(ax: "Axes", *, compact: bool) -> int:
-    """Return how many characters of a name fit beside the curves."""
-    return _COMPACT_NAME if compact else min(max(int(0.35 * theme.size_in_points(ax)[0] / 5.8), 8), _NAME)
+_ROW, _HEADING = 13.0, 14.0  # at letters of 10 points: a row of the table, its heading
 
 
-def beyond_short(names: Sequence[str], *, table: bool) -> float:
-    """Return the width in points that long names at curves and in the table need in addition to that of short names."""
-    ends = "\n".join(lettering.wrapped_all(names, _COMPACT_NAME)).split("\n")
-    rows = labels.shorten_all(names, _COMPACT_NAME) if table else []
-    ends_width = max(lettering.text_width(line, theme.NORMAL) for line in ends)
-    names_width = max((lettering.text_width(row) for row in rows), default=0.0)
-    return max(ends_width - _SHORT, 0.0) + max(names_width - _SHORT, 0.0)
+def fit_at_ends(marks: pl.DataFrame, room: float) -> bool:
+    """Return whether so many names are whole in two lines at the ends of their curves, `room` points wide."""
+    names = marks.drop_nulls("estimate")["group"].unique(maintain_order=True).to_list()
+    whole = lettering.filled_all(names, room, size=theme.normal()) if 0 < len(names) <= _DIRECT else ["…"]
+    return not any("…" in name for name in whole)
 
 
-def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[tuple["Annotation", float]]:
-    """Write names at the ends of the curves, or a legend if there are too many."""
+def name(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> list[tuple["Annotation", float]]:
+    """Write names at the ends of the curves, in lines of `room` points."""
     from matplotlib.transforms import ScaledTranslation
 
     # A curve is named at its last estimate; curves without any have no name.
@@ -46,12 +38,9 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
     for row in ends:
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
-    if len(ends) > _DIRECT:
-        legends.key_outside(ax, entries(ax, pl.concat(curves), narrow=not legends.wide(ax)))
-        return []
     # Names are in data coordinates vertically, and a fixed distance beyond the right edge horizontally.
     edge = ax.get_xlim()[1]
-    words = lettering.wrapped_all([row["group"] for row in ends], letters_beside(ax, compact=compact))
+    words = lettering.filled_all([row["group"] for row in ends], room, size=theme.normal())
     place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     # Without a patch, which would be searched for where it cuts the line; its margin of 2 points is added instead.
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "patchA": None, "shrinkA": 3, "shrinkB": 4}
@@ -63,7 +52,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
                 xytext=(edge, row["estimate"]),
                 textcoords=place,
                 va="center",
-                fontsize=theme.NORMAL,
+                fontsize=theme.normal(),
                 color=theme.ink(row["color"], ax.get_facecolor()),
                 parse_math=False,
                 annotation_clip=False,
@@ -80,18 +69,19 @@ def crowded(marks: pl.DataFrame) -> bool:
     return marks.drop_nulls("estimate")["group"].n_unique() > _DIRECT
 
 
-def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[Any]:
-    """Return a marker and a name for each curve, for a key; short names if there is little space."""
+def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False, whole: bool = False) -> list[Any]:
+    """Return a marker and a name for each curve, for a key; short names unless it holds whole ones."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
-    most = _NAME if len(curves) > _DIRECT else 2 * _NAME
+    words = [row["group"] for row in curves]
     if narrow:
         # A few names may have a line each; more share lines, as each line takes height from the curves.
         line = int((theme.size_in_points(ax)[0] - 30) / lettering.LETTER)
-        most = max(line, _NARROW_NAME) if len(curves) <= _OWN_LINES else _NARROW_NAME
-    words = labels.shorten_all([row["group"] for row in curves], most)
+        words = labels.shorten_all(words, max(line, _NARROW_NAME) if len(curves) <= _OWN_LINES else _NARROW_NAME)
+    elif not whole:
+        words = labels.shorten_all(words, _NAME if len(curves) > _DIRECT else 2 * _NAME)
     return [
         Patch(facecolor=row["color"], alpha=0.8, label=name)
         if row["style"] == "stack"
@@ -104,7 +94,7 @@ def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: floa
     """Separate overlapping names; the height of the Axes in points gives the height of a line of text."""
     (bottom, top), edge = ax.get_ylim(), ax.get_xlim()[1]
     # The height of a line of text in data units.
-    line = 12.5 / max(up, 1.0) * (top - bottom)
+    line = theme.em(12.5) / max(up, 1.0) * (top - bottom)
     heights = [line * (1.15 + name.get_text().count("\n")) for name, _ in names]
     wanted = [end for _, end in names]
     centers = legends.spread(wanted, heights, bottom - line / 2, top + line / 2)
@@ -115,11 +105,11 @@ def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: floa
 # ── table ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def height_of(curves: int, *, compact: bool) -> float:
     """Return the height in points of the table below a panel."""
-    return _ROW * curves + (0.0 if compact and curves == 1 else _HEADING)
+    return theme.em(_ROW * curves + (0.0 if compact and curves == 1 else _HEADING))
 
 
 def table_below(
-    ax: "Axes", curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool
+    ax: "Axes", curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool, room: float
 ) -> tuple["Axes | None", float]:
     """Add an empty table in separate Axes, one row per curve; return the Axes and their height in points."""
     table_curves = _rows(curves)
@@ -129,20 +119,20 @@ def table_below(
     # The first number is centered at the left edge: row names must leave half its width.
     half = lettering.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
     height = height_of(len(table_curves), compact=compact)
-    heading = height > _ROW * len(table_curves)
+    heading = height > theme.em(_ROW * len(table_curves))
     table = theme.below_axes(ax, below=below, height=height)
     # Row k is at height k; the heading is above row 0.
     table.set_ylim(len(table_curves) - 0.5, -0.5 - (_HEADING / _ROW if heading else 0.0))
     table.patch.set_visible(False)
     table.spines[:].set_visible(False)
     table.xaxis.set_visible(False)
-    rows = labels.shorten_all([curve["group"][0] for curve in table_curves], letters_beside(ax, compact=compact))
+    rows = lettering.filled_all([curve["group"][0] for curve in table_curves], room, lines=1)
     # A single row has no group name; without a heading it says what the numbers are.
     if len(table_curves) == 1:
         rows = ["" if heading else "at risk" if "at risk" in behind else "n"]
     table.set_yticks(range(len(table_curves)), labels=rows if names else [""] * len(table_curves))
     lettering.literal(table.get_yticklabels())
-    table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 8)
+    table.tick_params(axis="y", length=0, labelsize=theme.small(), pad=half + 8)
     if len(table_curves) > 1:
         for tick_label, curve in zip(table.get_yticklabels(), table_curves, strict=True):
             tick_label.set_color(theme.ink(curve["color"][0], ax.get_facecolor()))
@@ -152,7 +142,7 @@ def table_below(
             (0, 1),
             xycoords="axes fraction",
             va="top",
-            fontsize=theme.SMALL,
+            fontsize=theme.small(),
             color=theme.shade(ax, theme.MUTED),
         )
     return table, height
@@ -170,16 +160,13 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     return [curves[place]] if shared and same else curves
 
 
-def fit_heading(table: "Axes", *, shift: float) -> None:
-    """Shorten the heading of the table if it would leave the figure: ``at risk at the start of each turn`` to ``at risk``.
-
-    The Axes will move to the right by `shift` points, as the label of the y axis has several lines.
-    """
+def fit_heading(table: "Axes") -> None:
+    """Shorten the heading of the table if it would leave the figure: ``at risk at the start of each turn`` to ``at risk``."""
     figure = table.get_figure(root=True)
     if not table.texts or figure is None:
         return
     heading = table.texts[0]
-    start = table.get_window_extent().x0 * 72 / figure.dpi + shift
+    start = table.get_window_extent().x0 * 72 / figure.dpi
     if start + lettering.text_width(heading.get_text()) > figure.get_figwidth() * 72 - 4:
         heading.set_text(heading.get_text().partition(" at the start")[0])
 
@@ -188,7 +175,7 @@ def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) 
     """Write the numbers below the ticks, once the ticks are final."""
     for place, curve in enumerate(_rows(curves)):
         for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
-            table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.SMALL)
+            table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.small())
 
 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:

@@ -29,6 +29,8 @@ MARKS = {
     "estimate": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
+    "bound_low": pl.Float64,  # the share if censored rollouts never succeed, where it is far from the estimate
+    "bound_high": pl.Float64,  # the share if all of them do
     "solid": pl.Boolean,  # enough rollouts were at risk
     "at_risk": pl.Int64,
     "n_clusters": pl.Int64,
@@ -124,10 +126,18 @@ def curve_marks(
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
     frame = _named(frame, by, colors, one_panel=one_panel)
     parts = frame.partition_by("panel", "group", "level", "style", maintain_order=True)
+    # Means between 0 and 1 are those of scores between 0 and 1, and so are the ends of their intervals.
+    within = pl.col("estimate").drop_nulls().is_between(0.0, 1.0).all()
+    of_one = set(frame.group_by("metric").agg(within=within).filter("within")["metric"])
     rows = [
         row
         for part in parts
-        for row in _steps(part, wide=wide[part.select(COMBINATION).row(0)], anywhere=style is not None)
+        for row in _steps(
+            part,
+            wide=wide[part.select(COMBINATION).row(0)],
+            anywhere=style is not None,
+            within=part["metric"][0] in of_one,
+        )
     ]
     marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
     enough = pl.col("at_risk").fill_null(min_at_risk) >= min_at_risk
@@ -138,7 +148,17 @@ def curve_marks(
     # Over a budget almost every rollout is censored at a position of its own: a wall of ticks shows nothing.
     ticks = (pl.col("censored") > 0).sum().over("panel", "series", "level")
     few = pl.col("axis").is_in(WHOLE) | (ticks <= _MOST_TICKS)
-    return marks.with_columns(solid=enough, censored=pl.when(few).then("censored").otherwise(0)).select(*MARKS)
+    marks = marks.with_columns(solid=enough, censored=pl.when(few).then("censored").otherwise(0)).select(*MARKS)
+    return _supported(marks)
+
+
+def _supported(marks: pl.DataFrame) -> pl.DataFrame:
+    """Drop what follows the last position of a budget with enough rollouts: a few would make a share of all."""
+    curve = ("panel", "series", "level", "style")
+    last = pl.col("at").filter("solid").max().over(columns_named(curve))
+    of_budget = pl.col("kind").is_in(list(_STARTS)) & ~pl.col("axis").is_in(WHOLE)
+    begun = (pl.col("solid") & (pl.col("at") > 0)).any().over(columns_named(curve))
+    return marks.filter(~of_budget | ~begun | (pl.col("at") <= last))
 
 
 def clusters_needed(min_at_risk: int) -> int:
@@ -257,13 +277,15 @@ def wide_range(positions: list[float]) -> bool:
     return min(positive) >= 1e-100 and 100 * min(positive) <= max(positive) <= 1e100
 
 
-def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:
+def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool, within: bool) -> list[dict[str, Any]]:
     """Return the marks of one curve at one level: its start, and every position with the end of its step."""
     rows = part.to_dicts()
     first = rows[0]
     style = first["style"]
     # Intervals of shares may extend beyond [0, 1] by their formula, but not in a figure.
     least, most = (-inf, inf) if anywhere else _WITHIN.get(first["kind"], (0.0, 1.0))
+    if first["kind"] == "trajectory" and within:
+        least, most = 0.0, 1.0
     positions = [row["at"] for row in rows]
     beyond = _beyond(positions, first["axis"], wide=wide)
     ends = [*positions[1:], positions[-1] + beyond] if style == "step" else positions
@@ -271,14 +293,25 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
         {name: row[name] for name in _KEPT}
         | {"until": until, "censored": row["censored"], "estimate": row["estimate"]}
         | {end: None if row[end] is None else min(max(row[end], least), most) for end in ("low", "high")}
+        | _bounds(row)
         for row, until in zip(rows, ends, strict=True)
     ]
     # Curves over time begin at 0, where nothing has happened yet; the frame begins at the first event.
     start = _STARTS.get(first["kind"])
     if start is not None and positions[0] > 0:
         before = {"at": 0.0, "until": positions[0], "estimate": start, "low": start, "high": start, "censored": 0}
-        steps.insert(0, steps[0] | before)
+        steps.insert(0, steps[0] | before | dict.fromkeys(("bound_low", "bound_high")))
     return steps
+
+
+def _bounds(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the bounds of a share if they are more than half as far from it as the ends of its interval."""
+    ends = [row[name] for name in ("bound_low", "bound_high", "estimate", "low", "high") if row.get(name) is not None]
+    if len(ends) < 5:
+        return {"bound_low": None, "bound_high": None}
+    bound_low, bound_high, estimate, low, high = ends
+    far = estimate - bound_low > (estimate - low) / 2 or bound_high - estimate > (high - estimate) / 2
+    return {"bound_low": bound_low if far else None, "bound_high": bound_high if far else None}
 
 
 def after_start(marks: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,5 @@
 """One panel of curves: its labels, limits and ticks, drawn in two passes, before and after layout."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -77,13 +76,20 @@ def draw(
     behind: pl.DataFrame | None = None,
     at_risk: bool = True,
     compact: bool = False,
-    named: bool = True,
+    room: float = 0.0,
+    high: float | None = None,
     first_column: bool = True,
     bottom: bool = True,
     title: str | None = None,
-    characters: int = 70,
+    across: float | None = None,
 ) -> Panel:
-    """Draw everything whose position does not depend on the final size of the Axes."""
+    """Draw everything whose position does not depend on the final size of the Axes.
+
+    Names at the ends of curves have `room` points, or are elsewhere. `high` and `across` are the final height of the Axes and the
+    width of the panel in points, if they are known.
+    """
+    size = theme.size_in_points(ax)
+    across, high = across or size[0], high or size[1]
     theme.dress(ax)
     part = theme.visible(part, ax)
     # Limits come first: whiskers beyond them are drawn as arrows.
@@ -102,21 +108,28 @@ def draw(
     if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
         lettering.note(ax, "no estimate")
     if bottom:
-        ax.set_xlabel(words.across, fontsize=theme.NORMAL, parse_math=False)
+        ax.set_xlabel(words.across, fontsize=theme.normal(), parse_math=False)
     if not first_column:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
-        ax.set_title(lettering.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
-    below = _TICKS if not bottom else _AXIS
+        words_above = lettering.filled(title, across - theme.em(40), size=theme.normal(), lines=3)
+        ax.set_title(words_above, loc="left", fontsize=theme.normal(), parse_math=False)
+    if first_column:
+        letters = theme.normal() if lettering.text_width(words.up, theme.normal()) <= 2.6 * high else theme.small()
+        lines = lettering.balanced(words.up, high, size=letters, lines=5)
+        ax.set_ylabel(lines, fontsize=letters, parse_math=False)
+    below = theme.em(_AXIS if bottom else _TICKS)
     # Names of values need several lines if they are long.
     if words.names:
-        most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
-        names = lettering.wrapped_all(words.names, most, lines=3)
+        share = (across - theme.em(40) - room) / len(words.names) - theme.em(4)
+        names = lettering.filled_all(words.names, max(share, theme.em(28)), lines=4)
         ax.set_xticks(range(len(names)), labels=names)
         lettering.literal(ax.get_xticklabels())
-        below += 11.0 * max(name.count("\n") for name in names)
+        below += theme.em(11.0) * max(name.count("\n") for name in names)
     table, table_height = (
-        curve_labels.table_below(ax, curves, words.behind, below=below, compact=compact, names=first_column)
+        curve_labels.table_below(
+            ax, curves, words.behind, below=below, compact=compact, names=first_column, room=room or 0.25 * across
+        )
         if at_risk
         else (None, 0.0)
     )
@@ -124,7 +137,7 @@ def draw(
         ax=ax,
         curves=curves,
         axis_marks=axis_marks,
-        names=curve_labels.name(ax, curves, compact=compact) if named and len(curves) > 1 else [],
+        names=curve_labels.name(ax, curves, room) if room and len(curves) > 1 else [],
         table=table,
         below=below + table_height,
         words=words,
@@ -132,19 +145,10 @@ def draw(
     )
 
 
-def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
-    """Draw what depends on the size of the Axes: ticks, numbers at risk, separated names, lines of the y label."""
+def finish(panel: Panel) -> None:
+    """Draw what depends on the final size of the Axes: ticks, numbers at risk, separated names."""
     ax = panel.ax
-    # A label of one letter reserves the width of the y label; the height to wrap it to is known after layout.
-    if panel.first_column:
-        ax.set_ylabel("x", fontsize=theme.NORMAL, parse_math=False)
-    if size is None:
-        theme.settle(ax.get_figure(root=True))
-    across, up = size or theme.size_in_points(ax)
-    if panel.first_column:
-        letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
-        ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
-    # From here on the Axes have their final size.
+    across, up = theme.size_in_points(ax)
     curve_labels.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.axis_marks, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
@@ -153,19 +157,8 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:
-        if size is None:
-            curve_labels.fit_heading(panel.table, shift=1.2 * theme.SMALL * ax.get_ylabel().count("\n"))
+        curve_labels.fit_heading(panel.table)
         curve_labels.fill(panel.table, panel.curves, ticks)
-
-
-def _balanced(text: str, width: int) -> str:
-    """Break the text into at most four lines of about equal length, five if it would be cut, but not within `turn t`."""
-    together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
-    most = 5 if "…" in lettering.wrapped(together, width, lines=4) else 4
-    broken = lettering.wrapped(together, width, lines=most)
-    narrower = lettering.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=most)
-    best = narrower if narrower.count("\n") == broken.count("\n") and "…" not in narrower else broken
-    return best.replace("\u00a0", " ")
 
 
 # ── axes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -217,7 +210,7 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     x_min, x_max = ax.get_xlim()
     most = axis_marks.select(pl.col("at_risk").max()).item()
     # Ticks are at least as far apart as the numbers of the table are wide.
-    distance = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
+    distance = max(lettering.text_width(labels.count(most)), theme.em(12.0)) + theme.em(8.0)
     if words.log and words.counts:
         observed = axis_marks.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
         return ticking.counting_ticks(ax, across, distance, last=observed["at"].max())  # type: ignore[arg-type]

@@ -93,6 +93,11 @@ def _steps(ax: "Axes", curve: pl.DataFrame, extra: float) -> None:
             ax.fill_between(
                 across, low, high, color=color, alpha=0.16 if run["solid"][-1] else 0.07, linewidth=0, zorder=2
             )
+    if line["bound_low"].count():
+        (across, low), (_, high) = _corners(line, "bound_low"), _corners(line, "bound_high")
+        ax.fill_between(
+            across, low, high, facecolor="none", edgecolor=color, hatch="////", alpha=0.3, linewidth=0, zorder=1.4
+        )
     # Runs of certain and uncertain steps have different styles; each continues from the last value of the one before.
     before: float | None = None
     for run in _runs(line):

@@ -8,10 +8,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
-from rollwise.plots import alternatives, lettering, theme, ticking
+from rollwise.plots import alternatives, layout, theme, ticking
 from rollwise.plots import distribution_strokes as strokes
 from rollwise.plots.curve_marks import wide_range
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 from rollwise.schema.named import column_named, columns_named
@@ -47,6 +48,7 @@ def distribution(
     by: By = (),
     kind: Kind = "ecdf",
     log: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -67,7 +69,11 @@ def distribution(
         and whiskers (to the last value within 1.5 times the interquartile range), with the values as points;
         ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups.
     log
-        Whether the axis is logarithmic; by default if all values are above 0 and the greatest is a hundred times the least.
+        Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
+        least: scores and shares are not.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     colors
@@ -94,37 +100,42 @@ def distribution(
     placed = marks.filter(pl.col("x").is_not_null())
     values = placed["x"].to_list()
     # Bins of a histogram have equal widths, so its axis stays linear by default.
-    logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
+    shares = max(values) <= 1
+    spread = kind != "histogram" and min(values) > 0 and not shares and wide_range(values)
+    logarithmic = spread if log is None else log
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
-    with lettering.fonts_for(marks["group"]):
-        new_figure = ax is None
-        theme.make_room(ax)
-        if ax is None:
-            height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
-            ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
-        placed, groups = theme.visible(placed, ax), theme.visible(groups, ax)
+
+    def paint(sheet: layout.Sheet) -> None:
+        high = 200.0 if kind == "ecdf" else max((36.0 if kind == "box" else 42.0) * groups.height, 90.0)
+        (ax,) = sheet.panels(
+            1, columns=1, high=min(theme.em(high), 0.7 * sheet.width) if kind == "ecdf" else theme.em(high)
+        )
+        seen, named = theme.visible(placed, ax), theme.visible(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
-        share = 1.0 if kind == "ecdf" else 0.4  # share of the width that names of rows leave
-        characters = max(int(share * theme.size_in_points(ax)[0] / 5.4), 14)
-        # Rows need space for their names at the left, which leaves less for the label of the axis.
-        quantity = lettering.wrapped(labels.quantity(metric), characters, lines=3)
-        ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
-        paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
-        # The height of the caption limits that of the key, so it is computed before the key is drawn.
-        description = _caption(marks, groups, kind) if caption is not False else ""
-        caption_height = lettering.caption_height(description, theme.size_in_points(ax)[0]) if description else 0.0
-        below = paint(ax, placed, groups, new_figure=new_figure, caption=caption_height) + 13.0 * quantity.count("\n")
-        if caption is not False:
-            description += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
-            lettering.caption(ax, description, new_figure=new_figure, below=below)
+        ax.set_xlabel(labels.quantity(metric), fontsize=theme.normal(), parse_math=False)
+        {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind](sheet, ax, seen, named)
+        if sheet.description:
+            sheet.description += _of_key(sheet, ax, named) if kind == "ecdf" else _of_rows(ax, named)
+        if not logarithmic:
+            ticking.thousands(ax, "x")
         # Integer data get integer ticks; bars of integers start at halves.
         single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
-        counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
-        ticking.fit(ax, integers=counted and not logarithmic)
-        lettering.title_above([ax], title, new_figure=new_figure)
-    return Plot([ax], alternatives.distribution(marks))
+        if ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all():
+            ticking.whole_numbers(ax)
+
+    return layout.lay(
+        paint,
+        verb="distribution",
+        alt=alternatives.distribution(marks),
+        ax=ax,
+        size=size,
+        title=title,
+        caption=caption,
+        description=_caption(marks, groups, kind),
+        letters=marks["group"],
+    )
 
 
 def distribution_marks(
@@ -252,10 +263,12 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     return " ".join(sentences)
 
 
-def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
+def _of_key(sheet: layout.Sheet, ax: "Axes", groups: pl.DataFrame) -> str:
     """Return notes for the caption if the key has no space for them."""
     key = ax.get_legend()
-    if key is None and groups.height > 1 and not ax.figure.legends:
+    if sheet.entries:
+        return ""
+    if key is None and groups.height > 1:
         return f" The names of {groups.height} groups need a taller figure."
     if key is None or all(
         strokes.named(row) in {text.get_text() for text in key.get_texts()} for row in groups.to_dicts()

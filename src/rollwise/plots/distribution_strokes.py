@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.plots import legends, lettering, theme, ticking
+from rollwise.plots import lettering, theme, ticking
+from rollwise.plots.layout import Sheet
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 _FEW = 4  # at most so many groups have the key inside the Axes
 _LINE = 9.5  # height in points of a line of small type
-_LEAST = 80.0  # height in points that curves keep before the key gets more
+_LEAST = 96.0  # height in points that curves keep before the key gets more
 
 
 def named(group: Mapping[str, Any], most: int = 44) -> str:
@@ -29,11 +30,8 @@ def _sizes(group: Mapping[str, Any]) -> str:
     return f"n = {labels.count(group['n'])}{unknown}"
 
 
-def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
-    """Draw a step function for each group, with its marker at the median and a key.
-
-    The key leaves space for the curves and for a caption of that height. Returns the height in points used below the Axes.
-    """
+def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+    """Draw a step function for each group, with its marker at the median and a key."""
     theme.dress(ax)
     least, greatest = float(placed["x"].min()), float(placed["x"].max())  # type: ignore[arg-type]
     logarithmic = ax.get_xscale() == "log"
@@ -56,30 +54,30 @@ def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
             markersize=theme.MARKER_SIZES[group["marker"]],
             markeredgecolor=ax.get_facecolor(),
             markevery=half if has_values else None,
-            label=named(group),
+            label=named(group, 200 if sheet.new else 44),
         )
     ax.set_xlim(*ends)
     ax.set_ylim(-0.02, 1.02)
     ticking.percent(ax, "y")
-    ax.set_ylabel("share of rollouts at or below x", fontsize=theme.NORMAL)
-    return _key(ax, groups["group"].to_list(), new_figure=new_figure, caption=caption)
+    ax.set_ylabel("share of rollouts at or below x", fontsize=theme.normal())
+    _key(sheet, ax, groups["group"].to_list())
 
 
-def _key(ax: "Axes", names: list[str], *, new_figure: bool, caption: float) -> float:
-    """Draw the key inside the Axes if there is space, else outside."""
+def _key(sheet: Sheet, ax: "Axes", names: list[str]) -> None:
+    """Draw the key inside the Axes if there is space, else outside; it leaves space for the curves and for a caption."""
     entries = ax.get_lines()
-    theme.settle(ax.get_figure(root=True))
+    across = sheet.width - theme.em(70) if sheet.new else theme.size_in_points(ax)[0]
     # The key needs free space inside the Axes, which a long name does not leave.
-    longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
-    if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
-        lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
-        return theme.AXIS
-    up = theme.size_in_points(ax)[1] - caption
-    return legends.key(ax, entries, new_figure=new_figure, height=max(up - _LEAST, 0.4 * up), short=names)
+    longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + theme.em(32)
+    if len(entries) <= _FEW and longest < 0.42 * across:
+        lettering.literal(ax.legend(fontsize=theme.small(), frameon=False, loc="best").get_texts())
+    else:
+        up = theme.size_in_points(ax)[1] - lettering.caption_height(sheet.description, 0.8 * across)
+        sheet.key(entries, height=max(up - _LEAST, 0.4 * up), short=names)
 
 
-def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
-    """Draw a box with whiskers for each group, with its points below; return the height used below the Axes."""
+def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+    """Draw a box with whiskers for each group, with its points below."""
     from matplotlib.patches import Rectangle
 
     theme.dress(ax, grid="x")
@@ -115,18 +113,17 @@ def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
             )
         )
         ax.plot([box["median"]] * 2, [row - 0.28, row], color=color, linewidth=3, solid_capstyle="butt", zorder=4)
-    _name_rows(ax, groups, caption)
+    _name_rows(sheet, ax, groups)
     ends = placed["x"].to_list()
     if ax.get_xscale() == "log":
         ax.set_xlim(min(ends) / 1.25, max(ends) * 1.25)
     else:
         ax.set_xlim(*ticking.number_ends(ends))
     ax.set_ylim(groups.height - 0.4, -0.6)
-    return theme.AXIS
 
 
-def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
-    """Draw a row of bars for each group, all on one scale; return the height used below the Axes."""
+def bars(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+    """Draw a row of bars for each group, all on one scale."""
     theme.dress(ax, grid="x")
     highest = float(placed["y"].max())  # type: ignore[arg-type]
     for group in groups.iter_rows(named=True):
@@ -146,23 +143,24 @@ def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: 
             zorder=2.5,
         )
         ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
-    _name_rows(ax, groups, caption)
+    _name_rows(sheet, ax, groups)
     ax.set_xlim(*ticking.number_ends([*placed["x"], *placed["until"]]))
     ax.set_ylim(groups.height - 0.5, -0.5)
-    return theme.AXIS
 
 
-def _name_rows(ax: "Axes", groups: pl.DataFrame, caption: float) -> None:
+def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
-    wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
+    wide = max(0.3 * ax.get_figure(root=True).get_figwidth() * 72, theme.em(48))  # type: ignore[union-attr]
     # Names get the lines that fit; one of them is for the numbers of rollouts.
-    lines = int((theme.size_in_points(ax)[1] - caption) / groups.height / _LINE)
-    names = lettering.wrapped_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 2))
+    caption = lettering.caption_height(sheet.description, theme.size_in_points(ax)[0]) if sheet.description else 0.0
+    high = sheet.high if sheet.new else theme.size_in_points(ax)[1] - caption
+    lines = int(high / groups.height / theme.em(_LINE))
+    names = lettering.filled_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 3))
     names_with_sizes = [
         f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)
     ]
     tick_labels = names_with_sizes if lines > 1 else names if lines else [""] * groups.height
-    ax.set_yticks(groups["row"].to_list(), labels=tick_labels, fontsize=theme.SMALL)
+    ax.set_yticks(groups["row"].to_list(), labels=tick_labels, fontsize=theme.small())
     lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

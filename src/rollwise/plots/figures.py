@@ -8,7 +8,7 @@ import html
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
@@ -55,12 +55,15 @@ def drawing(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 class Plot:
-    """A drawn figure with its Axes and its alternative text.
+    r"""A drawn figure with its Axes and its alternative text.
 
     In a notebook it shows itself as the last expression of a cell. In a script, `save` writes it and `show` opens it in a
     window. The figure is not in pyplot's list of open figures, so many plots do not pile up and need not be closed; it changes
     no setting of matplotlib, and all of matplotlib works on `figure` and `axes`. A figure whose Axes were passed as `ax` gets a
     constrained layout if it has no layout engine, so that names and numbers have space.
+
+    At another size (`resize`, `save(..., size=)`, matplotlib's `figure.set_size_inches`) a new figure is drawn again by the same
+    rules, in fonts of the same size: names wrap, ticks and numbers thin out. Change its texts and lines after that, not before.
 
     Attributes
     ----------
@@ -70,6 +73,8 @@ class Plot:
         Its panels, row by row; the Axes that were passed as `ax`, if there were any.
     alt
         One sentence that describes the figure to readers who cannot see it.
+    caption
+        What stands below the figure, for ``\caption`` of a paper: a figure narrower than four inches leaves it out.
 
     Examples
     --------
@@ -83,15 +88,51 @@ class Plot:
     (1, 'attack success')
     """
 
-    def __init__(self, axes: Sequence["Axes"], alt: str) -> None:
-        self.axes: tuple[Axes, ...] = tuple(axes)
-        self.figure: Figure = self.axes[0].get_figure(root=True)  # type: ignore[assignment]
+    def __init__(self, axes: Sequence["Axes"], alt: str, about: Mapping[str, str] | None = None) -> None:
+        self._axes: tuple[Axes, ...] = tuple(axes)
+        self.figure: Figure = self._axes[0].get_figure(root=True)  # type: ignore[assignment]
         self.alt = alt
+        self._about = about or {}
+
+    @property
+    def axes(self) -> "tuple[Axes, ...]":
+        """The panels of the figure as it is drawn now."""
+        return tuple(getattr(self.figure, "panels", ())) or self._axes
+
+    @property
+    def caption(self) -> str:
+        """What stands below the figure, or would if it were wide enough."""
+        return self._about.get("caption", "")
 
     def __repr__(self) -> str:
         return f"<Plot: {self.alt}>"
 
-    def save(self, path: str | Path, *, alt: str | None = None, overwrite: bool = False, close: bool = True) -> Path:
+    def resize(self, width: float, height: float | None = None) -> "Plot":
+        """Draw the figure at another size in inches, and return the plot; without a height it is as high as it needs to be.
+
+        Raises
+        ------
+        ArgumentError
+            If a side is not from 1 to 100 inches, or the figure is that of `ax`.
+        """
+        theme.inches((width, height), "resize")
+        resized = getattr(self.figure, "resized", None)
+        if resized is None:
+            raise ArgumentError(
+                "resize: this plot is in the Axes that were passed as ax; set the size of their figure before you draw into it"
+            )
+        resized(width, height)
+        return self
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        size: theme.Size | None = None,
+        alt: str | None = None,
+        overwrite: bool = False,
+        close: bool = True,
+    ) -> Path:
         """Write the figure to an SVG, PDF or PNG file, and return the path.
 
         The file is written completely or not at all. PDF files have TrueType fonts, and in SVG text stays text. A figure
@@ -102,6 +143,8 @@ class Plot:
         ----------
         path
             The file; its suffix selects the format.
+        size
+            Size in this file, as of a new figure: ``"column"``, ``"page"``, ``"slide"`` or inches. The plot keeps its own.
         alt
             The description to store in the file; by default `alt` of the plot.
         overwrite
@@ -112,7 +155,7 @@ class Plot:
         Raises
         ------
         ArgumentError
-            If the suffix is not that of a known format.
+            If the suffix is not that of a known format, or the size is none.
         WriteError
             If the file exists or cannot be written.
         """
@@ -121,7 +164,8 @@ class Plot:
         if suffix not in _FORMATS:
             raise ArgumentError(f"save: {target.name!r} must end in one of {', '.join(_FORMATS)}")
         # Render first: an error leaves no file behind.
-        content = self._content(suffix, self.alt if alt is None else alt)
+        with self._of_size(theme.inches(size, "save")):
+            content = self._content(suffix, self.alt if alt is None else alt)
         with whole(target, overwrite=overwrite) as draft:
             draft.write_bytes(content)
         if suffix != ".svg" and lettering.lacks_letters(self.figure):
@@ -186,6 +230,19 @@ class Plot:
         width, height = (round(inches * _SCREEN_DPI) for inches in self.figure.get_size_inches())
         picture = base64.b64encode(self._content(".png", self.alt)).decode()
         return {"image/png": picture}, {"image/png": {"width": width, "height": height, "alt": self.alt}}
+
+    @contextmanager
+    def _of_size(self, sides: tuple[float, float | None] | None) -> Iterator[None]:
+        """Draw the figure at another size within this context."""
+        if sides is None:
+            yield
+            return
+        before = [float(side) for side in self.figure.get_size_inches()]
+        self.resize(*sides)
+        try:
+            yield
+        finally:
+            self.resize(*before)
 
     def _is_open(self) -> bool:
         """Return whether the figure is in pyplot's list of open figures."""

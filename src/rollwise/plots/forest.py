@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
 from rollwise.schema.named import columns_named
@@ -36,6 +37,7 @@ def forest(
     by: By = (),
     level: float | None = None,
     sort: bool = True,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -57,6 +59,9 @@ def forest(
         The columns that name a row; by default every column that is not one of SUMMARY.
     sort
         Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     colors
@@ -95,9 +100,16 @@ def forest(
     rows = labels.finished(summary, schema.SUMMARY, "forest").join(
         marks, on=columns_named(keys), how="semi", nulls_equal=True
     )
-    description = labels.caption(rows) if caption is not False else None
     return interval_rows.draw(
-        marks, panels, verb="forest", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
+        marks,
+        panels,
+        verb="forest",
+        ax=ax,
+        size=size,
+        title=title,
+        caption=caption,
+        description=labels.caption(rows),
+        alt=labels.alt_text(rows),
     )
 
 

@@ -1,8 +1,7 @@
 """Cells of a heat map: layout, colors, texts, and the color key."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
 FAINTEST = 0.3  # strength of the color if the interval spans the whole scale
 _COLORMAP, _PART = "magma_r", (0.02, 0.82)  # hues change along it, so that a pale color is not mistaken for a low one
 _GAP = 0.18  # between cells and pooled cells, in cells
-_HIGH, _LEAST = 16.0, 38.0  # least height of a row and least width of a column, in points
+_HIGH, _LEAST = 16.0, 38.0  # height of a line and least width of a column, in points
 _KEY, _KEY_HIGH = (24.0, 84.0), 122.0  # size of the color key in points; its height with its texts
-KEY_WIDE = 1.15  # width of the key with its texts, in inches
-_NAME, _LINE = 40, 18  # characters of a name, and of one line
-_BOLD_WIDTH, _SHORTEST_LINE = 6.6, 16  # width of a bold character of a title in points; least characters of its lines
+KEY_WIDE, _KEYED = 83.0, 300.0  # width of the key with its texts, and of the narrowest panel with one, in points
+_NAME = 200.0  # width of a name in points
 _HATCH = 0.4
 _FEW = 6  # up to so many columns are as wide as their names
 
@@ -41,160 +39,138 @@ def scale(marks: pl.DataFrame) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Layout of the cells of a panel in units of cells, and the size of a cell in points."""
+    """Layout of the cells of a panel in units of cells, its names, and which texts fit into the cells."""
 
     lefts: list[float]
     tops: list[float]
-    widths: list[float]
-    heights: list[float]
-    wide: float
-    high: float
     rows: list[str]
     columns: list[str]
     slanted: bool
+    texts: str  # "both": rate and count; "rate"; "short": the rate without its unit; "" if nothing fits
+    key: bool
+    title: str
 
     @property
     def ends(self) -> tuple[float, float]:
         """Return the ends of the last column and the last row."""
-        return self.lefts[-1] + self.widths[-1], self.tops[-1] + self.heights[-1]
-
-    @property
-    def pooled(self) -> int | None:
-        """Return the number of the pooled row, if there is one."""
-        return len(self.rows) - 1 if len(self.rows) > 1 and self.rows[-1] == schema.POOLED else None
+        return self.lefts[-1] + 1.0, self.tops[-1] + 1.0
 
 
-def plan(marks: pl.DataFrame) -> Plan:
-    """Plan the cells of one panel, wide enough for their texts."""
+def natural(marks: pl.DataFrame) -> float:
+    """Return the width in points of one panel with all texts, names and its key."""
+    rows, columns = _names_of(marks)
+    cell = max(theme.em(_LEAST), _widest(marks, "both") + theme.em(9))
+    if len(columns) <= _FEW:
+        lines = lettering.filled_all(columns, theme.em(90), lines=2)
+        cell = max([cell, *(lettering.text_width(line) + theme.em(9) for name in lines for line in name.split("\n"))])
+    names = min(max(map(lettering.text_width, rows)), theme.em(_NAME))
+    return names + cell * (_places(columns)[-1] + 1.0) + theme.em(KEY_WIDE + 28)
+
+
+def plan(marks: pl.DataFrame, across: float, height: float | None, *, names: bool, key: bool) -> Plan:
+    """Plan the cells of one panel that is `across` points wide with its names, and `height` points high if that is given."""
+    rows, columns = _names_of(marks)
+    lefts, tops = _places(columns), _places(rows)
+    key = key and across >= theme.em(_KEYED)
+    lines = 3 if height is None else min(max(int(height / (tops[-1] + 1.0) / theme.em(12)), 1), 3)
+    most = min((0.34 if lines == 1 else 0.26 if height is None else 0.19) * across, theme.em(_NAME))
+    down = lettering.filled_all(rows, max(most, theme.em(50)), lines=lines)
+    beside = max(lettering.text_width(line) for name in down for line in name.split("\n")) if names else 0.0
+    cell = (across - beside - theme.em(20) - (theme.em(KEY_WIDE) if key else 0.0)) / (lefts[-1] + 1.0)
+    heads = lettering.filled_all(columns, max(cell - theme.em(5), theme.em(12)), lines=3)
+    slanted = any(lettering.text_width(word) > cell - theme.em(4) for name in columns for word in lettering.words(name))
+    slanted |= any("…" in name for name in heads)
+    if slanted:  # names may be as long as they are, but leave most of a low figure to its cells
+        longest = theme.em(_NAME) if height is None else max(0.45 * height, theme.em(40))
+        heads = lettering.filled_all(columns, longest, lines=1)
+    high = None if height is None else height / (tops[-1] + 1.0)
+    ways = [("both", 2.6), ("rate", 1.2), ("short", 1.2)]
+    fit = [
+        way
+        for way, lines in ways
+        if cell >= _widest(marks, way) + 3 and (high is None or high >= lines * theme.small())
+    ]
+    heading = lettering.filled(marks["title"][0] or "", across - beside - theme.em(24), size=theme.normal(), lines=3)
+    return Plan(lefts, tops, down, heads, slanted, fit[0] if fit else "", key, heading)
+
+
+def high(plan: Plan) -> float:
+    """Return the height in points that the cells of a new figure need."""
+    lines = max(2 if plan.texts == "both" else 1, *(name.count("\n") + 1 for name in plan.rows))
+    row = theme.em(max(1.25 * _HIGH if lines == 1 else 13.0 * lines, _KEY_HIGH / len(plan.rows) if plan.key else 0.0))
+    return row * plan.ends[1]
+
+
+def _names_of(marks: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the names of rows and of columns in order."""
     rows, columns = (
         marks.unique(columns_named(axis), keep="first", maintain_order=True)
         .sort(columns_named(axis))[f"{axis}_name"]
         .to_list()
         for axis in ("row", "column")
     )
-    # Few columns are as wide as their names, in several lines; with many, names are slanted.
-    few = len(columns) <= _FEW
-    down = labels.shorten_all(rows, _NAME)
-    across = [lettering.wrapped(name, _LINE) for name in columns] if few else labels.shorten_all(columns, _NAME - 8)
-    # Pooled cells have more text and are wider; they do not determine the width of the others.
-    last = len(columns) - 1 if columns[-1] == schema.POOLED else len(columns)
-    single = marks.filter(pl.col("column") < last) if last else marks
-    words = {line for mark in single.iter_rows(named=True) for line in _words(mark, "\n").split("\n")}
-    lines = [line for name in across for line in name.split("\n")] if few else []
-    wide = max(_LEAST, *(lettering.text_width(word) + 9 for word in {*words, *lines}))
-    aside = marks.filter(pl.col("column") == last, pl.col("row") < pl.col("row").max())
-    broad = max(
-        [wide, *(lettering.text_width(_words(mark, lettering.GAP)) + 12 for mark in aside.iter_rows(named=True))]
-    )
-    high = max(_HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH, _KEY_HIGH / len(rows))
-    lefts, widths = _places(columns, broad / wide)
-    tops, heights = _places(rows, max(2.75 * theme.SMALL, high) / high)
-    # Slant the names if one is wider than its column.
-    slanted = not few and any(lettering.text_width(name) > wide - 4 for name in across)
-    return Plan(lefts, tops, widths, heights, wide, high, down, across, slanted)
+    return rows, columns
 
 
-def _places(names: Sequence[str], factor: float) -> tuple[list[float], list[float]]:
-    """Return start and size of each row or column; the pooled one is set apart and larger by the factor."""
+def _places(names: Sequence[str]) -> list[float]:
+    """Return where each row or column begins; the pooled one is set apart."""
     pooled = names[-1] == schema.POOLED and len(names) > 1
-    starts = [place + (_GAP if pooled and place == len(names) - 1 else 0.0) for place in range(len(names))]
-    return starts, [factor if pooled and place == len(names) - 1 else 1.0 for place in range(len(names))]
+    return [place + (_GAP if pooled and place == len(names) - 1 else 0.0) for place in range(len(names))]
 
 
-def heading(part: pl.DataFrame, plan: Plan) -> str:
-    """Return the title of a panel, in lines that are no wider than its cells; empty if it has none."""
-    characters = max(int(plan.ends[0] * plan.wide / _BOLD_WIDTH), _SHORTEST_LINE)
-    return lettering.wrapped(part["title"][0] or "", characters)
+def _widest(marks: pl.DataFrame, texts: str) -> float:
+    """Return the width in points of the widest line in the cells."""
+    lines = {line for mark in marks.iter_rows(named=True) for line in _words(mark, texts).split("\n")}
+    return max(map(lettering.text_width, lines))
 
 
-def size(plan: Plan, *, lines: int, names: bool) -> tuple[float, float]:
-    """Return width and height of one panel with its names and this many lines of title, in inches."""
-    across, down = plan.ends
-    names_width = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
-    longest = max(lettering.text_width(name) for name in plan.columns) if plan.slanted else 0.0
-    above = (longest * 0.65 + 14 if plan.slanted else 28) + (16 + 12 * lines if lines else 0)
-    return (across * plan.wide + names_width + 16) / 72, (down * plan.high + above + 8) / 72
-
-
-def _words(mark: Mapping[str, Any], between: str) -> str:
-    """Return the text of a cell; a pooled cell has the estimate too."""
-    twice = mark["margin"] and "/" in mark["text"]
-    return f"{mark['value']}{between}{mark['text']}" if twice else mark["text"]
+def _words(mark: Mapping[str, Any], texts: str) -> str:
+    """Return the text of a cell: its estimate over successes / rollouts, or as much of them as fits."""
+    if not texts or not mark["text"]:
+        return ""
+    if texts == "both":
+        return f"{mark['value']}\n{mark['text']}" if "/" in mark["text"] else str(mark["text"])
+    words = mark["value"] if mark["estimate"] is not None else mark["text"]
+    return str(words).replace(" %", "") if texts == "short" else str(words)
 
 
 def draw(
-    ax: "Axes",
-    part: pl.DataFrame,
-    plan: Plan,
-    scale: tuple[float, float],
-    *,
-    key: bool,
-    names: bool = True,
-    words: bool = True,
+    ax: "Axes", part: pl.DataFrame, plan: Plan, scale: tuple[float, float], *, key: bool, names: bool = True
 ) -> None:
-    """Draw the cells of one panel, with their texts if `words` is set."""
+    """Draw the cells of one panel."""
     from matplotlib.patches import Rectangle
 
     ax.set_xlim(0, plan.ends[0])
     ax.set_ylim(plan.ends[1], 0)
-    _names(ax, part, plan, names=names)
+    _names(ax, plan, names=names)
     ground, lines = ax.get_facecolor(), theme.shade(ax, _HATCH)
     for mark in part.iter_rows(named=True):
         x, y = plan.lefts[mark["column"]], plan.tops[mark["row"]]
-        wide, high = plan.widths[mark["column"]], plan.heights[mark["row"]]
         # Cells without an estimate are hatched, with a border in the background color.
         fill = theme.shade(ax, 0.0)
         if mark["estimate"] is None:
-            ax.add_patch(Rectangle((x, y), wide, high, facecolor=fill, edgecolor=lines, hatch="////", linewidth=0))
-            ax.add_patch(Rectangle((x, y), wide, high, fill=False, edgecolor=ground, linewidth=2))
+            ax.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=lines, hatch="////", linewidth=0))
+            ax.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=ground, linewidth=2))
         else:
             fill = _color(ax, mark["estimate"], mark["strength"], scale)
-            ax.add_patch(Rectangle((x, y), wide, high, facecolor=fill, edgecolor=ground, linewidth=1))
-        if words and mark["text"]:
-            _write(ax, mark, (x + wide / 2, y + high / 2), fill, "\n" if mark["row"] == plan.pooled else lettering.GAP)
+            ax.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=ground, linewidth=1))
+        if words := _words(mark, plan.texts):
+            _write(ax, mark, words, (x + 0.5, y + 0.5), fill)
     if key:
         _key(ax, scale, rate=part["rate"][0], what=labels.quantity(part["metric"][0], part["statistic"][0]))
 
 
-def texts_fit(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
-    """Return whether the texts fit into the cells of Axes of a given size."""
-    width, height = theme.size_in_points(ax)
-    width -= max(lettering.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)
-    single = [mark for mark in part.iter_rows(named=True) if plan.columns[mark["column"]] != schema.POOLED]
-    widest = max([0.0, *(lettering.text_width(line) for mark in single for line in _words(mark, "\n").split("\n"))])
-    return width / plan.ends[0] >= widest + 2 and height / plan.ends[1] >= 1.2 * theme.SMALL
-
-
-def fitted(ax: "Axes", plan: Plan) -> tuple[Plan, bool]:
-    """Fit the plan to Axes of a given size, with shorter or slanted names if necessary; return it, and whether a key fits."""
-    theme.settle(ax.figure)
-    across = theme.size_in_points(ax)[0]
-    rows = plan.rows
-    names_width = max(lettering.text_width(name) for name in rows) + 12
-    # The color key is left out if cells would be narrower than 80 % of their preferred width.
-    key = across >= plan.ends[0] * plan.wide * 0.8 + names_width + KEY_WIDE * 72
-    if not key and names_width > 0.35 * across:
-        rows = labels.shorten_all(rows, max(int(0.35 * across / 5.2), 8))
-        names_width = max(lettering.text_width(name) for name in rows) + 12
-    free = across - names_width - (KEY_WIDE * 72 if key else 0.0)
-    halves = [max(lettering.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
-    # Names of neighboring columns that would touch are slanted.
-    crowded = any(half + next_half + 5 > free / plan.ends[0] for half, next_half in pairwise(halves))
-    names = [name.replace("\n", " ") for name in plan.columns] if crowded else plan.columns
-    return replace(plan, rows=rows, columns=names, slanted=plan.slanted or crowded), key
-
-
-def _write(ax: "Axes", mark: Mapping[str, Any], place: tuple[float, float], fill: str, between: str) -> None:
+def _write(ax: "Axes", mark: Mapping[str, Any], words: str, place: tuple[float, float], fill: str) -> None:
     from matplotlib.colors import to_hex
 
     boxed = {"facecolor": fill, "edgecolor": "none", "pad": 1.5} if mark["estimate"] is None else None
     letters = to_hex(ax.xaxis.label.get_color())
     ax.text(
         *place,
-        _words(mark, between),
+        words,
         ha="center",
         va="center",
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         color=max((letters, "#ffffff", "#000000"), key=lambda color: min(theme.contrast(color, fill), 6)),
         style="italic" if mark["shape"] == "point" else "normal",
         bbox=boxed,
@@ -203,12 +179,12 @@ def _write(ax: "Axes", mark: Mapping[str, Any], place: tuple[float, float], fill
     )
 
 
-def _names(ax: "Axes", part: pl.DataFrame, plan: Plan, *, names: bool) -> None:
+def _names(ax: "Axes", plan: Plan, *, names: bool) -> None:
     """Write the names of rows to the left and of columns above, pooled ones in bold."""
     ax.spines[:].set_visible(False)
-    ax.tick_params(length=0, labelsize=theme.SMALL, top=False, bottom=False, labeltop=True, labelbottom=False)
-    ax.set_xticks([start + wide / 2 for start, wide in zip(plan.lefts, plan.widths, strict=True)])
-    ax.set_yticks([top + high / 2 for top, high in zip(plan.tops, plan.heights, strict=True)])
+    ax.tick_params(length=0, labelsize=theme.small(), top=False, bottom=False, labeltop=True, labelbottom=False)
+    ax.set_xticks([start + 0.5 for start in plan.lefts])
+    ax.set_yticks([top + 0.5 for top in plan.tops])
     slant: dict[str, Any] = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if plan.slanted else {}
     ax.set_xticklabels(plan.columns, **slant)
     ax.set_yticklabels(plan.rows if names else [""] * len(plan.rows))
@@ -216,8 +192,8 @@ def _names(ax: "Axes", part: pl.DataFrame, plan: Plan, *, names: bool) -> None:
         label.set_parse_math(False)
         if label.get_text() == schema.POOLED:
             label.set_fontweight("bold")
-    if title := heading(part, plan):
-        ax.set_title(title, loc="left", fontsize=theme.NORMAL, fontweight="bold", pad=8, parse_math=False)
+    if plan.title:
+        ax.set_title(plan.title, loc="left", fontsize=theme.normal(), fontweight="bold", pad=8, parse_math=False)
 
 
 def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]) -> str:
@@ -253,13 +229,19 @@ def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> No
     )
     key.spines[:].set_visible(False)
     key.yaxis.tick_right()
-    key.tick_params(length=0, labelsize=theme.SMALL, pad=2)
+    key.tick_params(length=0, labelsize=theme.small(), pad=2)
     if rate:
         ticking.percent(key, "y")
     else:
         ticking.thousands(key, "y")
     key.set_xticks([])
     key.set_xlabel(
-        "wider\ninterval →", fontsize=theme.SMALL, loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED)
+        "wider\ninterval →", fontsize=theme.small(), loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED)
     )
-    key.set_title(lettering.wrapped(what, 16, lines=3), fontsize=theme.SMALL, loc="left", pad=9, parse_math=False)
+    key.set_title(
+        lettering.filled(what, theme.em(KEY_WIDE - 22), lines=3),
+        fontsize=theme.small(),
+        loc="left",
+        pad=9,
+        parse_math=False,
+    )

@@ -1,21 +1,21 @@
 """Heat map of two crossed columns: the color of a cell is its estimate, its paleness the width of the interval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import heat_cells, lettering, theme
+from rollwise.plots import heat_cells, layout, theme
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
@@ -37,8 +37,9 @@ MARKS = {
     "value": pl.String,  # the estimate as text
     "reason": pl.String,
 }
-_IN_CELLS = "In the cells: successes / rollouts. "
+_IN_CELLS = "In the cells: the rate, and successes / rollouts. "
 _WIDE = 5.0  # inches at least
+_PANEL = 200.0  # least width of a panel in points
 
 
 @drawing
@@ -51,6 +52,7 @@ def heat_map(
     statistic: str | None = None,
     level: float | None = None,
     sort: bool = True,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     title: str | None = None,
     caption: bool | None = None,
@@ -72,6 +74,9 @@ def heat_map(
     sort
         Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
         order of the frame.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure, as large as its cells need.
     title
@@ -98,58 +103,62 @@ def heat_map(
     """
     check_option_types(heat_map, locals())
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
-    panels = marks.partition_by("panel", maintain_order=True)
+    parts = marks.partition_by("panel", maintain_order=True)
+    if ax is not None and len(parts) > 1:
+        what = listing(f"{part['metric'][0]} {part['title'][0] or ''}".strip() for part in parts)
+        raise ArgumentError(
+            f"heat_map: one ax cannot hold {len(parts)} panels ({what}); choose metric= or filter the frame"
+        )
     drawn = _drawn_rows(summary, marks)
-    alt = labels.alt_text(drawn)
-    description = _caption(drawn, marks) if caption is not False else ""
-    with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
-        if ax is not None:
-            theme.make_room(ax)
-            if len(panels) > 1:
-                what = listing(f"{part['metric'][0]} {part['title'][0] or ''}".strip() for part in panels)
-                raise ArgumentError(
-                    f"heat_map: one ax cannot hold {len(panels)} panels ({what}); choose metric= or filter the frame"
-                )
-            # In Axes of the user the cells must fit: texts are left out if they do not.
-            plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
-            scale = heat_cells.scale(panels[0])
-            words = heat_cells.texts_fit(ax, plan, panels[0], key=key)
-            heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
-            if description:
-                description = description if words else description.replace(_IN_CELLS, "")
-                ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
-                colors = "" if key else f" Colors: pale yellow is {ends[0]}, dark violet {ends[1]}."
-                lettering.caption_below(ax, f"{description}{colors}", below=14)
-            lettering.title_above([ax], title, new_figure=False)
-            return Plot([ax], alt)
-        axes, figure = _figure(panels, marks, description)
-        for unused in axes[len(panels) :]:
-            unused.set_visible(False)
-        if description:
-            lettering.caption_under(figure, description)
-        lettering.title_above(axes, title, new_figure=True)
-    return Plot(axes[: len(panels)], alt)
-
-
-def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -> tuple[list["Axes"], "Figure"]:
-    """Draw every panel into a new figure that is as large as its cells need."""
-    across = min(len(panels), 3 if len(panels) != 4 else 2)
-    down = -(-len(panels) // across)
-    plans = [heat_cells.plan(part) for part in panels]
-    # Titles are wrapped to the width of their cells, so the tallest one decides how high the panels are.
-    headings = [heat_cells.heading(part, plan) for part, plan in zip(panels, plans, strict=True)]
-    lines = max(heading.count("\n") + 1 if heading else 0 for heading in headings)
-    # Sizes with and without names of rows: only the first panel of a row has them.
-    sizes = [heat_cells.size(plan, lines=lines, names=names) for plan in plans for names in (True, False)]
-    (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
     several = marks.select("metric", "statistic").n_unique() > 1
-    width = max(first + wide * (across - 1) + heat_cells.KEY_WIDE * (across if several else 1), _WIDE)
-    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(description) / (width * 15)))
-    for place, (ax, part, plan) in enumerate(zip(axes, panels, plans, strict=False)):
-        quantity_marks = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
-        key = several or place == min(across, len(panels)) - 1
-        heat_cells.draw(ax, part, plan, heat_cells.scale(quantity_marks), key=key, names=place % across == 0)
-    return axes, figure
+    wide, most = heat_cells.natural(parts[0]), min(len(parts), 3 if len(parts) != 4 else 2)
+
+    def paint(sheet: layout.Sheet) -> None:
+        columns = min(most, max(int(sheet.width / min(wide, theme.em(_PANEL))), 1))
+        across = sheet.width / columns
+        height = None if sheet.free else sheet.height() - theme.em(60)
+        last = min(columns, len(parts)) - 1
+        plans = [
+            heat_cells.plan(part, across, height, names=place % columns == 0, key=several or place == last)
+            for place, part in enumerate(parts)
+        ]
+        axes = sheet.panels(len(parts), columns=columns, high=max(map(heat_cells.high, plans)))
+        sheet.below = theme.em(14)
+        for place, (panel_ax, part, plan) in enumerate(zip(axes, parts, plans, strict=True)):
+            scale = heat_cells.scale(marks.filter(metric=part["metric"][0], statistic=part["statistic"][0]))
+            names = place % columns == 0
+            heat_cells.draw(panel_ax, part, plan, scale, key=plan.key, names=names)
+        sheet.description = _fitting(sheet.description, plans, parts)
+
+    return layout.lay(
+        paint,
+        verb="heat_map",
+        alt=labels.alt_text(drawn),
+        ax=ax,
+        size=size,
+        natural=max(wide * most / 72, _WIDE),
+        title=title,
+        caption=caption,
+        description=_caption(drawn, marks),
+        letters=[*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()],
+    )
+
+
+def _fitting(description: str, plans: Sequence[heat_cells.Plan], parts: Sequence[pl.DataFrame]) -> str:
+    """Return the caption that is right for the texts in the cells; without a key it says what the colors mean."""
+    if not description:
+        return ""
+    words = {
+        "both": _IN_CELLS if "/" in "".join(parts[0]["text"]) else "",
+        "short": "In the cells: percent. " if parts[0]["rate"][0] else "",
+    }
+    said = words.get(plans[0].texts, "")
+    description = description.replace(_IN_CELLS, said) if _IN_CELLS in description else said + description
+    if any(plan.key for plan in plans):
+        return description
+    scale = heat_cells.scale(parts[0])
+    ends = [labels.level_text(end) if parts[0]["rate"][0] else labels.number(end) for end in scale]
+    return f"{description} Colors: pale yellow is {ends[0]}, dark violet {ends[1]}."
 
 
 def heat_marks(

@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.plots import curve_figure, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
@@ -31,6 +32,7 @@ def incidence(
     level: float | None = None,
     min_at_risk: int = 10,
     at_risk: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -52,6 +54,9 @@ def incidence(
         Rollouts below which a stack is drawn as uncertain.
     at_risk
         Whether to put the number of rollouts at risk below.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw a single group; by default a new figure.
     colors
@@ -83,6 +88,7 @@ def incidence(
         verb="incidence",
         alt=labels.alt_text(rows),
         ax=ax,
+        size=size,
         at_risk=at_risk,
         key=True,
         also=_whisker,
@@ -148,7 +154,14 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
     top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(columns_named(spot)))
     below = pl.when(top.is_not_null()).then(top.shift(1).over(columns_named(spot)).fill_null(0.0))
     return marks.with_columns(
-        share="estimate", share_low="low", share_high="high", low=below, high=top, estimate=top
+        share="estimate",
+        share_low="low",
+        share_high="high",
+        low=below,
+        high=top,
+        estimate=top,
+        bound_low=pl.lit(None, pl.Float64),
+        bound_high=pl.lit(None, pl.Float64),
     ).select(*STACK)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import lettering, row_names, theme, ticking
+from rollwise.plots import layout, lettering, row_names, theme, ticking
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 
@@ -32,7 +32,7 @@ MARKS = {
     "color": pl.String,
     "marker": pl.String,
 }
-_BESIDE = 32  # characters in a line of an axis label, in a figure of several panels
+_PANEL = 200.0  # least width in points of one of several panels
 _HALF = 0.34  # half the height of a hatched box, in rows
 _MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
 
@@ -53,46 +53,44 @@ def draw(
     *,
     verb: str,
     ax: "Axes | None",
+    size: theme.Size | None,
     title: str | None,
-    caption: str | None,
+    caption: bool | None,
+    description: str,
     alt: str,
     choose: str = "metric= and statistic=",
 ) -> Plot:
     """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
     marks = labels.merge_reasons(marks, options=False)
+    if ax is not None and len(panels) > 1:
+        what = listing(panel.quantity for panel in panels)
+        raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
-    reasons = _reasons(marks) if caption is not None else {}
-    description = " ".join([caption or "", *_notes(marks, reasons)])
-    with lettering.fonts_for(marks["group"]):
-        if ax is not None:
-            # Axes of the user: texts are fitted to their width.
-            theme.make_room(ax)
-            if len(panels) > 1:
-                what = listing(panel.quantity for panel in panels)
-                raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
-            characters = max(int(theme.size_in_points(ax)[0] / 6.2), 16)
-            above = _draw(ax, parts[0], panels[0], marks, reasons)
-            ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3), loc="left" if above else "center")
-            if caption is not None:
-                lettering.caption_below(ax, description, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
-            ticking.fit(ax)
-            row_names.keep_apart(ax, marks)
-            lettering.title_above([ax], title, new_figure=False)
-            return Plot([ax], alt)
-        figure, axes = _figure(marks, len(panels))
-        for place, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
-            _draw(panel_ax, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, new_figure=True)
-            if len(panels) > 1:  # or the label would run into that of the next panel
-                panel_ax.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
-        for unused in axes[len(panels) :]:
-            unused.set_visible(False)
-        if caption is not None:
-            lettering.caption_under(figure, description)
-        # Ticks of numbers may touch, depending on the data.
-        if any(panel.scale != "rate" for panel in panels):  # the five ticks of percentages always have space
-            ticking.keep_apart(axes[: len(panels)])
-        lettering.title_above(axes, title, new_figure=True)
-    return Plot(axes[: len(panels)], alt)
+    reasons = _reasons(marks) if caption is not False else {}
+    names = row_names.of(marks)
+
+    name, heading = panels[0].columns[0]
+    wanted = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
+
+    def paint(sheet: layout.Sheet) -> None:
+        columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
+        place = row_names.plan(sheet, names, columns, wanted)
+        axes = sheet.panels(len(panels), columns=columns, high=max(place.high * len(names), theme.em(36)))
+        for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
+            _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
+
+    return layout.lay(
+        paint,
+        verb=verb,
+        alt=alt,
+        ax=ax,
+        size=size,
+        natural=_natural(names, len(panels)),
+        title=title,
+        caption=caption,
+        description=" ".join([description, *_notes(marks, reasons)]),
+        letters=names,
+    )
 
 
 def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:
@@ -143,32 +141,20 @@ def _columns(panels: int) -> int:
     return min(panels, 3 if panels != 4 else 2)
 
 
-def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
+def _natural(names: Sequence[str], panels: int) -> float:
+    """Return the width in inches of a new figure: long names widen it."""
     columns = _columns(panels)
-    rows = -(-panels // columns)
-    across = {name: lettering.letters(name) for name in marks["group"].unique()}
-    # Rows with names of two lines are higher.
-    lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
-    height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
-    longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
-    margin = max(longest - 16, 0) * 0.07
-    return theme.canvas(rows, columns, (margin + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
+    longest = max(lettering.letters(name) for name in names)
+    wider = max(min(longest, 34 if panels == 1 else 24) - 16, 0) * 0.07
+    return wider + (7.2 if columns == 1 else 2.2 + 2.9 * columns)
 
 
 def _draw(
-    ax: "Axes",
-    part: pl.DataFrame,
-    panel: Panel,
-    marks: pl.DataFrame,
-    reasons: Mapping[str, str],
-    *,
-    names: bool = True,
-    new_figure: bool = False,
-) -> bool:
-    """Draw one panel, and return whether its names are above their lines."""
+    ax: "Axes", part: pl.DataFrame, panel: Panel, place: row_names.Place, reasons: Mapping[str, str], *, named: bool
+) -> None:
+    """Draw one panel."""
     part = theme.visible(part, ax)
     theme.dress(ax, grid="x")
-    across = theme.size_in_points(ax)[0]
     x_min, x_max = _ends(part, panel)
     ax.set_xlim(x_min, x_max)
     if panel.scale == "rate":
@@ -181,11 +167,9 @@ def _draw(
         ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
     for row in part.iter_rows(named=True):
         _paint(ax, row, (x_min, x_max), reasons)
-    ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    place = row_names.put(ax, marks, names=names, across=across, new_figure=new_figure)
-    share = {"above": 0.62, "beside": 0.5, "wide": 0.0}[place]
-    _numbers(ax, part, panel.columns, reasons, across=across, share=share)
-    return place == "above"
+    ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
+    row_names.put(ax, place, named=named)
+    _numbers(ax, part, panel.columns, reasons, across=place.numbers)
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
@@ -282,7 +266,7 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
         textcoords="offset points",
         ha="left" if to_the_right else "right",
         va="center",
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         color=theme.shade(ax, theme.MUTED),
         style="italic",
         zorder=5,
@@ -297,25 +281,24 @@ def _numbers(
     reasons: Mapping[str, str],
     *,
     across: float,
-    share: float,
 ) -> None:
-    """Write columns of numbers to the right of the Axes; in a narrow figure only as many as fit into a share of its width."""
+    """Write as many columns of numbers to the right of the Axes as fit into `across` points."""
     # One entry per row: that of the widest interval.
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
     # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
     # Above the tick labels on top, if there are any.
-    edge, up = (12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0)
+    edge, up = (theme.em(12.0), theme.em(18.0) if ax.xaxis.get_tick_params()["labeltop"] else 4.0)
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
         wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
-        if across <= row_names.NARROW and edge + wide > share * across:
+        if edge + wide > across:
             break
         edge += wide
         place: dict[str, Any] = {
             "textcoords": "offset points",
             "ha": "right",
-            "fontsize": theme.SMALL,
+            "fontsize": theme.small(),
             "annotation_clip": False,
         }
         ax.annotate(
@@ -340,7 +323,7 @@ def _numbers(
                     va="center",
                     **raised,
                 )
-        edge += 12
+        edge += theme.em(12.0)
 
 
 def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:

@@ -12,27 +12,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NARROW = 300.0  # Axes of this width or less, in points, have no key beside them
+NARROW = 300.0  # Axes of this width or less, in points, have no key beside them
 _LETTERS = 8  # characters of the shortest name
 
 
-def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
-    """Draw the key of colors and lines in rows above the whole figure; return the number of rows."""
-    widths = [lettering.text_width(str(entry.get_label())) + 46 for entry in entries]
-    across = figure.get_figwidth() * 72
+def key_above(figure: "Figure", entries: Sequence[Any]) -> tuple[Any, float]:
+    """Draw the key of colors and lines in rows above the whole figure; return it and its height in points."""
+    across, beside = figure.get_figwidth() * 72, theme.em(46.0)
+    names = lettering.filled_all([str(entry.get_label()) for entry in entries], across - beside, lines=3)
+    widths = [max(map(lettering.text_width, name.split("\n"))) + beside for name in names]
     columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
-    lettering.literal(
-        figure.legend(
-            handles=list(entries), loc="outside upper left", ncols=columns, frameon=False, fontsize=theme.SMALL
-        ).get_texts()
-    )
-    return -(-len(entries) // columns)
+    key = figure.legend(list(entries), names, loc="upper left", ncols=columns, frameon=False, fontsize=theme.small())
+    key.set_in_layout(False)
+    lettering.literal(key.get_texts())
+    return key, key.get_window_extent().height * 72 / figure.dpi
 
 
 def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
     """Draw the key of colors and lines to the right of the Axes, or above narrow ones."""
     across = theme.size_in_points(ax)[0]
-    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": theme.SMALL}
+    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": theme.small()}
     if wide(ax):
         lettering.literal(ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), **look).get_texts())
         return
@@ -55,7 +54,7 @@ def _columns(entries: Sequence[Any], across: float) -> int:
 
 def wide(ax: "Axes") -> bool:
     """Return whether a key fits beside the Axes."""
-    return theme.size_in_points(ax)[0] >= _NARROW
+    return theme.size_in_points(ax)[0] >= NARROW
 
 
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
@@ -71,7 +70,7 @@ def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
         textcoords="offset points",
         va="top" if top else "bottom",
         ha="right" if far else "left",
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         color=muted,
     )
 
@@ -80,20 +79,15 @@ def key(
     ax: "Axes",
     entries: Sequence[Any],
     *,
-    new_figure: bool,
-    below: float = theme.AXIS,
+    below: float,
     height: float = float("inf"),
     short: Sequence[str] = (),
 ) -> float:
-    """Draw the color key above a new figure or below Axes of the user; return the height used below in points.
+    """Draw the color key below Axes of the user, `below` points under them; return the height used below in points.
 
     If the key is higher than `height`, entries get their `short` names, shortened as far as necessary; the key is left out if
     even those do not fit.
     """
-    if new_figure:
-        rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
-        ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
-        return below
     # The key starts at the left edge of the figure, below the names of the y axis.
     figure = ax.get_figure(root=True)
     theme.settle(figure)
@@ -113,7 +107,7 @@ def key(
     legend = ax.legend(
         entries,
         names,
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         frameon=False,
         loc="upper left",
         ncols=columns,
@@ -126,6 +120,14 @@ def key(
     )
     lettering.literal(legend.get_texts())
     return below + _rows_height(names, columns)
+
+
+def to_the_left(ax: "Axes", below: float) -> None:
+    """Move the key below the Axes to the left edge of the figure again, once the Axes have their final place."""
+    legend, figure = ax.get_legend(), ax.get_figure(root=True)
+    if legend is not None and figure is not None:
+        left = max(ax.get_window_extent().x0 * 72 / figure.dpi - 4, 0.0)
+        legend.set_bbox_to_anchor((-left / theme.size_in_points(ax)[0], -below), theme.points_below(ax))
 
 
 def _columns_of(names: Sequence[str], across: float) -> int:

@@ -1,10 +1,13 @@
 """Text in figures: wrapped to the space it has, never parsed as formulas, in fonts that have its characters."""
 
+import re
 import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from rollwise.plots import theme
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_WORD = re.compile(r"(?:[/-]*[^\s/-]+[/-]*|[/-]+)[^\S\u00a0]*|\s+")
+_HINTED = 1.04  # on a screen, letters are moved to whole pixels, and lines are up to so much wider
 LETTER = 4.9  # average width in points of a character of small type
 GAP = "\u00a0 "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
 _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installed
@@ -66,57 +71,96 @@ def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str
     return broken
 
 
-def text_width(text: str, size: float = theme.SMALL) -> float:
-    """Return the width of one line of text in points."""
+def text_width(text: str, size: float | None = None) -> float:
+    """Return the width of one line of text in points, letter by letter; of small type without a `size`."""
+    from matplotlib import rcParams
+
+    fonts = tuple(rcParams["font.family"])
+    return (theme.small() if size is None else size) * sum(_letter_width(letter, fonts) for letter in text)
+
+
+@lru_cache(maxsize=4096)
+def _letter_width(letter: str, fonts: tuple[str, ...]) -> float:  # the fonts are part of the key
+    """Return the width of a letter as a share of the font size."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
+    if letter in "\n\r":
+        return 0.0
     with theme.quiet():
-        width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)
-    return float(width)
+        width, _, _ = text_to_path.get_text_width_height_descent(letter, FontProperties(size=100), ismath=False)
+    return float(width) / 100
 
 
-def title_above(axes: Sequence["Axes"], title: str | None, *, new_figure: bool) -> None:
-    """Write a title above a new figure, which grows by its height, or above the one Axes of the user."""
+def filled(text: str, across: float, *, size: float | None = None, lines: int = 100) -> str:
+    """Break the text into at most so many lines of at most `across` points; its middle is cut if it needs more."""
+    # Letters of a tenth of the font size would fill the lines with more than this.
+    most = min(len(text), int(10 * lines * across / theme.small()) + 1)
+    while True:
+        broken = _lines(labels.shorten(text, most), across, size)
+        if len(broken) <= lines or most <= 4:
+            return "\n".join(broken)
+        most = min(most - 1, int(most * (lines + 0.5) / len(broken)) + 1)
+
+
+def _lines(text: str, across: float, size: float | None) -> list[str]:
+    """Break a text at spaces and after hyphens and slashes; within a word only if it is wider than a line."""
+    across /= _HINTED
+    lines = [""]
+    for word in _WORD.findall(text):
+        if lines[-1] and text_width((lines[-1] + word).rstrip(), size) > across:
+            lines.append("")
+        lines[-1] += word
+        while text_width(lines[-1].rstrip(), size) > across and len(lines[-1].rstrip()) > 1:
+            whole = lines[-1]
+            ends = accumulate(text_width(letter, size) for letter in whole)
+            fits = max(next(place for place, end in enumerate(ends) if end > across), 1)
+            lines[-1:] = [whole[:fits], whole[fits:]]
+    return [line.strip() for line in lines if line.strip()] or [""]
+
+
+def words(text: str) -> list[str]:
+    """Return the parts of a text between which a line may end."""
+    return [word.strip() for word in _WORD.findall(text)]
+
+
+def filled_all(names: Sequence[str], across: float, *, size: float | None = None, lines: int = 2) -> list[str]:
+    """Break each name into lines of at most `across` points; different names stay different, shortened if necessary."""
+    broken = [filled(name, across, size=size, lines=lines) for name in names]
+    if len(set(broken)) == len(set(names)):
+        return broken
+    widest = max(text_width(name, size) / max(len(name), 1) for name in names)
+    return wrapped_all(names, max(int(across / widest), 4), lines=lines)
+
+
+def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
+    """Break the text into as few lines as fit, of about equal length, but not within `turn t`."""
+    together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
+    broken = filled(together, across, size=size, lines=lines)
+    parts = broken.count("\n") + 1
+    for share in (1.1, 1.25, 1.4):
+        narrower = filled(together, min(share * text_width(together, size) / parts, across), size=size)
+        if parts > 1 and "…" not in broken and narrower.count("\n") + 1 == parts:
+            broken = narrower
+            break
+    return broken.replace("\u00a0", " ")
+
+
+def title_above(ax: "Axes", title: str | None) -> None:
+    """Write a title above the Axes of the user, and above what stands there already."""
     if title is None:
         return
-    figure: Any = axes[0].get_figure(root=True)
-    if new_figure:
-        across, up = figure.get_size_inches()
-        words = wrapped(title, max(int(across * 72 / 6.2), 20))
-        figure.set_size_inches(across, up + 0.22 * len(words.splitlines()))
-        figure.suptitle(words, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
-        return
     # The headings of columns of numbers are above the Axes too.
-    drawn = axes[0].get_tightbbox()
-    above = 0.0 if drawn is None else (drawn.y1 - axes[0].get_window_extent().y1) * 72 / figure.dpi
-    words = wrapped(title, max(int(theme.size_in_points(axes[0])[0] / 5.8), 16))
-    axes[0].set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=max(above, 0.0) + 5)
-
-
-def caption_under(figure: "Figure", sentence: str) -> None:
-    """Write the sentence in small type below the whole figure, wrapped to its width."""
-    characters = max(int(figure.get_figwidth() * 72 / LETTER), 30)
-    under = figure.supxlabel(textwrap.fill(sentence, characters), x=0.012, ha="left", fontsize=theme.SMALL)
-    under.set_color(theme.shade(figure.axes[0], theme.MUTED))
-    under.set_parse_math(False)
-    under.set_linespacing(1.25)
-
-
-def caption(ax: "Axes", sentence: str, *, new_figure: bool, below: float) -> Any:
-    """Write the sentence below a new figure, or `below` points below Axes of the user.
-
-    Returns the text below the Axes, which may be wrapped again after layout; None below a new figure.
-    """
-    if new_figure:
-        caption_under(ax.figure, sentence)  # type: ignore[arg-type]
-        return None
-    return caption_below(ax, sentence, below=below)
+    figure: Any = ax.get_figure(root=True)
+    drawn = ax.get_tightbbox()
+    above = 0.0 if drawn is None else (drawn.y1 - ax.get_window_extent().y1) * 72 / figure.dpi
+    words = filled(title, max(theme.size_in_points(ax)[0], theme.em(80)), size=theme.normal(), lines=2)
+    ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False, pad=max(above, 0.0) + 5)
 
 
 def caption_height(sentence: str, across: float) -> float:
     """Return the height of the sentence in points, below Axes of that width."""
-    return 11.5 * len(textwrap.wrap(sentence, max(int(across / LETTER), 30))) + 8.0
+    return theme.em(11.5 * (1 + filled(sentence, across).count("\n"))) + 8.0
 
 
 def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
@@ -127,7 +171,7 @@ def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
     under.set_in_layout(True)
     if figure is not None and box is not None:
         width = min(box.x1, figure.bbox.x1) - x_min
-        under.set_text(textwrap.fill(sentence, max(int(width * 72 / figure.dpi / LETTER), 20)))
+        under.set_text(filled(sentence, max(width * 72 / figure.dpi, theme.em(100))))
 
 
 def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
@@ -138,15 +182,14 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
     dpi = figure.dpi if figure is not None else 100.0
     full_width = theme.size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
     names_width = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
-    characters = max(int(full_width / LETTER), 30)
     return ax.annotate(
-        textwrap.fill(sentence, characters),
+        filled(sentence, max(full_width, theme.em(140))),
         (0, 0),
         xycoords="axes fraction",
         xytext=(-names_width, -below),
         textcoords="offset points",
         va="top",
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         color=theme.shade(ax, theme.MUTED),
         linespacing=1.25,
         parse_math=False,
@@ -162,7 +205,7 @@ def note(ax: "Axes", words: str) -> None:
         xycoords="axes fraction",
         ha="center",
         va="center",
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         style="italic",
         color=theme.shade(ax, theme.MUTED),
     )

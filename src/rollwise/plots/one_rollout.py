@@ -2,20 +2,17 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import legends, lettering, theme
+from rollwise.plots.layout import Sheet
 from rollwise.plots.theme import Look
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.coercion import in_schema
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STATES = {
     "success": Look("#D55E00", "*"),
@@ -23,8 +20,10 @@ STATES = {
     "failed": Look("#56B4E9", "o"),
     "error": Look("#000000", "s"),
     "pruned": Look("#CC79A7", "v"),
+    "turn": Look("#BBBBBB", "h"),  # of a rollout that was judged as a whole
     "unjudged": Look("#999999", "."),
 }
+_PLAIN = {"turn", "unjudged"}  # states without a marker
 ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts in the caption of a figure
 _MOST_LETTERS = 90
 
@@ -55,8 +54,16 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
     return rows.sort("step" if steps else "turn", nulls_last=True, maintain_order=True), steps
 
 
-def state(turn: Mapping[str, Any]) -> str:
-    """Return the state of a turn in one word, the worst that applies."""
+def outcome(rows: pl.DataFrame) -> str | None:
+    """Return the verdict on a rollout that was judged as a whole, and in none of its turns."""
+    if "outcome" not in rows.columns or rows["succeeded"].count():
+        return None
+    known = [str(value) for value in rows["outcome"].drop_nulls()]
+    return known[0] if known and known[0] in {"success", "failure"} else None
+
+
+def state(turn: Mapping[str, Any], *, judged: bool = False) -> str:
+    """Return the state of a turn in one word, the worst that applies; a rollout may be `judged` as a whole."""
     if turn.get("succeeded"):
         return "success"
     if turn.get("error"):
@@ -65,7 +72,7 @@ def state(turn: Mapping[str, Any]) -> str:
         return "refused"
     if turn.get("pruned"):
         return "pruned"
-    return "unjudged" if turn.get("succeeded") is None else "failed"
+    return ("turn" if judged else "unjudged") if turn.get("succeeded") is None else "failed"
 
 
 def facts(rows: pl.DataFrame) -> str:
@@ -81,16 +88,8 @@ def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
 
 
-def title(ax: "Axes", rows: pl.DataFrame, given: str | None, *, pad: float) -> None:
-    """Write the given title, or else the id of the rollout, above the Axes, wrapped to their width."""
-    theme.settle(ax.get_figure(root=True))
-    characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
-    words = lettering.wrapped(given or labels.plain(rows["rollout_id"][0]), characters, lines=2)
-    ax.set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=pad)
-
-
-def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
-    """Draw the key of colors and markers below the Axes; return the height used there in points."""
+def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> None:
+    """Draw the key of colors and markers."""
     from matplotlib.lines import Line2D
 
     order = list(STATES)
@@ -99,10 +98,17 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
     )
     style: dict[str, Any] = {"linestyle": "none", "markersize": 8}
     entries = [
-        Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
+        Line2D(
+            [],
+            [],
+            marker="s" if row["state"] in _PLAIN else row["marker"],
+            color=row["color"],
+            label=row["state"],
+            **style,
+        )
         for row in rows
     ]
-    return legends.key(ax, entries, new_figure=False, below=below)
+    sheet.key(entries, below=below)
 
 
 def snippet(text: object, most: int = 72) -> str:

@@ -1,16 +1,17 @@
 """Trade-off of two metrics: one point per group, and the Pareto front."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
 from rollwise.comparisons.selection import Better
 from rollwise.errors import ArgumentError
-from rollwise.plots import alternatives, legends, lettering, theme, ticking
+from rollwise.plots import alternatives, layout, theme
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
+from rollwise.plots.theme import Size
 from rollwise.schema.labels import caption as interval_sentences
 from rollwise.schema.labels import counted, label, shorten
 from rollwise.schema.option_types import check_option_types
@@ -35,6 +36,7 @@ def pareto(
     trials: object = None,
     references: object = None,
     labels: Labels | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -65,6 +67,9 @@ def pareto(
     labels
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
         if there is not enough space. References are always named.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     colors
@@ -107,39 +112,42 @@ def pareto(
     require_known(marks, "pareto")
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
-    with lettering.fonts_for(marks["group"]):
-        new_figure = ax is None
-        theme.make_room(ax)
-        if ax is None:
-            ax = theme.canvas(1, 1, (6.4, 4.6))[1][0]
-        # Names come last, as they avoid everything drawn before.
+    trial_columns = [] if trials is None else single_out(trials, frame)
+    description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
+
+    def paint(sheet: layout.Sheet) -> Callable[[], None]:
+        (ax,) = sheet.panels(1, columns=1, high=min(theme.em(230.0), 0.7 * sheet.width))
         placed = strokes.in_ink(marks, ax)
         steps = strokes.scene(ax, placed, frame, ways, front=front)
         points = placed.filter(pl.col("role") != "trial")
         on_front = points.filter(pl.col("pareto") | (pl.col("role") == "reference"))
         # Without `labels=`: name all points if there is space, else use a key, or name the front if a key is too high.
-        below = theme.AXIS
         if labels is not None:
             named = points if labels == "all" else on_front
-        elif points.height <= _NAMED and strokes.have_room(ax, points["group"]):
+        elif points.height <= _NAMED and strokes.have_room(sheet, ax, points["group"]):
             named = points
-        elif not new_figure and 0.19 * points.height > 0.4 * ax.figure.get_figheight():  # type: ignore[union-attr]
+        elif not sheet.new and 0.19 * points.height > 0.4 * sheet.figure.get_figheight():
             named = on_front
         else:
             named = points.clear()
-            below = legends.key(ax, strokes.entries(ax, points), new_figure=new_figure)
-        if caption is not False:
-            trial_columns = [] if trials is None else single_out(trials, frame)
-            description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
-            description += " Named: the groups on the front." if 0 < named.height < points.height else ""
-            under = lettering.caption(ax, description, new_figure=new_figure, below=below)
-        # After layout the caption is wrapped to the final width.
-        ticking.fit(ax)
-        if caption is not False and under is not None:
-            lettering.rewrap(ax, under, description)
-        strokes.name(ax, placed, named["group"].to_list(), steps)
-        lettering.title_above([ax], title, new_figure=new_figure)
-    return Plot([ax], alternatives.pareto(marks))
+            sheet.key(strokes.entries(ax, points))
+        if sheet.description and 0 < named.height < points.height:
+            sheet.description += " Named: the groups on the front."
+        # Names come last, as they avoid everything drawn before.
+        return lambda: strokes.name(ax, placed, named["group"].to_list(), steps)
+
+    return layout.lay(
+        paint,
+        verb="pareto",
+        alt=alternatives.pareto(marks),
+        ax=ax,
+        size=size,
+        natural=6.4,
+        title=title,
+        caption=caption,
+        description=description,
+        letters=marks["group"],
+    )
 
 
 def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> list[str]:

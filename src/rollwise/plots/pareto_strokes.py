@@ -9,12 +9,14 @@ import polars as pl
 
 from rollwise.comparisons.selection import Better
 from rollwise.plots import lettering, theme, ticking
+from rollwise.plots.layout import Sheet
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_NAME = 125.0  # width of a name in points, at most
 _LINE = 12.0  # height of a line of small type in points
 _AROUND = 7.0  # distance in points between a point and its name
 _FAR = 22.0  # distance for a name that did not fit close by
@@ -29,7 +31,7 @@ def scene(
     for side, name in metrics.items():
         axis_label = labels.quantity(name, frame["statistic"][0], frame)
         axis_label += f" ({ways[name]} is better)" if name in ways else ""
-        (ax.set_xlabel if side == "x" else ax.set_ylabel)(axis_label, fontsize=theme.NORMAL, parse_math=False)
+        (ax.set_xlabel if side == "x" else ax.set_ylabel)(axis_label, fontsize=theme.normal(), parse_math=False)
     steps = _front(ax, placed, ways[metrics["x"]], ways[metrics["y"]]) if front else []
     for dots in placed.filter(role="trial").partition_by("color", maintain_order=True):
         style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 6, "markeredgewidth": 0}
@@ -122,7 +124,7 @@ def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
     from matplotlib.lines import Line2D
 
-    names = labels.shorten_all(placed["group"].to_list(), 40)
+    names = placed["group"].to_list()
     return [
         Line2D([], [], label=name, **_symbol(ax, row))
         for name, row in zip(names, placed.iter_rows(named=True), strict=True)
@@ -168,12 +170,19 @@ class Box:
         return area - self.overlap(Box(0.0, 0.0, width, height))
 
 
-def have_room(ax: "Axes", names: Iterable[str]) -> bool:
-    """Return whether the names leave at least three quarters of the Axes free."""
-    theme.settle(ax.get_figure(root=True))
-    width, height = theme.size_in_points(ax)
-    area = sum(min(lettering.text_width(name), 24 * 6.0) * _LINE * (1 + len(name) // 24) for name in names)
-    return area <= 0.25 * width * height
+def have_room(sheet: Sheet, ax: "Axes", names: Iterable[str]) -> bool:
+    """Return whether the names leave at least three quarters of the Axes free, and are short enough for them."""
+    if sheet.new:
+        width, height = sheet.across() - theme.em(60), sheet.high
+    else:
+        theme.settle(ax.get_figure(root=True))
+        width, height = theme.size_in_points(ax)
+    longest = theme.em(_NAME)
+    area = sum(
+        min(lettering.text_width(name), longest) * theme.em(_LINE) * (1 + lettering.filled(name, longest).count("\n"))
+        for name in names
+    )
+    return area <= 0.25 * width * height and (not sheet.new or longest <= 0.6 * width)
 
 
 def name_points(
@@ -183,7 +192,6 @@ def name_points(
     lines: Sequence[tuple[float, float, float, float]] = (),
 ) -> None:
     """Write a name beside each point, where it covers the least; a name far from its point gets a line to it."""
-    theme.settle(ax.get_figure(root=True))
     width, height = theme.size_in_points(ax)
 
     def in_points(x: float, y: float) -> tuple[float, float]:
@@ -199,8 +207,8 @@ def name_points(
     for x, y, name, color in points:
         if not name:
             continue
-        text = lettering.wrapped(name, 24)
-        size = (max(lettering.text_width(line) for line in text.split("\n")), _LINE * (1 + text.count("\n")))
+        text = lettering.filled(name, theme.em(_NAME), lines=3)
+        size = (max(map(lettering.text_width, text.split("\n"))), theme.em(_LINE) * (1 + text.count("\n")))
         at = in_points(x, y)
         # Try eight positions close by and eight farther away; the costs are the covered area, weighted by what is covered.
         best: tuple[float, float, float, Box] | None = None
@@ -225,7 +233,7 @@ def name_points(
             xytext=(x_min - at[0], box.bottom - at[1]),
             textcoords="offset points",
             va="bottom",
-            fontsize=theme.SMALL,
+            fontsize=theme.small(),
             color=theme.ink(color, ax.get_facecolor()),
             parse_math=False,
             annotation_clip=False,

@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError, listing, plural
 from rollwise.plots import curve_figure, curve_panel
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import columns_named
@@ -30,6 +31,7 @@ def profile(
     metric: str | None = None,
     cluster: str = "auto",
     level: float | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -50,7 +52,7 @@ def profile(
         Which rows to draw; by default all.
     cluster
         The column that names the goals of a SUMMARY; ``"auto"`` is `goal`, or `task` where it is not grouped by goal.
-    ax, colors, title, caption
+    size, ax, colors, title, caption
         As in `curve`.
 
     Raises
@@ -75,6 +77,7 @@ def profile(
         verb="profile",
         alt=labels.alt_text(rows),
         ax=ax,
+        size=size,
         words=lambda axis_marks: _words(axis_marks, rows, cluster),
         at_risk=False,
         key=curve_figure.overlaid(marks),

@@ -7,8 +7,9 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import alternatives, legends, lettering, theme, ticking
+from rollwise.plots import alternatives, layout, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named, columns_named
@@ -30,6 +31,8 @@ MARKS = {
     "marker": pl.String,
 }
 _TABLE = ("bin", "n", "confidence", "accuracy")  # columns of the table `reliability` of `MCQACalibration`
+_OVERLAID = 3  # groups in one panel; more have a panel each
+_PANEL = 130.0  # least width in points of a panel
 _STRIP = 34.0  # height of the bars of counts in points
 
 
@@ -41,6 +44,7 @@ def reliability(
     actual: str | None = None,
     bins: str = "bin",
     level: float | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -63,6 +67,9 @@ def reliability(
         The grouping column with the bins.
     level
         The level of the intervals; by default the greatest.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     colors
@@ -91,28 +98,47 @@ def reliability(
     marks = reliability_marks(frame, colors=colors, **options)
     chosen, axis_labels = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
-    with lettering.fonts_for(marks["group"]):
-        new_figure = ax is None
-        theme.make_room(ax)
-        if ax is None:
-            ax = theme.canvas(1, 1, (4.6, 5.2))[1][0]
-        marks = theme.visible(marks, ax)
-        theme.dress(ax)
-        ax.plot([0, 1], [0, 1], color=theme.shade(ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
-        entries = [_paint(ax, marks.filter(group=name)) for name in groups["group"]]
-        ax.set(xlim=(0, 1), ylim=(0, 1))
-        for axis, words in zip("xy", axis_labels, strict=True):
-            ticking.percent(ax, axis)
-            (ax.set_xlabel if axis == "x" else ax.set_ylabel)(words, fontsize=theme.NORMAL, parse_math=False)
-        below = _counts(ax, marks)
-        if groups.height > 1:
-            below = legends.key(ax, entries, new_figure=new_figure, below=below)
-        if caption is not False:
-            description = _caption(chosen)
-            lettering.caption(ax, description, new_figure=new_figure, below=below)
-        ticking.fit(ax)
-        lettering.title_above([ax], title, new_figure=new_figure)
-    return Plot([ax], alternatives.reliability(marks))
+    names = groups["group"].to_list()
+
+    def paint(sheet: layout.Sheet) -> None:
+        several = sheet.new and len(names) > _OVERLAID
+        columns = min(len(names), max(int(sheet.width / theme.em(_PANEL)), 1), 4) if several else 1
+        high = min(theme.em(260.0), 0.85 * sheet.width / columns - theme.em(40))
+        axes = sheet.panels(len(names) if several else 1, columns=columns, high=max(high, 80.0))
+        for place, panel_ax in enumerate(axes):
+            part = theme.visible(marks.filter(group=names[place]) if several else marks, panel_ax)
+            theme.dress(panel_ax)
+            panel_ax.plot(
+                [0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5
+            )
+            entries = [_paint(panel_ax, one) for one in part.partition_by("group", maintain_order=True)]
+            panel_ax.set(xlim=(0, 1), ylim=(0, 1))
+            for axis in "xy":
+                ticking.percent(panel_ax, axis)
+            panel_ax.set_xlabel(axis_labels[0], fontsize=theme.normal(), parse_math=False)
+            if place % columns == 0:
+                panel_ax.set_ylabel(axis_labels[1], fontsize=theme.normal(), parse_math=False)
+            else:
+                panel_ax.tick_params(axis="y", labelleft=False)
+            sheet.below = _counts(panel_ax, part, labeled=place % columns == 0)
+            if several:
+                words = lettering.filled(names[place], sheet.across() - theme.em(30), size=theme.normal(), lines=3)
+                panel_ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False)
+            elif len(names) > 1:
+                sheet.key(entries)
+
+    return layout.lay(
+        paint,
+        verb="reliability",
+        alt=alternatives.reliability(marks),
+        ax=ax,
+        size=size,
+        natural=4.6 if len(names) <= _OVERLAID else 7.2,
+        title=title,
+        caption=caption,
+        description=_caption(chosen),
+        letters=names,
+    )
 
 
 def reliability_marks(
@@ -237,9 +263,9 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
     return line
 
 
-def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
+def _counts(ax: "Axes", marks: pl.DataFrame, *, labeled: bool) -> float:
     """Draw the bars that count the answers in each bin; return the height used below the Axes in points."""
-    strip = theme.below_axes(ax, below=theme.AXIS, height=_STRIP)
+    strip = theme.below_axes(ax, below=theme.axis_height(), height=theme.em(_STRIP))
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.patch.set_visible(False)
     names = marks["group"].unique(maintain_order=True).to_list()
@@ -256,11 +282,12 @@ def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
         )
     most = max([1, *marks["n"].drop_nulls()])
     strip.set_ylim(0, most * 1.05)
-    strip.set_yticks([0, most], labels=["0", labels.count(most)], fontsize=theme.SMALL)
+    strip.set_yticks([0, most], labels=["0", labels.count(most)], fontsize=theme.small())
     strip.tick_params(axis="x", labelbottom=False, length=0)
     strip.tick_params(axis="y", length=0)
-    strip.set_ylabel("n", fontsize=theme.SMALL, rotation=0, ha="right", va="center")
-    return theme.AXIS + _STRIP + 12.0
+    if labeled:
+        strip.set_ylabel("n", fontsize=theme.small(), rotation=0, ha="right", va="center")
+    return theme.axis_height() + theme.em(_STRIP + 12.0)
 
 
 def _caption(chosen: pl.DataFrame) -> str:

@@ -1,94 +1,102 @@
 """Names of rows, to the left of their lines or above them."""
 
-import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rollwise.plots import lettering, theme
+from rollwise.plots.layout import Sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NARROW = 300.0  # width in points of a column of a paper, at most
-_WIDE = 0.66  # share of narrow Axes that long names may take
-_ABOVE = 32.0  # least height in points of a row with its name above its line
+_BESIDE, _NARROW = 0.4, 0.34  # share of the width that names beside their lines may take, and of a narrow figure
+_WIDE = 0.66  # the same where names are too long, and numbers are left out for them
+_LINE = 12.0  # height in points of a line of a name
+_ROW = 21.6  # height in points of a row
+_OF_SEVERAL = 0.27  # the same share of a figure of several panels
+_LONGEST = 200.0  # width in points of a name, at most
+_AXES, _NARROWEST = 80.0, 48.0  # least width in points of the Axes, and of narrow ones
 
 
-def longest(panels: int) -> int:
-    """Return how many characters one line of a row name has."""
-    return 34 if panels == 1 else 24
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the names of rows are, in lines, and what they leave for numbers."""
+
+    names: Sequence[str]
+    above: bool
+    small: bool  # in small type
+    high: float  # height of a row in points
+    numbers: float  # width in points for columns of numbers
 
 
-def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figure: bool) -> str:
-    """Draw a guide and a name for each row; return where the names are: ``beside`` their lines, ``wide`` or ``above``.
+def of(marks: pl.DataFrame) -> list[str]:
+    """Return the name of each row."""
+    rows = marks.select("row", "group").unique(maintain_order=True).sort("row")
+    return rows["group"].to_list()
 
-    Names use a share of the width `across` and as many lines as fit the height of a row; a `new_figure` is wide enough for its
-    names. If a narrow figure would cut a name, names are above their lines if rows are high enough; else they are wide, which
-    leaves no space for numbers on the other side.
+
+def plan(sheet: Sheet, names: Sequence[str], columns: int, wanted: float) -> Place:
+    """Find a place for names: beside their lines if these hold them whole, else above if rows are high enough.
+
+    Numbers that are `wanted` points wide should have space too; as a last resort, names have theirs. Rows of a figure of a given
+    height have as many lines as fit.
     """
-    groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
-    ax.set_ylim(groups.height - 0.4, -0.6)
-    ax.set_yticks(groups["row"].to_list())
-    # Narrow Axes, as in a column of a paper or on a phone, allow names less width and more lines.
-    narrow, high = across <= NARROW, theme.size_in_points(ax)[1] / groups.height
-    lines = min(max(int((0.75 if narrow else 1.0) * high / 12), 1), 3 if narrow else 2)
-    share = 0.33 if narrow and lines > 1 else 0.4
-    width = longest(marks["panel"].n_unique())
-    width = width if new_figure else min(width, max(int(share * across / 5.3), 10))
-    wrapped_names = (
-        lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
-    )
-    broken = (
-        any("…" in name for name in wrapped_names)
-        or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
-    )
-    above = names and narrow and high >= _ABOVE and broken
-    wide = names and narrow and not (above or new_figure) and any("…" in name for name in wrapped_names)
-    if wide:
-        wrapped_names = lettering.wrapped_all(
-            groups["group"].to_list(), int(_WIDE * across / lettering.LETTER), lines=lines
-        )
-    ax.set_yticklabels(
-        [""] * groups.height if above else wrapped_names, fontsize=theme.SMALL if narrow else theme.NORMAL
-    )
-    if above:
-        _names_above(ax, groups, 1.2 * across)  # names may extend over the columns of numbers
+    across = sheet.width / columns
+    size = theme.small() if sheet.narrow else theme.normal()
+    line, row, least = theme.em(_LINE), theme.em(_ROW), theme.em(_NARROWEST if sheet.narrow else _AXES)
+    given = None if sheet.free else sheet.height() / len(names)
+    lines = 3 if given is None else max(int((0.75 if sheet.narrow else 1.0) * given / line), 1)
+    lines = min(lines, 2 if sheet.narrow else 3)
+    share = _NARROW if sheet.narrow else _BESIDE if columns == 1 else _OF_SEVERAL * columns
+    beside = min(share * across, theme.em(_LONGEST))
+    broken = lettering.filled_all(names, beside, size=size, lines=lines)
+    most = max(name.count("\n") for name in broken) + 1
+    if not any("…" in name for name in broken) and not _cut(names, beside, size):
+        taken = max(lettering.text_width(part, size) for name in broken for part in name.split("\n")) + theme.em(8)
+        numbers = (sheet.width - taken) / columns - least
+        place = Place(broken, above=False, small=sheet.narrow, high=max(row, line * most + 6), numbers=numbers)
+        if numbers >= wanted or (given is not None and given < row + line):
+            return place
+    lines = 2 if given is None else max(int((given - row) / line + 0.1), 0)
+    if lines:
+        over = lettering.filled_all(names, across - theme.em(16), size=theme.small(), lines=lines)
+        most = max(name.count("\n") for name in over) + 1
+        return Place(over, above=True, small=True, high=line * most + row, numbers=across - least)
+    lines = min(max(int((given or row) / line), 1), 2)
+    wide = lettering.filled_all(names, _WIDE * across, size=theme.small(), lines=lines)
+    return Place(wide, above=False, small=True, high=row, numbers=0.0)
+
+
+def _cut(names: Sequence[str], across: float, size: float) -> bool:
+    """Return whether a word of the names is wider than a line."""
+    return any(lettering.text_width(word, size) > across for name in names for word in lettering.words(name))
+
+
+def put(ax: "Axes", place: Place, *, named: bool) -> None:
+    """Draw a guide and a name for each row."""
+    rows = len(place.names)
+    ax.set_ylim(*((rows - 0.5, -0.8) if place.above else (rows - 0.4, -0.6)))
+    beside = named and not place.above
+    ax.set_yticks(range(rows), labels=place.names if beside else [""] * rows)
     lettering.literal(ax.get_yticklabels())
-    ax.tick_params(axis="y", length=0, pad=8)  # a point at 0 does not touch the name
-    if groups.height > 18:
+    ax.tick_params(axis="y", length=0, pad=theme.em(8), labelsize=theme.small() if place.small else theme.normal())
+    if rows > 18:
         ax.tick_params(axis="x", labeltop=True)
     ax.spines["left"].set_visible(False)
-    for row in groups["row"]:
+    for row, name in enumerate(place.names):
         ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
-    return "above" if above else "wide" if wide else "beside"
-
-
-def keep_apart(ax: "Axes", marks: pl.DataFrame) -> None:
-    """Limit names to as many lines as fit the height of a row, after the texts below have taken their space."""
-    names = marks.select("row", "group").unique().sort("row")["group"].to_list()
-    lines_of_names = [label.get_text().split("\n") for label in ax.get_yticklabels()]
-    lines = max(int(theme.size_in_points(ax)[1] / len(names) / 12), 1)
-    if max(map(len, lines_of_names)) > lines:
-        width = max(len(line) for lines_of_name in lines_of_names for line in lines_of_name)
-        ax.set_yticklabels(lettering.wrapped_all(names, max(width, 12), lines=lines))
-
-
-def _names_above(ax: "Axes", groups: pl.DataFrame, width: float) -> None:
-    """Write the name of each row above its line and numbers, from the left edge, within `width` points."""
-    ax.set_ylim(groups.height - 0.5, -0.8)
-    full_names = groups["group"].to_list()
-    letter = max(lettering.text_width(name) / max(len(name), 1) for name in full_names)
-    shortened = lettering.wrapped_all(full_names, max(int(width / max(letter, 1.0)), 10), lines=1)
-    for row, name in zip(groups["row"], shortened, strict=True):
-        ax.annotate(
-            name,
-            (0, row),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 9),
-            textcoords="offset points",
-            fontsize=theme.SMALL,
-            annotation_clip=False,
-            parse_math=False,
-            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
-        ).set_in_layout(False)
+        if place.above and named:
+            ax.annotate(
+                name,
+                (0, row),
+                xycoords=("axes fraction", "data"),
+                xytext=(0, theme.em(7.5)),
+                textcoords="offset points",
+                fontsize=theme.small(),
+                annotation_clip=False,
+                parse_math=False,
+                bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
+            ).set_in_layout(False)

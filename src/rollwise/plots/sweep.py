@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, legends, theme
 from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -30,6 +31,7 @@ def sweep(
     level: float | None = None,
     min_at_risk: int = 10,
     at_risk: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -57,7 +59,7 @@ def sweep(
         Number of rollouts below which a point is drawn as uncertain.
     at_risk
         Whether to show the number of rollouts of each point below.
-    ax, colors, title, caption
+    size, ax, colors, title, caption
         As in `curve`.
 
     Raises
@@ -85,7 +87,8 @@ def sweep(
         verb="sweep",
         alt=labels.alt_text(frame),
         ax=ax,
-        words=lambda axis_marks: _words(axis_marks, frame, names),
+        size=size,
+        words=lambda axis_marks: words_of(axis_marks, frame, names),
         at_risk=at_risk,
         also=None if at is None else lambda panel_ax, _: legends.marked(panel_ax, at, "chosen"),
         title=title,
@@ -231,7 +234,8 @@ def _with_references(
 
 
 # ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
+def words_of(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
+    """Return the labels and kinds of the axes of a panel over a choice."""
     metric, statistic, choice = axis_marks.select("metric", "kind", "axis").row(0)
     words = curve_panel.wording(axis_marks)
     return replace(

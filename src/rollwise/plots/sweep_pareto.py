@@ -1,18 +1,19 @@
 """Effect of one choice on two metrics: each over the choice, and their trade-off."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import alternatives, lettering, theme, ticking
+from rollwise.plots import alternatives, curve_labels, curve_panel, layout, legends, theme
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto import sentences
 from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
 from rollwise.plots.pareto_marks import chosen as rows_of
-from rollwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
+from rollwise.plots.sweep import caption_of, has_value, place_of, sweep_marks, value_names, words_of
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -27,7 +28,9 @@ SWEEP = MARKS | {
 }
 _MIN_AT_RISK = 10
 _NAMED = 24  # at most so many points have their values beside them
-_SIZE = (13.2, 4.4)
+_WIDE = 13.2  # inches
+_PANEL = 200.0  # least width of a panel in points
+_BESIDE = "Beside points"
 
 
 @drawing
@@ -42,6 +45,7 @@ def sweep_pareto(
     level: float | None = None,
     better: Mapping[str, Better] | None = None,
     front: bool = True,
+    size: Size | None = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
@@ -83,32 +87,59 @@ def sweep_pareto(
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     marks = sweep_pareto_marks(frame, choice=choice, better=better, front=front, colors=colors)
     require_known(marks, "sweep_pareto")
-    place_of(
-        frame, choice, value_names(frame, choice), chosen
-    )  # raises an error for a wrong value before anything is drawn
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
-    with lettering.fonts_for([*marks["group"], title or ""]):
-        figure, panels = theme.canvas(1, 3, _SIZE)
-        # The first two panels are plots of their own, without captions.
-        for ax, metric in zip(panels, metrics.values(), strict=False):
-            rows = frame.filter(metric=metric)
-            sweep(rows, choice=choice, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
-        last = panels[-1]
+    curves = _curves(frame, choice, colors)
+    names = value_names(frame, choice)
+    at = place_of(frame, choice, names, chosen)
+    keyed = max(part["group"].n_unique() for part in curves) > 1
+
+    def paint(sheet: layout.Sheet) -> Callable[[], None]:
+        columns = min(3, max(int(sheet.width / theme.em(_PANEL)), 1))
+        high = min(theme.em(190.0), 0.66 * sheet.width / columns)
+        *panels, last = sheet.panels(3, columns=columns, high=max(high, 90.0))
+        drawn = []
+        # The first two panels are as `sweep` draws them.
+        for ax, part, metric in zip(panels, curves, metrics.values(), strict=True):
+            wording = words_of(part, frame.filter(metric=metric), names)
+            drawn.append(
+                curve_panel.draw(
+                    ax, part, part, wording, at_risk=False, high=sheet.high, across=sheet.across() - theme.em(16)
+                )
+            )
+            if at is not None:
+                legends.marked(ax, at, "chosen")
+        if keyed:
+            sheet.entries = curve_labels.entries(panels[0], curves[0], whole=True)
         placed = strokes.in_ink(marks, last)
         steps = strokes.scene(last, placed, frame, ways, front=front)
         if frame.schema[choice].is_numeric():
             _join(last, theme.visible(marks, last))
-        lettering.title_above(panels, title, new_figure=True)
-        placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
-        if caption is not False:
+        placed = placed.with_columns(group=_short_names(sheet, last, placed, None if chosen is None else _word(chosen)))
+        if sheet.description:
             few = " if there is space" if (placed["group"] == "").any() else ""
-            intervals = caption_of(frame, choice, pl.concat(_curves(frame, choice, colors)), _MIN_AT_RISK)
-            description = [intervals, f"Beside points{few}: {labels.label(choice)}."]
-            lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
-        ticking.fit(last)
-        strokes.name(last, placed, [name for name in placed["group"] if name], steps)
-    return Plot(panels, alternatives.sweep_pareto(marks))
+            sheet.description = sheet.description.replace(_BESIDE, f"{_BESIDE}{few}", 1)
+
+        def finish() -> None:
+            for panel in drawn:
+                curve_panel.finish(panel)
+            strokes.name(last, placed, [name for name in placed["group"] if name], steps)
+
+        return finish
+
+    beside = f"{_BESIDE}: {labels.label(choice)}."
+    intervals = caption_of(frame, choice, pl.concat(curves), _MIN_AT_RISK)
+    return layout.lay(
+        paint,
+        verb="sweep_pareto",
+        alt=alternatives.sweep_pareto(marks),
+        size=size,
+        natural=_WIDE,
+        title=title,
+        caption=caption,
+        description=" ".join([intervals, beside, *sentences(marks, [], front=front)]),
+        letters=marks["group"],
+    )
 
 
 def sweep_pareto_marks(
@@ -207,13 +238,13 @@ def _join(ax: "Axes", marks: pl.DataFrame) -> None:
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
-def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
+def _short_names(sheet: layout.Sheet, ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
     """Return the label of each point; without enough space only of the chosen value and the ends of each curve."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
     none = pl.lit(f"no {labels.label(placed['choice'][0])}")  # its color shows the group, as for the other points
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
     names = placed.select(called.alias("group"))["group"]
-    if placed.height <= _NAMED and strokes.have_room(ax, names):
+    if placed.height <= _NAMED and strokes.have_room(sheet, ax, names):
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
     is_named = (place == 0) | (place == size - 1) | here

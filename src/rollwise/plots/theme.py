@@ -8,10 +8,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from rollwise.errors import ArgumentError
 from rollwise.schema.option_types import check_option_types
 
 # Once on each machine Matplotlib builds a cache, and says so before anything that was asked for.
@@ -21,7 +22,6 @@ logging.getLogger("matplotlib.font_manager").addFilter(
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Okabe & Ito (2008), safe for color-blind readers; their yellow is left out, as it is too faint on white
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -30,9 +30,32 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X": 7.0, "*": 10.0}
 ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
-SMALL, NORMAL = 9.0, 10.0  # font sizes in points; nothing is smaller
 MAX_COLORS = len(PALETTE)
-AXIS = 40.0  # height in points of tick labels and axis label below the Axes
+Size = Literal["column", "page", "slide"] | tuple[float, float | None]
+SIZES: dict[str, tuple[float, float | None]] = {"column": (3.3, None), "page": (6.9, None), "slide": (10.0, 5.6)}
+_SIDE = 1.0, 100.0  # inches
+
+
+def normal() -> float:
+    """Return the font size of labels in points: that of the user's settings."""
+    from matplotlib import rcParams
+
+    return float(rcParams["font.size"])
+
+
+def small() -> float:
+    """Return the font size in points of ticks, numbers and captions."""
+    return max(0.9 * normal(), 5.5)
+
+
+def em(points: float) -> float:
+    """Return a length in points, given at letters of 10 points, in proportion to the font size."""
+    return points * normal() / 10.0
+
+
+def axis_height() -> float:
+    """Return the height in points of tick labels and axis label below the Axes."""
+    return em(40.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,26 +156,23 @@ def _luminance(red: float, green: float, blue: float) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def inches(size: object, verb: str) -> tuple[float, float | None] | None:
+    """Return width and height in inches of a size; the height is None if the figure is as high as it needs to be."""
+    if size is None:
+        return None
+    if isinstance(size, str):
+        return SIZES[size]
+    sides = tuple(size) if isinstance(size, Sequence) else ()
+    given = [side for side in sides if side is not None]
+    if len(sides) != 2 or sides[0] is None or not all(_SIDE[0] <= side <= _SIDE[1] for side in given):
+        raise ArgumentError(
+            f"{verb}: size={size!r} is not a width and a height from {_SIDE[0]:g} to {_SIDE[1]:g} inches, such as (3.3, 2.6), "
+            "or (3.3, None) for a figure as high as it needs to be"
+        )
+    return float(sides[0]), None if sides[1] is None else float(sides[1])
+
+
 # ── figures and axes ──────────────────────────────────────────────────────────────────────────────────────────────────
-def canvas(
-    rows: int, columns: int, size: tuple[float, float], *, heights: Sequence[float] | None = None, share_y: bool = False
-) -> tuple["Figure", list["Axes"]]:
-    """Return a new figure with a constrained layout, and its Axes row by row.
-
-    It is made without pyplot, which would keep it open and have a notebook show it a second time.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, sharey="row" if share_y else False)
-    engine = figure.get_layout_engine()
-    if columns > 1 and engine is not None:
-        engine.set(wspace=0.06)  # type: ignore[call-arg]
-    return figure, list(axes.flat)
-
-
 def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
     """Add Axes that share the x axis of `ax`: `below` points below it and `height` points high, at any figure size."""
     return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
@@ -179,7 +199,7 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, axis="x" if grid == "x" else "y", color=shade(ax, GUIDE), linewidth=0.7)
     ax.set_axisbelow(True)
-    ax.tick_params(labelsize=SMALL)
+    ax.tick_params(labelsize=small())
 
 
 def make_room(ax: "Axes | None") -> None:

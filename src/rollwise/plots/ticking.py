@@ -109,28 +109,60 @@ def fitting_ticks(ax: "Axes", across: float, distance: float, *, wide: float = 1
     return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
 
-def fit(ax: "Axes", *, integers: bool = False) -> None:
-    """Fit the ticks of the x axis and the label of the y axis to the size of the Axes after layout."""
-    theme.settle(ax.get_figure(root=True))
-    across, up = theme.size_in_points(ax)
-    if ax.get_xscale() != "log":
-        thousands(ax, "x")
-    fitting_ticks(ax, across, 22.0)
-    if ax.get_xscale() == "log":
-        amounts(ax, "x")
-    elif integers:
-        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
-    ax.set_ylabel(lettering.wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
-    keep_neighbors_apart(ax)
+def fit_labels(axes: Sequence["Axes"]) -> bool:
+    """Fit the ticks and labels of Axes to their size after layout; return whether a label has more or fewer lines now."""
+    figure = axes[0].get_figure(root=True)
+    changed = False
+    for ax in axes:
+        across, up = theme.size_in_points(ax)
+        keep_apart([ax])
+        label = ax.xaxis.label
+        words, size = " ".join(label.get_text().split("\n")), float(label.get_fontsize())
+        if words and figure is not None:
+            # Centered below the Axes, a label may be wider than these, up to the edge of the figure or the next Axes.
+            box, spec = ax.get_window_extent(), ax.get_subplotspec()
+            middle = (box.x0 + box.x1) / 2
+            beside = 2 * min(middle, figure.bbox.x1 - middle) * 72 / figure.dpi - 8
+            alone = spec is None or spec.get_gridspec().ncols == 1
+            room = beside if alone else across + theme.em(16)
+            broken = lettering.balanced(words, max(room, theme.em(40)), size=size, lines=6)
+            changed |= broken.count("\n") != label.get_text().count("\n")
+            label.set_text(broken)
+        label = ax.yaxis.label
+        words = " ".join(label.get_text().split("\n"))
+        if words:
+            broken = lettering.balanced(words, max(up, theme.em(60)), size=theme.normal())
+            size = theme.normal() if broken.count("\n") < 3 else theme.small()
+            broken = lettering.balanced(words, max(up, theme.em(60)), size=size, lines=5)
+            changed |= broken.count("\n") != label.get_text().count("\n")
+            label.set(text=broken, fontsize=size)
+    return changed
+
+
+def whole_numbers(ax: "Axes") -> None:
+    """Let the ticks of the x axis be whole numbers."""
+    locator = ax.xaxis.get_major_locator()
+    if hasattr(locator, "set_params") and ax.get_xscale() != "log":
+        locator.set_params(integer=True)  # type: ignore[call-arg]
 
 
 def keep_apart(axes: Sequence["Axes"]) -> None:
     """Reduce the ticks of each x axis whose labels would touch, after layout."""
-    theme.settle(axes[0].get_figure(root=True))
+    from matplotlib.ticker import FixedLocator
+
     for ax in axes:
-        boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
-        if any(after.x0 - before.x1 < 3 for before, after in pairwise(boxes)):
-            fitting_ticks(ax, theme.size_in_points(ax)[0], 22.0)
+        if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
+            continue
+        low, high = sorted(ax.get_xlim())
+        boxes = [
+            label.get_window_extent()
+            for at, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=False)
+            if label.get_text() and low <= at <= high
+        ]
+        if any(after.x0 - before.x1 < 4 for before, after in pairwise(boxes)):
+            fitting_ticks(ax, theme.size_in_points(ax)[0], theme.em(22.0))
+            if ax.get_xscale() == "log":
+                amounts(ax, "x")
 
 
 def keep_neighbors_apart(ax: "Axes") -> None:
@@ -146,6 +178,7 @@ def keep_neighbors_apart(ax: "Axes") -> None:
     # Set by this module; Axes of the user have an AutoLocator.
     adjustable = [neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator]
     if adjustable:
+        theme.settle(figure)
         keep_apart(adjustable)
 
 

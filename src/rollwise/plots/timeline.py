@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import alternatives, lettering, one_rollout, theme, ticking
+from rollwise.plots import alternatives, layout, lettering, one_rollout, theme, ticking
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
 
@@ -39,6 +40,7 @@ def timeline(
     rollout_id: str | None = None,
     axis: Axis | None = None,
     most: int = 10,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     title: str | None = None,
     caption: bool | None = None,
@@ -59,6 +61,9 @@ def timeline(
         known.
     most
         How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure.
     title
@@ -79,38 +84,45 @@ def timeline(
     (['turns', 'score'], 'turn')
     """
     check_option_types(timeline, locals())
-    theme.make_room(ax)
     if ax is not None:  # names of lanes, a key and a caption need space
-        most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / 12) - 2, 1))
+        theme.make_room(ax)
+        most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / theme.em(12)) - 2, 1))
     # One lane per score, tool and kind of step, from top to bottom.
     marks = timeline_marks(frame, rollout_id=rollout_id, axis=axis, most=most)
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
     lanes = marks.unique("lane", keep="first", maintain_order=True).sort("lane")
-    with lettering.fonts_for([*marks["lane_name"], *marks["text"].drop_nulls()]):
-        new_figure = ax is None
-        if ax is None:
-            ax = theme.canvas(1, 1, (7.2, max(1.4 + 0.36 * lanes.height, 2.0)))[1][0]
-        marks = theme.visible(marks, ax)
+
+    def paint(sheet: layout.Sheet) -> None:
+        (ax,) = sheet.panels(1, columns=1, high=theme.em(max(26.0 * lanes.height, 60.0)))
+        seen = theme.visible(marks, ax)
         theme.dress(ax, grid="x")
-        _limits(ax, marks, lanes, measured)
-        for part in marks.partition_by("lane", maintain_order=True):
+        _limits(sheet, ax, seen, lanes, measured)
+        for part in seen.partition_by("lane", maintain_order=True):
             _paint(ax, part)
         if steps:
-            _turns(ax, marks)
-        ax.set_xlabel(
-            "seconds since the first step" if measured == "seconds" and steps else measured, fontsize=theme.NORMAL
-        )
-        one_rollout.title(ax, rows, title, pad=16 if steps else 6)
-        below = theme.AXIS
-        states = marks.filter(pl.col("mark").is_in(["turn", "step", "event"])).unique("state", maintain_order=True)
+            _turns(sheet, ax, seen)
+        elif (seen["state"] == "turn").any():
+            _beside(ax, 0.0, one_rollout.outcome(rows) or "")
+        ax.set_xlabel("seconds since the first step" if measured == "seconds" and steps else measured)
+        ax.xaxis.label.set(fontsize=theme.normal())
+        states = seen.filter(pl.col("mark").is_in(["turn", "step", "event"])).unique("state", maintain_order=True)
         if states.height > 1 or not steps:
-            below = one_rollout.key(ax, states, below=below)
-        if caption is not False:
-            description = _caption(rows, marks)
-            lettering.caption(ax, description, new_figure=new_figure, below=below)
-        ticking.fit(ax, integers=measured != "seconds")
-    return Plot([ax], alternatives.timeline(marks))
+            one_rollout.key(sheet, states)
+        if measured != "seconds":
+            ticking.whole_numbers(ax)
+
+    return layout.lay(
+        paint,
+        verb="timeline",
+        alt=alternatives.timeline(marks, one_rollout.outcome(rows)),
+        ax=ax,
+        size=size,
+        title=title or labels.plain(rows["rollout_id"][0]),
+        caption=caption,
+        description=_caption(rows, marks),
+        letters=[*marks["lane_name"], *marks["text"].drop_nulls()],
+    )
 
 
 def timeline_marks(
@@ -152,12 +164,13 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     scores, tools, tokens = [], [], []
     end = 0.0
     used = [name for turn in rows.iter_rows(named=True) for name, _ in one_rollout.calls(turn)]
+    judged = one_rollout.outcome(rows) is not None
     # The first tools have their own lanes, the others share the last one.
     own_lanes = _own_lanes(used, most)
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
         start = end if measured == "seconds" else place - 0.5
         end = start + (turn["seconds"] if measured == "seconds" else 1.0)
-        state = one_rollout.state(turn)
+        state = one_rollout.state(turn, judged=judged)
         look = one_rollout.STATES[state]
         about = {"at": start, "until": end, "turn": turn["turn"], "state": state, "color": look.color}
         text = turn.get("response") or turn.get("prompt") or ""
@@ -215,15 +228,15 @@ def _lane(step: dict[str, Any]) -> str:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _limits(ax: "Axes", marks: pl.DataFrame, lanes: pl.DataFrame, measured: str) -> None:
+def _limits(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame, lanes: pl.DataFrame, measured: str) -> None:
     least, greatest = marks.select(pl.col("at").min(), last=pl.max_horizontal("at", "until").max()).row(0)
     margin = 0.02 * (greatest - least) or 0.5
     ax.set_xlim(least - (margin if measured == "seconds" else 0.0), greatest + margin)
     ax.set_ylim(lanes.height - 0.4, -0.6)
-    wide = max(int(theme.size_in_points(ax)[0] * 0.3 / 5.2), 12)
-    ax.set_yticks(lanes["lane"].to_list(), labels=labels.shorten_all(lanes["lane_name"].to_list(), wide))
+    names = lettering.filled_all(lanes["lane_name"].to_list(), max(0.3 * sheet.width, theme.em(60)), lines=2)
+    ax.set_yticks(lanes["lane"].to_list(), labels=names)
     lettering.literal(ax.get_yticklabels())
-    ax.tick_params(axis="y", length=0, labelsize=theme.SMALL)
+    ax.tick_params(axis="y", length=0, labelsize=theme.small())
     ax.spines["left"].set_visible(False)
 
 
@@ -254,7 +267,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
             linewidth=0.6 if wide > 0.01 * thin else 0.0,
             zorder=2.5,
         )
-        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["marker"] != ".":
+        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["marker"] not in {".", "h"}:
             white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
             ax.plot([mark["at"] + wide / 2], [lane], marker=mark["marker"], markersize=6, color=white, zorder=4)
 
@@ -269,38 +282,43 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
     size = 4.0 if part.height <= 60 else 0.0
     ax.plot(part["at"].to_list(), up, color=part["color"][0], linewidth=1.2, marker="o", markersize=size, zorder=3)
     for edge, value in ((lane - _UP, greatest), (lane + _UP, least)):
-        ax.annotate(
-            f"{value:g}",
-            (1, edge),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=theme.SMALL,
-            color=theme.shade(ax, theme.MUTED),
-            annotation_clip=False,
-        )
+        _beside(ax, edge, f"{value:g}")
 
 
-def _turns(ax: "Axes", marks: pl.DataFrame) -> None:
+def _beside(ax: "Axes", lane: float, words: str) -> None:
+    """Write a few words to the right of a lane."""
+    ax.annotate(
+        words,
+        (1, lane),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=theme.small(),
+        color=theme.shade(ax, theme.MUTED),
+        annotation_clip=False,
+    )
+
+
+def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:
     """Draw a line where each turn begins, with its number above the Axes if there is space."""
     begun = marks.drop_nulls("turn").group_by("turn", maintain_order=True).agg(pl.col("at").min()).sort("turn")
     (x_min, x_max), last = ax.get_xlim(), float("-inf")
     for turn, at in begun.iter_rows():
         ax.axvline(at, color=theme.shade(ax, theme.GRAY), linewidth=0.7, zorder=1)
-        if at - last > 0.04 * (x_max - x_min):
-            words = "turn 1" if last == float("-inf") and turn == 1 else f"{turn}"
+        words = "turn 1" if last == float("-inf") and turn == 1 else f"{turn}"
+        if at > last:
             ax.annotate(
                 words,
                 (at, 1),
                 xycoords=("data", "axes fraction"),
                 xytext=(0, 3),
                 textcoords="offset points",
-                fontsize=theme.SMALL,
+                fontsize=theme.small(),
                 color=theme.shade(ax, theme.MUTED),
                 annotation_clip=False,
             )
-            last = at
+            last = at + (lettering.text_width(words) + 6) / (0.75 * sheet.width) * (x_max - x_min)
 
 
 def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:

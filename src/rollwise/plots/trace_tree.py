@@ -2,13 +2,14 @@
 
 import io
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.plots import alternatives, lettering, one_rollout, theme
+from rollwise.plots import alternatives, layout, lettering, one_rollout, theme
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
 
@@ -40,6 +41,7 @@ def trace_tree(
     *,
     rollout_id: str | None = None,
     most: int = _MOST,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     title: str | None = None,
     caption: bool | None = None,
@@ -57,6 +59,9 @@ def trace_tree(
         Which rollout; not needed where there is one.
     most
         How many rows to draw; the caption counts the rest.
+    size
+        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
+        None is as high as it needs to be. By default as large as it needs to be.
     ax
         Where to draw; by default a new figure, as high as it needs to be.
     title
@@ -79,29 +84,41 @@ def trace_tree(
     check_option_types(trace_tree, locals())
     marks = trace_marks(frame, rollout_id=rollout_id)
     rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
-    theme.make_room(ax)
     if ax is not None:  # leave space for a caption and a key below
-        most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
-    visible_marks = marks.head(min(max(most, 1), marks.height))
-    with lettering.fonts_for([*visible_marks["name"], *visible_marks["text"].drop_nulls()]):
-        new_figure = ax is None
-        if ax is None:
-            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * visible_marks.height))[1][0]
-        visible_marks = theme.visible(visible_marks, ax)
-        ax.set(xlim=(0, 1), ylim=(visible_marks.height - 0.4, -0.6))
+        theme.make_room(ax)
+        most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / theme.em(12)), 3))
+    shown = marks.head(min(max(most, 1), marks.height))
+
+    def paint(sheet: layout.Sheet) -> Callable[[], None]:
+        (ax,) = sheet.panels(1, columns=1, high=theme.em(max(17.3 * shown.height, 40.0)))
+        seen = theme.visible(shown, ax)
+        ax.set(xlim=(0, 1), ylim=(seen.height - 0.4, -0.6))
         ax.set_axis_off()
-        one_rollout.title(ax, rows, title, pad=6)
-        across = theme.size_in_points(ax)[0]
-        # Deep trees have a smaller indentation.
-        indent = min(_INDENT, 0.4 * across / max([1, *visible_marks["depth"]]))
-        for mark in visible_marks.iter_rows(named=True):
-            _paint(ax, mark, indent / across, across)
-        states = visible_marks.unique("state", maintain_order=True)
-        below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
-        if caption is not False:
-            description = _caption(rows, marks, visible_marks)
-            lettering.caption(ax, description, new_figure=new_figure, below=below)
-    return Plot([ax], alternatives.trace_tree(marks))
+        sheet.below = 4.0
+        states = seen.unique("state", maintain_order=True)
+        if states.height > 1:
+            one_rollout.key(sheet, states, below=4.0)
+
+        def finish() -> None:
+            across = theme.size_in_points(ax)[0]
+            # Deep trees have a smaller indentation.
+            indent = min(theme.em(_INDENT), 0.4 * across / max([1, *seen["depth"]]))
+            for mark in seen.iter_rows(named=True):
+                _paint(ax, mark, indent / across, across)
+
+        return finish
+
+    return layout.lay(
+        paint,
+        verb="trace_tree",
+        alt=alternatives.trace_tree(marks),
+        ax=ax,
+        size=size,
+        title=title or labels.plain(rows["rollout_id"][0]),
+        caption=caption,
+        description=_caption(rows, marks, shown),
+        letters=[*shown["name"], *shown["text"].drop_nulls()],
+    )
 
 
 @drawing
@@ -219,8 +236,9 @@ def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     tree = any(node is not None for node in _column(rows, "node_id"))
+    judged = one_rollout.outcome(rows) is not None
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
-        state = one_rollout.state(turn)
+        state = one_rollout.state(turn, judged=judged)
         look = one_rollout.STATES[state]
         node = str(turn["node_id"]) if tree and turn.get("node_id") is not None else f"turn {place}"
         text = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
@@ -233,7 +251,7 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         yield about | {
             "node": node,
             "parent": None if not tree or turn.get("parent_id") is None else str(turn["parent_id"]),
-            "name": f"{number}, {state}",
+            "name": number if state == "turn" else f"{number}, {state}",
             "text": one_rollout.snippet(text, 160) if text else None,
             "note": ", ".join(notes),
         }
@@ -270,7 +288,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
     size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
-    hollow = mark["state"] == "unjudged"
+    hollow = mark["state"] in {"unjudged", "turn"}
     ax.plot(
         [x],
         [y],
@@ -295,7 +313,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         xytext=(9, 0),
         textcoords="offset points",
         va="center",
-        fontsize=theme.SMALL,
+        fontsize=theme.small(),
         parse_math=False,
         annotation_clip=False,
     )

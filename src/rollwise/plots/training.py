@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError
 from rollwise.plots import curve_figure, curve_panel
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import columns_named
@@ -28,6 +29,7 @@ def training(
     level: float | None = None,
     min_at_risk: int = 10,
     at_risk: bool | None = None,
+    size: Size | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -48,7 +50,7 @@ def training(
         Number of rollouts below which a point is drawn as uncertain.
     at_risk
         Whether to show the number of rollouts of each point below.
-    ax, colors, title, caption
+    size, ax, colors, title, caption
         As in `curve`.
 
     Raises
@@ -79,6 +81,7 @@ def training(
         verb="training",
         alt=labels.alt_text(rows),
         ax=ax,
+        size=size,
         words=lambda axis_marks: _words(axis_marks, rows),
         at_risk=at_risk,
         title=title,

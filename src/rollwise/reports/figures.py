@@ -22,8 +22,7 @@ from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
 REACHED = ("asr@k", "pass@k")  # kinds of success at least once
-_PHONE, _LOWEST = 3.7, 2.7  # inches
-_ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
+_PHONE = 3.7  # width in inches
 MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
 MOST_SCORES = 4  # of more judges, the tables alone are shown
 FEW_CELLS = 4  # a table says so few cells better, with their intervals
@@ -157,19 +156,13 @@ def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, st
 
 
 def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the figure in its own size, as wide as a phone, and its alternative text.
-
-    On a phone rows are higher, as their names are above their lines.
-    """
+    """Return the figure in its own size, as wide as a phone, and its alternative text."""
     # The table has the counts at each attempt; on a phone, counts below a curve would be too small to read.
     counts = {"at_risk": False} if draw is plots.attempts else {}
     narrow_counts = {"at_risk": False} if draw is plots.curve else counts
     wide = draw(frame, **options, **counts)
-    height = wide.figure.get_figheight()
-    if draw in {plots.forest, plots.contrast}:
-        height = _ROW * frame.height + _BELOW
-    _, (narrow,) = theme.canvas(1, 1, (_PHONE, max(height, _LOWEST)))
-    return wide.svg(), draw(frame, ax=narrow, **options, **narrow_counts).svg(), wide.alt
+    narrow = draw(frame, size=(_PHONE, None), caption=True, **options, **narrow_counts)
+    return wide.svg(), narrow.svg(), wide.alt
 
 
 def _address(svg: str) -> str:

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from rollwise.choices import OnError
 from rollwise.errors import ArgumentError, RollwiseError, type_and_message
 from rollwise.jobs.identity import check_identified
 from rollwise.jobs.progress import progress_bar
@@ -42,7 +43,7 @@ def run(
     max_concurrency: int = 1,
     timeout: float | None = None,
     retries: int = 0,
-    on_error: Literal["raise", "record"] = "raise",
+    on_error: OnError = "raise",
     store: str | Path | None = None,
     progress: bool = True,
     key: Any = None,
@@ -69,9 +70,9 @@ def run(
     retries
         The number of further attempts after an error or a timeout. The pause before each is random and grows.
     on_error
-        ``"record"`` makes an error that remains after all retries the outcome of that rollout: it is stored and not tried again.
-        ``"raise"`` starts no more rollouts, stores those in progress, and raises the first error in the order of the seeds. A
-        rollout whose error is in the store from an earlier run is tried again.
+        ``"record"`` makes an error that remains after all retries the outcome of that rollout in this call; the next call with
+        the same store tries it again. ``"keep"`` does not try it again either. ``"raise"`` starts no more rollouts, stores those
+        in progress, and raises the first error in the order of the seeds; it tries errors in the store again, too.
     store
         A folder that keeps every finished rollout (`rollwise.rollout.store`): the same call continues where the last one
         ended, even if it was killed, and reports on stderr how many rollouts it reused. Graphs are then always returned as
@@ -121,7 +122,7 @@ def run(
         check_identified("run", "rollouts", key)
     with ExitStack() as stack:
         run_store = None if store is None else stack.enter_context(RunStore(store, key, seed_list))
-        ledger = _Ledger(seed_list, run_store, until, observe, record=on_error == "record")
+        ledger = _Ledger(seed_list, run_store, until, observe, on_error)
         bar = stack.enter_context(
             progress_bar(len(seed_list), "rollouts", "rollout", shown=progress, done=len(ledger.runs))
         )
@@ -135,20 +136,24 @@ def run(
             except NoThreadError as error:
                 raise CampaignError(f"run: {error}") from error
         runs = ledger.result()
-    _report_reused(ledger.num_reused(len(runs)), len(runs), store)
+    _report_reused(ledger, len(runs), store)
     return runs
 
 
-def _report_reused(reused: int, total: int, store: str | Path | None) -> None:
-    """Report how many of the rollouts came from the store and cost nothing."""
-    if not reused:
+def _report_reused(ledger: "_Ledger", total: int, store: str | Path | None) -> None:
+    """Report how many of the rollouts came from the store and cost nothing, and which errors were kept or tried again."""
+    reused, again = ledger.num_reused(total), ledger.num_tried_again(total)
+    if not reused and not again:
         return
-
     source = f"in the store {store} already"
+    if kept := ledger.num_kept(total):
+        source += f", {kept:,} of them with an error, which on_error: keep keeps"
     if reused == total:
         say(f"{'the one rollout was' if reused == 1 else f'all {total:,} rollouts were'} {source}; nothing was run")
     else:
         others = counted(total - reused, "was run", "were run")
+        if again:
+            others += f"{'' if again == total - reused else f', {again:,} of them'} again after an error"
         say(f"of {counted(total, 'rollout')}, {counted(reused, 'was', 'were')} {source}; {others}")
 
 
@@ -186,12 +191,18 @@ class _Ledger:
     """Finished rollouts, stored and counted in the order of the seeds."""
 
     def __init__(
-        self, seeds: list[Any], store: RunStore | None, until: "Rule | None", observe: Observe | None, *, record: bool
+        self,
+        seeds: list[Any],
+        store: RunStore | None,
+        until: "Rule | None",
+        observe: Observe | None,
+        on_error: OnError,
     ) -> None:
-        self._seeds, self._store, self._observe, self._record = seeds, store, observe, record
+        self._seeds, self._store, self._observe, self._record = seeds, store, observe, on_error != "raise"
         before = {} if store is None else store.finished()
-        self.runs = {position: run for position, run in before.items() if record or run.error is None}
+        self.runs = {position: run for position, run in before.items() if on_error == "keep" or run.error is None}
         self._stored = [*self.runs]  # positions
+        self._failed_before = [position for position, run in before.items() if run.error is not None]
         self._errors = sum(run.error is not None for run in self.runs.values())
         self._failed: dict[int, Outcome] = {}
         self._watch = None if until is None else until.watch()
@@ -238,6 +249,14 @@ class _Ledger:
     def num_reused(self, total: int) -> int:
         """Count the runs among the first `total` that were in the store before."""
         return sum(position < total for position in self._stored)
+
+    def num_kept(self, total: int) -> int:
+        """Count the runs among the first `total` whose error in the store is their outcome."""
+        return sum(position < total for position in {*self._stored} & {*self._failed_before})
+
+    def num_tried_again(self, total: int) -> int:
+        """Count the runs among the first `total` whose error in the store is not their outcome."""
+        return sum(position < total for position in {*self._failed_before} - {*self._stored})
 
     def result(self) -> list[Run]:
         """Return the runs in the order of their seeds, up to where the rule stopped."""

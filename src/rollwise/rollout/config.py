@@ -12,6 +12,9 @@ store: store
 out: results
 ```
 
+A rollout that ended in an error is tried again by the next run with the same store (``on_error: keep`` keeps its error,
+``raise`` stops at it).
+
 The models of `chat` are given by their options, a function by its place: ``target: {model: llama3.2, base_url: ...}``,
 ``judge: my.judges:harmful``. A model as judge, ``judge: {model: gpt-4o, base_url: ...}``, is asked whether the answer reaches the
 goal (`rw.judges.AttackSuccess`; ``unsigned: accept`` for a model that cannot repeat its check code). Keep API keys in the
@@ -25,6 +28,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from rollwise.choices import OnError
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.configuration import ConfigFile, LocalPath, Strict, text_of
 from rollwise.files.references import object_at
@@ -65,7 +69,7 @@ class RunConfig(Strict):
     max_concurrency: PositiveInt = 1
     timeout: Annotated[float, pydantic.Field(gt=0)] | None = None
     retries: Annotated[int, pydantic.Field(ge=0)] = 0
-    on_error: Literal["raise", "record"] = "record"
+    on_error: OnError = "record"
 
 
 class RolloutConfig(Strict):

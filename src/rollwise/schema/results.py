@@ -20,7 +20,7 @@ _HOW = (
 _N = Column("n", pl.Int64, "rollouts whose value is known")
 _N_ERROR = Column("n_error", pl.Int64, "rollouts that ended in an error")
 _N_UNDETERMINED = Column(
-    "n_undetermined", pl.Int64, "rollouts with an undetermined verdict, or with unjudged turns and no success"
+    "n_undetermined", pl.Int64, "rollouts with no or an undetermined verdict, or with unjudged turns and no success"
 )
 _N_MISSING = Column("n_missing", pl.Int64, "other rollouts without a value")
 _COUNTS = (_N, _N_ERROR, _N_UNDETERMINED, _N_MISSING)

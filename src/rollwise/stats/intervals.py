@@ -75,7 +75,7 @@ def exact(successes: float, n: float, *, level: float = 0.95, df: float | None =
 
 
 def outer_ends(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
-    """Return the outer of the ends of Wilson's interval and of the exact one: those that decide a gate.
+    """Return the outer of the ends of Wilson's interval (with t of `df`) and of the exact one: those that decide a gate.
 
     A rate exactly at a threshold near 0 is excluded by Wilson's lower end far too often: .157 by one success of 17, at .01.
 
@@ -85,7 +85,8 @@ def outer_ends(successes: float, n: float, *, level: float = 0.95, df: float | N
     >>> round(low, 4), round(high, 4), round(wilson(1, 17)[0], 4)
     (0.0015, 0.2869, 0.0105)
     """
-    (low, high), (low_exact, high_exact) = (end(successes, n, level=level, df=df) for end in (wilson, exact))
+    low, high = wilson(successes, n, level=level, df=df)
+    low_exact, high_exact = exact(successes, n, level=level)
     if low is None or high is None or low_exact is None or high_exact is None:
         return None, None
     return min(low, low_exact), max(high, high_exact)

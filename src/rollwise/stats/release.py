@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from rollwise.stats.clusters import Grouping, equal_weights, groupings
 from rollwise.stats.design_effect import copies_effect, effect_of_variance, shrunk
 from rollwise.stats.estimate import Clusters, FloatArray, IntArray
-from rollwise.stats.intervals import outer_ends, share_intervals
+from rollwise.stats.intervals import exact, outer_ends, share_intervals
 from rollwise.stats.proportion import proportion
 from rollwise.stats.sizes import fewest
 from rollwise.stats.student import t_quantile
@@ -40,7 +40,7 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
 
     References
     ----------
-    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404; Korn & Graubard (1998), Survey Methodology 24(2):193-201.
+    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -59,8 +59,11 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
 
 def _outer(y: FloatArray, clusters: Clusters, level: float) -> float | None:
     """Return the larger of Wilson's upper end and the exact one."""
-    ends = [proportion(y, clusters, level=level, interval=interval).high for interval in ("wilson", "exact")]
-    return None if None in ends else max(end for end in ends if end is not None)
+    own = proportion(y, clusters, level=level)
+    if own.high is None or own.estimate is None or own.design_effect is None:
+        return None
+    size = own.n / own.design_effect
+    return max(own.high, exact(own.estimate * size, size, level=level)[1] or 0.0)
 
 
 def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
@@ -105,8 +108,10 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     least, most = np.minimum(fewest, failing).astype(float), np.minimum(stage, np.count_nonzero(wins)).astype(float)
     effect = np.maximum(shrunk(observed, least, copies), shrunk(observed, most, copies))
     size, df = n / effect, np.full(stage.size, float(count - 1))
-    ends = [share_intervals(kind, share * size, size, level=level, df=df)[1] for kind in ("wilson", "exact")]
-    return np.maximum(*ends)
+    of_wilson = share_intervals("wilson", share * size, size, level=level, df=df)[1]
+    return np.maximum(
+        of_wilson, share_intervals("exact", share * size, size, level=level, df=np.full_like(df, np.inf))[1]
+    )
 
 
 def _correlated(stage: IntArray, wins: FloatArray, sizes: FloatArray, way: Grouping) -> FloatArray:
@@ -163,7 +168,7 @@ def clusters_to_decide(
     Examples
     --------
     >>> clusters_to_decide(0.05, 0.1, 1.0, repeated=False), clusters_to_decide(0.0, 0.1, 1.0, repeated=False)
-    (239, 35)
+    (242, 36)
     >>> clusters_to_decide(0.1, 0.1, 1.0) is None
     True
     """

@@ -278,7 +278,7 @@ def test_every_rollout_is_counted() -> None:
     found: list[tuple[Method, float]] = [("rogan-gladen", 1e-6), ("by-verdict", 0.0)]
     for method, few in found:
         (row,) = rows(rw.judges.correct(frame, LABELS, method=method))
-        assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
+        assert (row["n"], row["n_error"], row["n_undetermined"]) == (360, 20, 20)
         # Labels on rollouts without a verdict count only at the bounds, so these may both be on one side of the estimate.
         assert row["bound_low"] + few <= row["estimate"] <= row["bound_high"] - few
     half = frame.with_columns(

@@ -99,7 +99,7 @@ def test_results_by_evaluation(shared):
     rollouts = rw.measure(read(shared / "inspect" / "inspect_scout"), m.task_success())
     summary = rw.summarize(rollouts, by="task_name", metrics="task_success")
     assert summary["task_name"].n_unique() == summary.height == 2
-    assert sum(n + missing for n, missing in summary.select("n", "n_missing").rows()) == rollouts.height
+    assert sum(n + missing for n, missing in summary.select("n", "n_undetermined").rows()) == rollouts.height
 
 
 def test_samples_and_turns(logs):
@@ -689,7 +689,7 @@ def test_a_sample_that_cannot_be_read_is_missing_and_not_absent(pack_it, pack, t
     after = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success")
     counts = ["n", "n_missing", "n_error", "n_undetermined"]
     assert sum(after.select(counts).row(0)) == sum(before.select(counts).row(0))
-    assert after["n_missing"][0] == before["n_missing"][0] + 1
+    assert after["n_undetermined"][0] == before["n_undetermined"][0] + 1
     (row,) = turns.filter(rollout_id=f"{turns['run'][0]}/{sample['id']}/{sample['epoch']}").iter_rows(named=True)
     assert (row["turn"], row["solved"], row["task_name"]) == (None, None, log["eval"]["task"])
     assert problems["field"].to_list() == ["messages[0].role"]

@@ -188,7 +188,7 @@ def test_odd_records_bias_no_rate(shared, tmp_path):
     path.write_text(json.dumps(broken_log(log, observations=5, queries=3)))
     turns, problems = read(path, errors="collect")
     (rate,) = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
-    assert (rate["n"], rate["n_missing"], round(rate["estimate"] * rate["n"])) == (1031, 3, 762)
+    assert (rate["n"], rate["n_undetermined"], round(rate["estimate"] * rate["n"])) == (1031, 3, 762)
     assert problems["field"].value_counts().sort("field").rows() == [("query", 3), ("turn_history.observations", 5)]
     assert turns.filter(pl.col("turn").is_null())["task"].null_count() == 0
 
@@ -200,7 +200,7 @@ def test_a_rollout_that_cannot_be_read_is_missing_and_not_absent(tmp_path):
     turns, _ = read(tmp_path, errors="collect")
     (rate,) = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
     before = rw.summarize(rw.measure(read(FIXTURES / "multiturn.json"), m.task_success()), metrics="task_success")
-    assert (rate["n"], rate["n_missing"]) == (before["n"][0] - 1, before["n_missing"][0] + 1)
+    assert (rate["n"], rate["n_undetermined"]) == (before["n"][0] - 1, before["n_undetermined"][0] + 1)
 
 
 @pytest.mark.parametrize("environment", [None, 3, ["ic_bash"], {"name": "ic_bash"}])

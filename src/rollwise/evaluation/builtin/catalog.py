@@ -10,7 +10,6 @@ import pydantic
 from rollwise.evaluation.builtin.columns import by_expression, by_steps
 from rollwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from rollwise.metrics import events
-from rollwise.metrics.catalog import EVENTS
 from rollwise.metrics.metric import ABOUT, SHARE
 
 _PLAIN = (str, int, float, bool)
@@ -93,7 +92,7 @@ def _register(function: Callable[..., pl.Expr]) -> None:
 
     async def build(config: Any, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
         expression = function(**{name: getattr(config, name) for name in options})
-        evaluate = by_steps(expression) if function in EVENTS else by_expression(expression)
+        evaluate = by_steps(expression) if "EVENTS" in about.sets else by_expression(expression)
         yield EvaluatorInfo(config, evaluate, about.doc.splitlines()[0], (0, 1) if about.values == SHARE else None)
 
     # The registry tells registrations apart by file and qualified name: all of these share one function.

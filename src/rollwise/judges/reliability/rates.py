@@ -75,7 +75,7 @@ def correct(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes their
+        How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"censor"``: an interval that takes their
         expected successes as known.
 
     Returns

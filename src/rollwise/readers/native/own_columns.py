@@ -21,6 +21,7 @@ from rollwise.schema import NO_ATTACK
 from rollwise.schema.named import values_named
 
 SHAREGPT = "sharegpt"
+_FEW = 3  # right answers that are more than a chance
 _SPOKEN = 5  # blanks in a target that is a text, not a name
 
 
@@ -91,15 +92,30 @@ def understood(
 
 
 def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part:
-    """Return a part without texts as targets, such as the answer that an attack aims at: they stay as `target_text`."""
-    if not part.is_own or {"target", "target_text"} & {*part.frame.columns} != {"target"}:
+    """Return a part whose targets name models: texts that an attack aims at stay as `target_text`, right answers are `expected`."""
+    if not part.is_own or "target" not in part.frame.columns or "target" in named:
         return part
     targets = part.frame["target"].drop_nulls().unique()
-    spoken = (targets.str.count_matches(" ") >= _SPOKEN) | targets.str.starts_with("Sure")
-    if not len(targets) or spoken.sum() <= len(targets) / 2 or "target" in named:
+    if not len(targets):
         return part
-    problems.read_as(["`target` (texts) as `target_text`, as it names no model"])
-    return part._replace(frame=part.frame.rename({"target": "target_text"}))
+    spoken = (targets.str.count_matches(" ") >= _SPOKEN) | targets.str.starts_with("Sure")
+    if "target_text" not in part.frame.columns and spoken.sum() > len(targets) / 2:
+        problems.read_as(["`target` (texts) as `target_text`, as it names no model"])
+        return part._replace(frame=part.frame.rename({"target": "target_text"}))
+    if _are_answers(part.frame) and not ("expected" in part.frame.columns and part.frame["expected"].count()):
+        problems.read_as(["`target` (equal to answers) as `expected`, as it names no model"])
+        return part._replace(frame=part.frame.drop("expected", strict=False).rename({"target": "expected"}))
+    return part
+
+
+def _are_answers(frame: pl.DataFrame) -> bool:
+    """Return whether targets are the right answers: several that some answers are equal to."""
+    if "response" not in frame.columns or frame["response"].dtype != pl.String or frame["target"].n_unique() < _FEW:
+        return False
+    same = (
+        frame["target"].str.strip_chars().str.to_lowercase() == frame["response"].str.strip_chars().str.to_lowercase()
+    )
+    return int(same.sum() or 0) >= max(_FEW, 0.1 * frame.height)
 
 
 def _joint(parts: Sequence[Part]) -> pl.DataFrame:

@@ -27,6 +27,9 @@ NOTHING = "is not recognized"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
 CALLS = "holds calls of tools, not rollouts"
 _OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})
+PAIRS = "holds judgments of pairs of answers, not rollouts: `{}` says which of two won, and neither answer is there"
+_WINNERS = frozenset({"winner", "preferred", "preference", "choice", "won"})
+_TIES = frozenset({"tie", "tied", "draw", "equal", "both", "neither"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
@@ -58,6 +61,10 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     parts = _of_logs(names, roles_of(dict(fields)))
     if parts is not None:
         return parts
+    has_texts = _has_texts(path, fields, places) or any(field.kind == "text" for field in fields.values())
+    winner = None if has_texts else _winner(fields)
+    if winner is not None:
+        return PAIRS.format(winner)
     groups = counts_of_groups(fields)
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
@@ -82,6 +89,12 @@ def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Fie
     if "goal" in roles and not verdicts and not measured and not roles & _SPENT:
         return PROMPTS  # goals with their category, and how an answer is to begin
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def _winner(fields: Mapping[str, Field]) -> str | None:
+    """Return the field that says which of two answers won, a tie among its words; None where none does."""
+    named = (field for field in fields.values() if {*words_of(field.name)} & _WINNERS and len(field.distinct) <= 6)
+    return next((field.name for field in named if {str(value).lower() for value in field.distinct} & _TIES), None)
 
 
 def _are_labeled_prompts(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> bool:

@@ -169,6 +169,8 @@ def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Fie
     )
     apart = [field for field in fields.values() if field.role in _APART]
     for owner in owners:
+        if _mostly_once(owner, files) and not {*words_of(owner.name)} & CONVERSATIONS:
+            continue
         others = [field for field in apart if field is not owner]
         is_task = owner.role == "task"
         if counters and _rises_within(counters[0], owner, others, files):
@@ -183,6 +185,12 @@ def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Fie
             continue
         draft.questions.append(Question(owner.name, sentence, {"rollout_id": "?"}, ("@key", owner.name)))
         return
+
+
+def _mostly_once(owner: Field, files: Sequence[int]) -> bool:
+    """Return whether most ids occur once in their file, so that those that repeat are no conversations."""
+    counts = [len(values) for values in _by_owner(owner, owner, files)]
+    return 2 * counts.count(1) > len(counts)
 
 
 def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:

@@ -238,7 +238,8 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         draft.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
-        _offer(draft, path, fields, places)
+        if path != ALONE or len(places) == 1 or len(places[ALONE]) > 1:  # else what a run was, above its own records
+            _offer(draft, path, fields, places)
         return None, []
     twin = twin_of(places, path)
     outer = outer_of(path)

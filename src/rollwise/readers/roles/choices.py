@@ -3,7 +3,7 @@
 import polars as pl
 
 from rollwise.readers.roles.asked import beside, of_conversations, question, unnamed, which
-from rollwise.readers.roles.columns import Table, is_constant
+from rollwise.readers.roles.columns import Table, is_constant, is_rate
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.readers.roles.verdicts import SAYS_LITTLE, Verdict, is_open, settle, verdict_of
@@ -152,7 +152,7 @@ def _is_rival(first: Verdict, other: Verdict) -> bool:
         return _differ(first.series, other.series)
     words = (first.column.words & other.column.words) - OF_ATTACKS
     same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
-    is_same = bool(same) or bool(first.column.words & other.column.words & {"jailbroken"})
+    is_same = bool(same) or is_rate(other.column.own) or bool(first.column.words & other.column.words & {"jailbroken"})
     return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series, other.series)
 
 

@@ -18,6 +18,7 @@ CUSTOM = frozenset({"native", "openai_chat", "sharegpt", MAPPING})  # formats of
 STATING = CUSTOM | {"openai_output", "anthropic_output", "gemini_output"}  # whose records may state facts in our names
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
 _PREFIX, _SUFFIX = "rollout_", "_source"
+_RATES = frozenset({"asr", "attacksuccessrate", "jailbreaksuccessrate"})
 _FIRST = 10_000  # rows that show whether a column has few values
 _MANY = 200  # distinct values that show what a column holds
 
@@ -73,6 +74,11 @@ _NO_ROLES = frozenset(
 _TELLING = OF_ATTACKS | OF_TASKS
 
 
+def is_rate(name: str) -> bool:
+    """Return whether a name is one of success rates of attacks, which of a single rollout are 0 or 1."""
+    return joined(name.rpartition(".")[2]) in _RATES
+
+
 def is_text(dtype: pl.DataType) -> bool:
     """Return whether a column holds text."""
     return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
@@ -108,7 +114,7 @@ class Column:
     @property
     def claim(self) -> Claim | None:
         """Claim of its name on verdicts; under our own names, spelled as ours, they are on the attack."""
-        if joined(self.own) == "asr":  # of one rollout, if it is 0 or 1
+        if is_rate(self.own):  # of one rollout, if it is 0 or 1
             return Claim("attack", True, "Its name is one of rates")
         return (
             Claim("attack", True)

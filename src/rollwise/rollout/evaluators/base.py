@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import polars as pl
 
+from rollwise.choices import OnError
 from rollwise.errors import ArgumentError, MetricError, WriteError, listing, type_and_message
 from rollwise.estimation.summary import summarize
 from rollwise.files.atomic import whole, whole_folder
@@ -117,14 +118,13 @@ class Evaluator(ABC):
         max_concurrency: int = 1,
         timeout: float | None = None,
         retries: int = 0,
-        on_error: Literal["raise", "record"] = "raise",
+        on_error: OnError = "raise",
         store: str | Path | None = None,
         until: Rule | None = None,
     ) -> JSONLike:
         """Roll out the first seeds and return the result of `aggregate_metrics`.
 
-        If the results are a dict, failed rollouts are listed with seed and message under ``"errors"``, and the decision of the
-        stopping rule under ``"until"``.
+        If the results are a dict, failed rollouts (seed and message) are under ``"errors"``, the rule's decision under ``"until"``.
 
         Parameters
         ----------
@@ -137,8 +137,8 @@ class Evaluator(ABC):
         max_concurrency, timeout, retries
             Rollouts at the same time; seconds that one may take; how often a failed one is retried.
         on_error
-            ``"record"`` continues without a rollout that failed, or could not be measured, and keeps its message;
-            ``"raise"`` stops.
+            ``"record"`` continues without a rollout that failed, or could not be measured; with the same store, the next call
+            tries it again, unless ``"keep"`` keeps its error. ``"raise"`` stops.
         store
             A folder that keeps finished rollouts, so that the same call continues after an interruption. Another configuration
             of the sampler, other seeds or other metrics are a separate run in the same folder. To measure existing rollouts in
@@ -154,7 +154,7 @@ class Evaluator(ABC):
             If `out` exists already; raised before the first rollout.
         """
         # A store identifies a run by the sampler, the seeds and the metrics; the rule and the observer see each rollout once.
-        seeds, record = self._begin(n_rollouts, out), on_error == "record"
+        seeds, record = self._begin(n_rollouts, out), on_error != "raise"
         runs = run(
             rollout_of(self.sampler),
             seeds,

@@ -20,8 +20,11 @@ from rollwise.schema.labels.words import (
     quantity,
 )
 from rollwise.schema.named import columns_named
+from rollwise.schema.results import LEAST_AT_RISK, LEAST_CLUSTERS_AT_RISK
 
+_NAMED = 3  # groups without a value that are named
 _ENOUGH = 10  # fewest goals behind a point that is described
+_BUDGETS = {"tokens", "cost_usd", "seconds"}  # axes along which rollouts are censored
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 
 
@@ -88,6 +91,8 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
     estimated = rows.drop_nulls(["estimate", "at"]).sort("at")
     if str(kind).endswith("k") and (estimated["at_risk"] >= _ENOUGH).any():  # the last k may have a single goal
         estimated = estimated.filter(pl.col("at_risk") >= _ENOUGH)
+    if axis in _BUDGETS and kind in {"success", "survival", "incidence"}:
+        estimated = _supported(estimated, by)
     if kind == "trajectory" and (estimated["at"] == 0).any():
         ends, where = estimated.filter(pl.col("at") == 0), "at the event"
     elif kind == "PROFILE":
@@ -103,6 +108,11 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
             else estimated.sort(columns_named(order)).tail(1)
         )
         where = "at its highest" if kind == "hazard" else _reach_text(ends, axis if kind != "FORECAST" else "attempt")
+    if by and ends.height:  # groups without any estimate are no less a result
+        without = rows.join(ends, on=columns_named(by), how="anti", nulls_equal=True)
+        ends = pl.concat(
+            [ends.select(rows.columns), without.unique(columns_named(by), keep="last", maintain_order=True)]
+        )
     what = {
         "TRAINING": quantity(first["metric"], "mean", part),
         "FORECAST": f"forecast {curve_quantity('pass@k' if first['metric'] == 'task_success' else 'asr@k')}",
@@ -113,6 +123,15 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
         ends = rows.group_by(columns_named(by), maintain_order=True).last() if by else rows.tail(1)
         return _range_text(what, ends, by, rate=rate)
     return _range_text(f"{what}{joint}{where}", ends, by, rate=rate)
+
+
+def _supported(estimated: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Drop positions of a curve at which fewer rollouts or clusters are at risk than a figure draws, unless all are so."""
+    enough = (pl.col("at_risk").fill_null(LEAST_AT_RISK) >= LEAST_AT_RISK) & (
+        pl.col("n_clusters").fill_null(LEAST_CLUSTERS_AT_RISK) >= LEAST_CLUSTERS_AT_RISK
+    )
+    any_enough = enough.any().over(columns_named(by)) if by else enough.any()
+    return estimated.filter(enough | ~any_enough)
 
 
 def _reach_text(ends: pl.DataFrame, axis: str) -> str:
@@ -144,9 +163,11 @@ def _range_text(what: str, rows: pl.DataFrame, by: Sequence[str], *, rate: bool)
     )
     if rows.height == 1:
         return f"{what}, {least}"
+    if len(estimated) == 1:
+        return f"{what}, {least}, {rows.height} groups{_without(rows, 'estimate', by)}"
     if len(estimated) == rows.height and len({interval_text(row, rate=rate) for row in estimated}) == 1:
         return f"{what}, {interval_text(estimated[0], rate=rate)} in all {rows.height} groups"
-    return f"{what}, from {least} to {greatest}, {rows.height} groups"
+    return f"{what}, from {least} to {greatest}, {rows.height} groups{_without(rows, 'estimate', by)}"
 
 
 def _contrast_text(part: pl.DataFrame) -> str:
@@ -165,4 +186,14 @@ def _contrast_text(part: pl.DataFrame) -> str:
     extremes = [f"{difference_text(row, scale)} ({group_name(row, by)})" for row in (estimated[0], estimated[-1])]
     if rows.height == 1:
         return f"{what}, {extremes[0]}"
-    return f"{what}, from {extremes[0]} to {extremes[1]}, {counted(rows.height, 'comparison')}"
+    if len(estimated) == 1:
+        return f"{what}, {extremes[0]}, {counted(rows.height, 'comparison')}{_without(rows, 'difference', by)}"
+    of = counted(rows.height, "comparison")
+    return f"{what}, from {extremes[0]} to {extremes[1]}, {of}{_without(rows, 'difference', by)}"
+
+
+def _without(rows: pl.DataFrame, value: str, by: Sequence[str]) -> str:
+    """Name the groups that lack a value."""
+    names = [group_name(row, by) for row in rows.filter(pl.col(value).is_null()).iter_rows(named=True)]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"; no {value} for {', '.join(names[:_NAMED])}{more}" if names else ""

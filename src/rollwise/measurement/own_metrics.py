@@ -1,0 +1,36 @@
+"""Metrics of a user: unknown where a rollout ended in an error, or has none of the verdicts that they read."""
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.metrics.metric import Known
+from rollwise.schema.named import column_named
+
+_EXPLAINS = {"error", "ending", "outcome"}  # an expression that reads one of these decides itself what an error means
+_JUDGED = {"solved", "reward", "score", "succeeded", "refused"}
+_SPENT = {"queries", "total_tokens", "total_seconds", "total_cost_usd"} | {
+    *("prompt_tokens", "response_tokens", "seconds", "cost_usd")
+}
+
+
+def honest(expression: pl.Expr, columns: pl.Schema) -> pl.Expr:
+    """Return the expression, null where it cannot be known: `any()` and `sum()` of nulls alone are False and 0 in Polars.
+
+    Metrics of this package, expressions that read `error`, `ending` or `outcome`, and those that read nothing stay as they are.
+    """
+    roots = sorted(filter(None, expression.meta.root_names()))
+    if isinstance(expression, Known) or not roots or _EXPLAINS & set(roots):
+        return expression
+    unknown = [pl.col(name).first().eq_missing(pl.lit(schema.ERROR)) for name in ("ending", "outcome")]
+    unknown += [column_named(name).is_null().all() for name in roots if _is_verdict(name, columns[name])]
+    # Of costs, one that is stated may stand for another: the total, or the sum over turns.
+    if spent := [column_named(name).is_null().all() for name in roots if name in _SPENT]:
+        unknown.append(pl.all_horizontal(spent))
+    return pl.when(pl.any_horizontal(unknown).not_()).then(expression)
+
+
+def _is_verdict(name: str, dtype: pl.DataType) -> bool:
+    """Return whether a column holds verdicts: by its name in TURNS, and beside it any column of numbers, words or yes and no."""
+    if name in schema.TURNS.names:
+        return name in _JUDGED
+    return not (dtype.is_nested() or dtype.is_temporal())

@@ -24,7 +24,6 @@ def test_cases_are_there() -> None:
     assert (len(FILES), len(TRAPS)) == (35, 28)
 
 
-@pytest.mark.integration
 def test_no_file_is_read_wrong(tmp_path: Path) -> None:
     found = results(FILES, tmp_path)
     assert of_word(found, "wrong") == {}
@@ -33,7 +32,6 @@ def test_no_file_is_read_wrong(tmp_path: Path) -> None:
     assert summed_up(found.values())["right"] >= 32
 
 
-@pytest.mark.integration
 def test_no_trap_is_read_wrong(tmp_path: Path) -> None:
     found = results(TRAPS, tmp_path)
     assert of_word(found, "wrong") == {}

@@ -33,7 +33,6 @@ def ids(turns: pl.DataFrame) -> list[str]:
     return sorted(name.rpartition("/")[2] for name in turns["rollout_id"])
 
 
-@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", TABLES)
 def test_the_same_rows_are_read_from_each(name: str) -> None:
     """Tables, compressed files, encodings, and data sets of Hugging Face in all folders that its library makes."""

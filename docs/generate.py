@@ -170,10 +170,18 @@ def gallery(folder: Path) -> str:
     return "\n".join(parts)
 
 
+TABLES = {"columns": columns, "formats": formats, "commands": commands}
+
+
+def namespaces() -> dict[str, str]:
+    """Return the text of the page of `rollwise` and of each namespace, by its name."""
+    modules = {name: import_module(f"rollwise.{name}") for name in (*NAMESPACES, *IMPORTED)}
+    return {name: namespace(name, module) for name, module in {"rollwise": rw, **modules}.items()}
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
-    texts = {"columns": columns(), "formats": formats(), "commands": commands(), "rollwise": namespace("rollwise", rw)}
-    return texts | {name: namespace(name, import_module(f"rollwise.{name}")) for name in (*NAMESPACES, *IMPORTED)}
+    return {name: table() for name, table in TABLES.items()} | namespaces()
 
 
 def by_navigation() -> dict[str, str]:

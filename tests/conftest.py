@@ -37,6 +37,22 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the integration lane what `thinned` tests have beyond their share of the fast one."""
+    for item in items:
+        mark = item.get_closest_marker("thinned")
+        if mark and isinstance(item, pytest.Function) and _place(item) % mark.args[0]:
+            item.add_marker(pytest.mark.integration)
+
+
+def _place(case: pytest.Function) -> int:
+    """Return the sum of a case's places in its lists of values, so that few sums have every value of every list."""
+    lists = [mark.args[0] for mark in case.iter_markers("parametrize")]
+    first = [names.partition(",")[0].strip() if isinstance(names, str) else names[0] for names in lists]
+    return sum(case.callspec.indices[name] for name in first)
+
+
 @pytest.fixture
 def record_property(record_property: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
     """As pytest has it, with NumPy's numbers as Python's: a worker of xdist dies of one that it cannot send home."""

@@ -5,6 +5,7 @@ import doctest
 import inspect
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ ROLLOUTS = pl.DataFrame(
 )
 
 
+@cache
 def texts(folder: str) -> str:
     """The texts of all tests in a folder."""
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / folder).rglob("test_*.py")))

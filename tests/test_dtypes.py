@@ -109,6 +109,7 @@ def test_verbs_of_turns(name: str, dtype: Any) -> None:
     assert not [result for result in results if isinstance(result, str) and "\n" in result]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("dtype", [dtype for dtype in NUMBERS if dtype is not pl.Decimal], ids=str)
 @pytest.mark.parametrize("verb", OF_TURNS)
 def test_numbers_of_turns_of_any_dtype_give_the_same(verb: str, dtype: Any) -> None:
@@ -123,6 +124,7 @@ def test_numbers_of_turns_of_any_dtype_give_the_same(verb: str, dtype: Any) -> N
     )
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 @pytest.mark.parametrize("verb", OF_ROLLOUTS)
 def test_attempts_of_any_dtype_give_the_same(verb: str, dtype: Any) -> None:

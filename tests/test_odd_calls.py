@@ -101,6 +101,7 @@ VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("attack", [1, 1.5, pl.date(2026, 1, 1), True, None], ids=str)
 def test_an_attack_may_be_any_single_value(verb: str, attack: Any) -> None:

@@ -217,6 +217,7 @@ def test_what_is_published_is_trusted_and_attested() -> None:
     assert sent["with"] == {"attestations": True}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*-*.yml")), ids=lambda path: path.stem
 )
@@ -260,6 +261,7 @@ def table_by(folder: Path, said: dict[str, str]) -> subprocess.CompletedProcess[
     return subprocess.run(words, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.integration
 def test_the_table_says_what_the_resolver_says(tmp_path: Path) -> None:
     """Newest alone, whether that fits, else the version that does, and what fits with all others."""
     clash = "No solution found: because garak==2.0 depends on polars<1"

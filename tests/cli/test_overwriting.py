@@ -52,6 +52,7 @@ COMMANDS: list[tuple[Any, ...]] = [
 ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.parametrize("source", ["logs", "logs/b.parquet", "logs/*.parquet"])
 def test_a_command_does_not_write_over_a_log_that_it_reads(

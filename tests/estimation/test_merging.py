@@ -41,6 +41,7 @@ WAYS: list[dict[str, Any]] = [
 TEXT = ROLLOUTS.with_columns(pl.col("attack", "category", "target", "goal").fill_null("(none)"))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_merged_rows_are_the_ordinary_ones(options: dict[str, Any]) -> None:
     """Counted and kept, every row, count, method and estimand is what `summarize` finds on the rollouts themselves."""
@@ -131,6 +132,7 @@ def test_groups_are_whole_in_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(part.height for part in found) == ROLLOUTS.height
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("by", ["category", ["category", "target"], ["target", "nothing"]])
 @pytest.mark.parametrize("known", [0, 30], ids=["all null", "null in the first batches"])
 def test_groups_of_nulls(by: str | list[str], known: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -779,16 +779,20 @@ def test_numbers_that_are_only_named_like_a_share_stay_within_their_interval(met
     [(rw.summarize, {}), (rw.contrast, {"of": "target"}), (rw.summarize, {"by": "target", "statistics": "iqm"})],
 )
 def test_very_many_metrics_are_announced(
-    verb: Callable[..., pl.DataFrame], options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    verb: Callable[..., pl.DataFrame],
+    options: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Ten thousand columns take minutes: a sentence comes before; none if they are few, or if they were named."""
+    monkeypatch.setattr("rollwise.estimation.arguments.MANY", 20)
     frame = rollouts(goal=["g", "h", "i", "j"], target=["a", "a", "b", "b"])
-    frame = frame.with_columns(pl.Series(f"m{number}", [0.5, 0.25, 1.5, 2.5]) for number in range(600))
+    frame = frame.with_columns(pl.Series(f"m{number}", [0.5, 0.25, 1.5, 2.5]) for number in range(21))
     verb(frame, **options, resamples=100)
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"{verb.__name__}: 600 columns are metrics here" in said
+    assert f"{verb.__name__}: 21 columns are metrics here" in said
     assert 'metrics=["m0"]' in said
-    verb(frame, metrics=[f"m{number}" for number in range(600)], **options, resamples=100)
+    verb(frame, metrics=[f"m{number}" for number in range(21)], **options, resamples=100)
     verb(frame.select("rollout_id", "goal", "target", "m0"), **options, resamples=100)
     assert not capsys.readouterr().err

@@ -23,6 +23,7 @@ def crossed(name: str, **facts: Any) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(response=pl.lit("x"), solved=pl.Series(solved)).with_columns(**facts)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "name",
     ["steps", "n_steps", "num_steps", "max_steps", "first_error_step", "steps_taken", "step_count", "agent_step",

@@ -112,6 +112,7 @@ def test_with_the_right_mark_nothing_goes_through_a_link_either(place: Path) -> 
     assert content(out) == {"sub/keys": "planted", "sub/important": "x"}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("is_inside", [False, True])
 def test_a_record_that_names_a_file_behind_a_link_removes_nothing(
     place: Path, is_inside: bool, monkeypatch: pytest.MonkeyPatch

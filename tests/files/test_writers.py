@@ -322,6 +322,7 @@ def test_who_was_faster_is_not_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", sorted(WRITERS))
 def test_a_disk_that_is_full_for_the_last_bytes_is_one_sentence(tmp_path: Path, suffix: str) -> None:
     """Wherever the disk ends: a JSON file without its last bytes was taken for written."""

@@ -51,6 +51,7 @@ def said(server: OddServer, max_retries: int = 0) -> str:
         return str(error)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("charset", ODD)
 def test_an_answer_in_utf_8_is_read_whatever_its_header_says(charset: str, server: OddServer) -> None:
     """By judges and workflows."""
@@ -65,6 +66,7 @@ def test_an_answer_in_another_encoding_is_read(encoding: str, server: OddServer)
     assert said(server) == "Grüße"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("charset", ODD)
 def test_a_refusal_is_one_sentence(charset: str, server: OddServer) -> None:
     """Of a status that is not asked again, and of one that is."""
@@ -76,6 +78,7 @@ def test_a_refusal_is_one_sentence(charset: str, server: OddServer) -> None:
     assert "APIKEYSECRET" not in said(server)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("charset", ODD)
 def test_what_is_no_json_is_one_sentence_and_asked_again(charset: str, server: OddServer) -> None:
     """As without an encoding."""

@@ -22,6 +22,7 @@ def ticks_of(ax):
     return [tick.get_text() for tick in ax.get_xticklabels() if left <= tick.get_position()[0] <= right]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("axis", "at", "scale", "words", "ticks"),
     [

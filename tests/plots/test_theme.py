@@ -179,6 +179,7 @@ def test_broken_names_stay_different(lines, width):
     assert all(len(line) <= width for name in broken for line in name.splitlines())
 
 
+@pytest.mark.integration
 def test_matplotlib_says_nothing_of_its_cache() -> None:
     """What it logs five seconds into the first figure on a machine; its other warnings are still heard."""
     code = (

@@ -231,6 +231,7 @@ def test_files_of_one_row_are_the_table_of_one_file(tmp_path: Path, suffix: str,
     assert accounts.select("format", "records", "read", "rollouts").unique().rows() == [("native", 1, 1, 1)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", [".json", ".csv"])
 @pytest.mark.parametrize(
     ("change", "words"),

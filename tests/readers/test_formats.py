@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = [kind.name for kind in FORMATS]
+
+
+@cache
+def fixture(name: str) -> pl.DataFrame:
+    """The turns of a format's fixture, which are read once for all tests."""
+    return read(FIXTURES / name)
+
 
 # what each fixture has, beyond the id: a reader that stops filling one of these has lost it
 FILLED = {
@@ -127,12 +135,12 @@ def test_every_format_is_tried_here():
 def test_every_format_has_a_fixture_that_it_recognizes_and_reads(kind: Format):
     documents = [Document(path) for path in sorted((FIXTURES / kind.name).rglob("*")) if path.is_file()]
     assert any(kind.sniff(document) for document in documents), f"add a log to {FIXTURES / kind.name}"
-    assert read(FIXTURES / kind.name)["turn"].count() > 0
+    assert fixture(kind.name)["turn"].count() > 0
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_reader_keeps_the_promises_of_turns(kind: Format):
-    frame = read(FIXTURES / kind.name)
+    frame = fixture(kind.name)
     schema.check(frame, TURNS)
     ours = [name for name in TURNS.names if name not in schema.TREE_COLUMNS]
     assert frame.columns[: len(ours)] == ours
@@ -145,7 +153,7 @@ def test_a_reader_keeps_the_promises_of_turns(kind: Format):
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_reader_fills_what_the_log_has(kind: Format):
-    frame = read(FIXTURES / kind.name)
+    frame = fixture(kind.name)
     empty = [name for name in FILLED[kind.name].split() if frame[name].null_count() == frame.height]
     assert empty == []
 
@@ -180,7 +188,7 @@ def test_exactly_one_format_knows_a_file(path: Path):
 
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_forced_format_reads_the_same(kind: Format):
-    assert read(FIXTURES / kind.name, format=kind.name).equals(read(FIXTURES / kind.name))
+    assert read(FIXTURES / kind.name, format=kind.name).equals(fixture(kind.name))
 
 
 @pytest.mark.integration
@@ -188,7 +196,7 @@ def test_a_mixed_folder_is_one_table():
     frame = read(FIXTURES)
     schema.check(frame, TURNS)
     assert set(frame["source"]) == set(NAMES)
-    parts = [read(FIXTURES / name) for name in NAMES]
+    parts = [fixture(name) for name in NAMES]
     assert frame.height == sum(part.height for part in parts)
     assert frame["rollout_id"].n_unique() == sum(part["rollout_id"].n_unique() for part in parts)
 

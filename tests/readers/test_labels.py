@@ -54,6 +54,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_usual_words_are_verdicts(tmp_path: Path, suffix: str, pair: tuple[Any, Any]) -> None:

@@ -215,7 +215,6 @@ def test_damaged_bytes(name, tmp_path, pack):
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("data", [b"", b"null", b"3", b'"x"', b"[]", b"{}", b"[[]]", b"[{}]", b"\xff\xfe", b"{" * 9000])
-def test_anything_may_be_sniffed(kind, data):
-    document = Document(Path("log.txt"), data)
-    assert kind.sniff(document) is False
+def test_anything_may_be_sniffed(kind):
+    for data in (b"", b"null", b"3", b'"x"', b"[]", b"{}", b"[[]]", b"[{}]", b"\xff\xfe", b"{" * 9000):
+        assert kind.sniff(Document(Path("log.txt"), data)) is False, data[:9]

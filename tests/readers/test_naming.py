@@ -61,6 +61,7 @@ def test_text_that_is_no_verdict_is_refused_as_under_our_name(tmp_path: Path, su
         rw.read(path, names=NAMES)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
     "words",

@@ -61,6 +61,7 @@ CASES = {
 SUFFIXES = ["jsonl", "json", "csv", "parquet"]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("case", list(CASES))
 def test_it_costs_itself(case, suffix, tmp_path):
@@ -81,6 +82,7 @@ def test_it_costs_itself(case, suffix, tmp_path):
     assert (accounts["rollouts"], accounts["broken"]) == (8, 1)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("case", list(CASES))
 def test_the_error_names_it_and_its_advice_works(case, suffix, tmp_path):

@@ -139,6 +139,7 @@ def test_rows_that_may_be_turns_are_asked_about(name, key, tmp_path):
         assert list(question.names) == ["rollout_id"]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
 @pytest.mark.parametrize("values", [[1, 0, None], [True, False, None], ["yes", "no", None]])
 def test_outcomes_without_texts(suffix, values, tmp_path, capsys):

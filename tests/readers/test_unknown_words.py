@@ -33,6 +33,7 @@ def changed(log: str, path: tuple[str | int, ...], role: str) -> str:
     return written(source, value)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("role", ["assistant ", "Assistant", "ASSISTANT", "narrator"])
 @pytest.mark.parametrize("log", list(CHATS))
 def test_a_role_is_understood_or_named(log, role, tmp_path):

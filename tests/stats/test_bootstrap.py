@@ -134,6 +134,7 @@ def test_acceleration_is_a_sixth_of_the_skewness(n):
     assert acceleration(np.full(n, 0.1)) is acceleration(np.append(values, np.nan)) is None
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("shape", ["uniform", "beta", "lognormal"])
 def test_closed_form_equals_the_bootstrap(shape):
     """From 1000 units on, four moments give scipy's BCa ends within what its own resampling scatters."""

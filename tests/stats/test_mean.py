@@ -13,10 +13,11 @@ from simulations import repeated
 from rollwise.errors import ArgumentError
 from rollwise.stats.bootstrap import acceleration, bca_interval
 from rollwise.stats.clusters import variation
-from rollwise.stats.degrees_of_freedom import degrees_of_freedom
+from rollwise.stats.degrees_of_freedom import group_degrees_of_freedom
 from rollwise.stats.extremes import standard_deviation
 from rollwise.stats.mean import mean
 from rollwise.stats.replicates import ratio_replicates
+from rollwise.stats.units import Groups
 
 DATA = np.random.default_rng(3)
 GOAL = np.repeat(np.arange(25), 4)
@@ -166,7 +167,7 @@ def test_clusters_of_unequal_weight_count_as_fewer():
     """Twenty goals of which one holds half of all rollouts: t with Satterthwaite's degrees of freedom, and the reason says why."""
     goal = np.r_[np.zeros(57, int), np.repeat(np.arange(1, 20), 3)]
     values = DATA.normal(size=20)[goal] + DATA.normal(size=goal.size)
-    df = degrees_of_freedom(np.bincount(goal).astype(float))
+    (df,) = group_degrees_of_freedom(np.bincount(goal).astype(float), Groups.single(20))
     assert df < 2
     made = mean(values, (goal,))
     assert made == replace(mean(values, (goal,), interval="t"), reason=made.reason)
@@ -203,6 +204,7 @@ def test_two_ways_take_t():
         assert asked.reason.endswith("ask for percentile or t")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("clusters", [(), "singletons", "pairs"])
 def test_closed_form_from_1000_units(clusters):
     """1000 units of equal weight take the closed form, without a generator, near what resampling gives."""

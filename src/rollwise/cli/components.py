@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import rollwise
+from rollwise import judges as scoring
 from rollwise.cli.answers import FileFormat, document
 from rollwise.cli.app import app
 from rollwise.cli.tables import say, tell
@@ -120,8 +121,6 @@ def _evaluators(places: list[str]) -> dict[str, str]:
 
 
 def _scorers() -> dict[str, str]:
-    from rollwise import judges as scoring
-
     named = {name: getattr(scoring, name) for name in scoring.__all__}
     kinds = {
         name: kind

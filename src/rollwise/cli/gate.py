@@ -14,6 +14,7 @@ from rollwise.cli.inputs import LogInput, TableInput, rollouts_of
 from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet
 from rollwise.cli.tables import Output, cluster_of, ready, say, tell
 from rollwise.errors import ArgumentError
+from rollwise.files.atomic import check_file, whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -221,7 +222,6 @@ def unread_rollouts(problems: "Problems") -> float:
 def _check_output(out: Path | None, format: str, *, overwrite: bool, spreadsheet: bool) -> None:  # noqa: A002
     """Check that the output can be written, before the work starts."""
     from rollwise.cli.gate_formats import SUFFIXES
-    from rollwise.files.atomic import check_file
 
     if out is not None and out.suffix in SUFFIXES:
         if spreadsheet:
@@ -242,7 +242,6 @@ def _emit(
 ) -> None:
     """Write the file that was named, and print what was asked for."""
     from rollwise.cli.gate_formats import FORMATS, SUFFIXES
-    from rollwise.files.atomic import whole
 
     if out is not None and out.suffix in SUFFIXES:
         with whole(out, overwrite=overwrite) as draft:

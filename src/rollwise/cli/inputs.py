@@ -22,6 +22,8 @@ from rollwise.cli.options import (
 )
 from rollwise.cli.tables import pairs_of, say
 from rollwise.errors import ArgumentError, ReadError, listing
+from rollwise.files.atomic import MANIFEST
+from rollwise.readers.sources.panics import without_backtraces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -198,7 +200,6 @@ def naming(paths: list[Path]) -> Iterator[None]:
     from rollwise.measurement.batches import reading
     from rollwise.readers.problems import Problems
     from rollwise.readers.sources.binary import table_in
-    from rollwise.readers.sources.panics import without_backtraces
     from rollwise.readers.sources.paths import documents
 
     try:
@@ -221,7 +222,6 @@ def measured_logs(
     ledger: "Problems | None" = None,
 ) -> "pl.DataFrame":
     """Measure logs: one row per rollout, with the columns to keep and to group by."""
-    from rollwise.files.atomic import MANIFEST
     from rollwise.metrics import catalog
 
     expressions = [catalog.expression(name) for name in metric or ()]

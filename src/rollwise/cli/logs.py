@@ -25,6 +25,7 @@ from rollwise.cli.options import (
 )
 from rollwise.cli.tables import Output, cluster_of, ready, say, tell
 from rollwise.errors import ArgumentError, listing
+from rollwise.files.atomic import check_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,7 +54,6 @@ def report(
 
     Example: rollwise report runs --by target --by attack --out report
     """
-    from rollwise.files.atomic import check_folder
     from rollwise.readers.problems import Problems, in_words_of
     from rollwise.reports import report as write_report
 
@@ -155,7 +155,6 @@ def convert(
     Example: rollwise convert runs --out converted --partition-by target
     """
     from rollwise.cli.exchange import write_records
-    from rollwise.files.atomic import check_folder
     from rollwise.files.manifests import manifest_of
     from rollwise.measurement.conversion import convert as converted
     from rollwise.schema.labels import counted

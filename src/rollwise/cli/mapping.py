@@ -11,6 +11,7 @@ from rollwise.cli.app import app
 from rollwise.cli.inputs import LogInput
 from rollwise.cli.options import Columns, Logs, Of, Overwrite, Values, in_options
 from rollwise.cli.tables import say, tell
+from rollwise.files.atomic import check_file
 
 if TYPE_CHECKING:
     from rollwise.readers.proposing import Proposal
@@ -38,7 +39,6 @@ def map_files(
 
     Example: rollwise map results.json --write my_runs.yml
     """
-    from rollwise.files.atomic import check_file
     from rollwise.readers.proposing import propose
 
     if write is not None:

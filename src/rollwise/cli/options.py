@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from rollwise.choices import Errors, Unjudged
-from rollwise.errors import PAIR, either
+from rollwise.errors import PAIR, MetricError, either
 
 Logs = Annotated[
     list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
@@ -32,7 +32,6 @@ def choice(name: str, text: str, choices: object) -> Any:
 
 def metric_names(incomplete: str) -> list[tuple[str, str]]:
     """Return metrics that match the prefix and need no argument, with descriptions, for shell completion."""
-    from rollwise.errors import MetricError
     from rollwise.metrics import catalog
 
     matches = []

@@ -10,6 +10,8 @@ from rollwise.cli.app import FAILED, Command, app
 from rollwise.cli.options import Overwrite, Seed
 from rollwise.cli.tables import numbers_of, pairs_of, ready, say, tell
 from rollwise.errors import ArgumentError
+from rollwise.files.object_stores import path_of
+from rollwise.files.references import looking_in
 
 
 @app.command()
@@ -38,8 +40,6 @@ def rollout(
     store: store
     out: results
     """  # noqa: D301  # a backspace keeps the lines
-    from rollwise.files.object_stores import path_of
-    from rollwise.files.references import looking_in
     from rollwise.rollout.config import evaluator_of, load, rule_of
     from rollwise.schema.labels import counted
 

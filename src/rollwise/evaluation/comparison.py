@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from rollwise.errors import ArgumentError, ReadError, listing
+from rollwise.estimation.arguments import metric_columns
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named, columns_named
 
@@ -102,8 +103,6 @@ def changed(first: RunSource, second: RunSource) -> pl.DataFrame:
 
 def scores_in(items: pl.DataFrame) -> list[str]:
     """Return the columns of items that are scores: Booleans and numbers that are not facts of rollouts."""
-    from rollwise.estimation.arguments import metric_columns
-
     return [name for name in metric_columns(items, (), None, None) if name != "num_turns"]
 
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, overload
 
 import msgspec
+import polars as pl
 import pydantic
 
 from rollwise.errors import (
@@ -31,6 +32,7 @@ from rollwise.files.references import object_at
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.traces.steps import step_rows
+from rollwise.schema.arguments import frame_of
 from rollwise.schema.labels import say
 
 HERE: Place = ("eval", "general", "dataset")
@@ -291,7 +293,6 @@ def _custom(document: ConfigFile, config: Dataset) -> list[Any]:
         raise document.error(place, f"failed ({type_and_message(error)}); fix it, or its `kwargs`") from error
     if isinstance(entries, list):
         return entries
-    from rollwise.schema.arguments import frame_of
 
     try:
         return frame_of(entries, "dataset").to_dicts()
@@ -342,21 +343,15 @@ def _lines(path: Path) -> list[Any]:
 
 
 def _csv(path: Path) -> list[Any]:
-    import polars as pl
-
     return pl.read_csv(path, infer_schema=False).to_dicts()
 
 
 def _parquet(path: Path) -> list[Any]:
-    import polars as pl
-
     return pl.read_parquet(path).to_dicts()
 
 
 def _excel(path: Path) -> list[Any]:
     import importlib.util
-
-    import polars as pl
 
     if importlib.util.find_spec("fastexcel") is None:
         raise ReadError(f"{path}: fastexcel is not installed; {to_install('excel')}, or save it as CSV")

@@ -20,6 +20,7 @@ from rollwise.evaluation.results_log import plain
 from rollwise.metrics.step_activity import measure_steps
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import worded
+from rollwise.readers.tool_calls import calls
 from rollwise.readers.traces.steps import steps_of_items
 from rollwise.schema.named import columns_named
 
@@ -348,7 +349,6 @@ def _listed(field: Any, name: str) -> list[dict[str, Any]] | None:
     """Return the calls that a data set lists in the form of the column `tool_calls`; None if it is not a list."""
     if not isinstance(field, list):
         return None
-    from rollwise.readers.tool_calls import calls  # loads NumPy, so only if there are calls
 
     return calls([_normalized(call) for call in field], name) or []
 

@@ -11,7 +11,9 @@ from rollwise.evaluation.config import EvalConfig, kind_of
 from rollwise.files.configuration import ConfigFile, Strict
 from rollwise.files.references import object_at
 from rollwise.jobs.calls import called, complete
-from rollwise.judges.clients import UnservedError
+from rollwise.judges.clients import UnservedError, model_of
+from rollwise.judges.endpoint import Endpoint
+from rollwise.judges.local_model import LocalModel
 from rollwise.schema.labels import say
 
 ADD_IT = "the file has no `llms:`; add it at the top, as in `llms: {{{}: {{_type: openai, model_name: gpt-4o}}}}`"
@@ -90,8 +92,6 @@ class Models:
 
 
 def _endpoint(options: OpenAIOptions, folder: Path) -> Any:
-    from rollwise.judges.endpoint import Endpoint
-
     further = {name: getattr(options, name) for name in ("top_p", "seed") if getattr(options, name) is not None}
     return Endpoint(
         options.model_name,
@@ -112,14 +112,10 @@ def _nim(options: OpenAIOptions, folder: Path) -> Any:
 
 
 def _local(options: LocalOptions, folder: Path) -> Any:
-    from rollwise.judges.local_model import LocalModel
-
     return LocalModel(options.path, options.max_new_tokens, options.temperature, options.device)
 
 
 def _function(options: FunctionOptions, folder: Path) -> Any:
-    from rollwise.judges.clients import model_of
-
     function = object_at(options.function, folder)
 
     def refused(name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+import rollwise as rw
 from rollwise import __version__, metrics, schema
 from rollwise.errors import WriteError
 from rollwise.evaluation.atif_conversion import sample_of
@@ -26,6 +27,7 @@ from rollwise.files.atomic import check_folder, content_hash, whole, whole_folde
 from rollwise.files.configuration import ConfigFile
 from rollwise.files.masking import without_secrets
 from rollwise.files.swaps import inside
+from rollwise.files.writers import write
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named
 
@@ -143,8 +145,6 @@ class Folder:
 
     def write(self, tables: Tables, scored: Sequence[Scored]) -> Evaluation:
         """Replace what earlier runs wrote by the configuration and results of this one, in one step."""
-        from rollwise.files.writers import write
-
         with self._replacing() as draft:
             _write(draft / ANSWERS, _json_list(self._answers(tables)))
             if self._config.eval.general.output.write_atif_workflow_output:
@@ -320,8 +320,6 @@ def _write(path: Path, content: bytes | str | Iterable[bytes]) -> None:
 
 def _attempts(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     """CURVE over attempts of each evaluator whose scores are all 0 or 1: pass@k and pass^k."""
-    import rollwise as rw
-
     curves = [schema.empty(schema.CURVE)]
     for keyword in scores["judge"].unique(maintain_order=True):
         score = items[keyword]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
 
 from rollwise import schema
@@ -221,8 +222,6 @@ def _box(values: pl.Series) -> list[dict[str, Any]]:
 
 def _edges(values: pl.Series) -> list[float]:
     """Return the edges of the bins: one bin per integer if there are few, else by the rule of Freedman and Diaconis (1981)."""
-    import numpy as np
-
     least, greatest = float(values.min()), float(values.max())  # type: ignore[arg-type]
     if greatest - least <= _BINS and (values == values.round()).all() and abs(greatest) < 1e15:
         return [least - 0.5 + place for place in range(int(greatest - least) + 2)]
@@ -237,8 +236,6 @@ def _edges(values: pl.Series) -> list[float]:
 
 
 def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
-    import numpy as np
-
     counted, _ = np.histogram(values.to_numpy(), bins=edges)
     ends = zip(counted.tolist(), edges[:-1], edges[1:], strict=True)
     return [

@@ -114,19 +114,17 @@ def exchange(prompt: Any, completion: Any) -> list[Message]:
     return [*map(as_prompt, messages), *answers]
 
 
-def complete_last(
-    turns: list[TurnRow], *, error: str | None = None, reward: float | None = None, score: float | None = None
-) -> None:
+def complete_last(turns: list[TurnRow], *, error: str | None, reward: float | None = None) -> None:
     """Put what a log says of a whole rollout into its last turn.
 
-    A reward or a score belongs to an answer: without an answer (the only turn has no number) neither is kept. An error is
+    A reward belongs to an answer: without an answer (the only turn has no number) it is not kept. An error is
     kept in any case, since it is often the reason why the answer is missing.
     """
     last = turns[-1]
     if last.turn is None:
         turns[-1] = last._replace(error=error)
     else:
-        turns[-1] = last._replace(error=error, reward=first_of(reward, last.reward), score=first_of(score, last.score))
+        turns[-1] = last._replace(error=error, reward=first_of(reward, last.reward))
 
 
 # ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────

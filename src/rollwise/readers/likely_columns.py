@@ -254,11 +254,8 @@ def _count_turns(values: Sequence[Any]) -> bool:
     return len(numbers) > 1 and numbers[0] in {0, 1} and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
 
 
-def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") -> str:
-    """Return a table's columns with up to two example values each, for a message, and the line that names the likely ones.
-
-    Other advice comes before it.
-    """
+def columns_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
+    """Return a table's columns with up to two example values each, for a message, and the line that names the likely ones."""
     columns = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]
     more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""
     shown = f"{', '.join(columns[:MOST_COLUMNS])}{more}"
@@ -284,4 +281,4 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
         names = {"rollout_id": "...", **names}
     elif "response" not in likely and others != {"prompt", "response"}:
         names = {"response": "...", **names}
-    return f"its columns are {shown}; {advice}name them, as in {as_names(names)}"
+    return f"its columns are {shown}; name them, as in {as_names(names)}"

@@ -5,6 +5,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import polars as pl
 import polars.selectors as cs
 
@@ -194,8 +195,6 @@ def _coded(name: str, column: pl.Series, *, uncut: bool) -> dict[str, Any]:
 
 
 def _packed(content: Any) -> str:
-    import msgspec
-
     # Raw deflate, as the browser's DecompressionStream expects.
     pressed = zlib.compressobj(6, zlib.DEFLATED, -15)
     return base64.b64encode(pressed.compress(msgspec.json.encode(content)) + pressed.flush()).decode()

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from rollwise.choices import OnError
 from rollwise.errors import ArgumentError, RollwiseError, type_and_message
+from rollwise.jobs.identity import check_identified
 from rollwise.jobs.progress import progress_bar
 from rollwise.jobs.workers import NoThreadError, Outcome, WorkerPool
 from rollwise.rollout.store import Run, RunStore
+from rollwise.schema.labels import bracket, counted, number, say
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
@@ -117,8 +119,6 @@ def run(
     if store is not None and key is None:
         raise ArgumentError("run: store needs key, the configuration that the results depend on")
     if store is not None:
-        from rollwise.jobs.identity import check_identified
-
         check_identified("run", "rollouts", key)
     with ExitStack() as stack:
         run_store = None if store is None else stack.enter_context(RunStore(store, key, seed_list))
@@ -142,8 +142,6 @@ def run(
 
 def _report_reused(ledger: "_Ledger", total: int, store: str | Path | None) -> None:
     """Report how many of the rollouts came from the store and cost nothing, and which errors were kept or tried again."""
-    from rollwise.schema.labels import counted, say
-
     reused, again = ledger.num_reused(total), ledger.num_tried_again(total)
     if not reused and not again:
         return
@@ -314,7 +312,6 @@ class _Progress:
 
     def _running_rate(self) -> str:
         from rollwise.rollout.stopping import Endless, Watch
-        from rollwise.schema.labels import bracket, number
 
         self._watch = self._watch or Watch(Endless(self._metric))
         state = self._watch.add(self._pending)

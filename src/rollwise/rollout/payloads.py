@@ -15,14 +15,14 @@ _SIMPLE = frozenset({str, float, int, bool, type(None)})
 _UNSET: Any = object()
 
 
-def canonical(value: Any, where: str = "key") -> str:
+def canonical(value: Any) -> str:
     """Return the canonical JSON text of a value: keys sorted, no spaces, ASCII only."""
     try:
-        return _CANONICAL.encode(_plain(value, where))
+        return _CANONICAL.encode(_plain(value, "key"))
     except ValueError as error:
         if isinstance(error, ArgumentError):
             raise
-        raise ArgumentError(f"{where} contains a number that is NaN or infinite; use null instead") from error
+        raise ArgumentError("key contains a number that is NaN or infinite; use null instead") from error
 
 
 def encode(result: Any, where: str = "the rollout") -> str:

@@ -60,7 +60,7 @@ class Variation:
         Variance of R over clusters; None with fewer than two clusters. Exactly 0 when the clusters do not differ.
     df
         Degrees of freedom of the variance: the number of clusters minus one if all weigh the same, fewer if a few dominate
-        (`degrees_of_freedom`); `crossed_df` for two crossed ways; None without rollouts.
+        (`group_degrees_of_freedom`); `crossed_df` for two crossed ways; None without rollouts.
     concentration
         Σ (W_g/W)² over the way with the fewest clusters: the variance of R if each cluster mean had variance 1.
     n, n_clusters

@@ -9,17 +9,19 @@ _DOMINANT_SHARE = 0.999
 """Largest share of the total weight that one cluster can have before the degrees of freedom stop changing."""
 
 
-def degrees_of_freedom(masses: FloatArray) -> float:
-    """Return the degrees of freedom of a variance over clusters with these weights: in [1, G-1], G-1 for equal weights.
+def group_degrees_of_freedom(masses: FloatArray, groups: Groups) -> FloatArray:
+    """Return the degrees of freedom of a variance over clusters with these weights, for each group of clusters: float (T,).
 
-    Satterthwaite's 2·E(V)² / var(V), assuming independent normal cluster means with a common variance. This holds if the
-    rollouts within a cluster are similar: a cluster with half of all rollouts then determines half of R, however many other
-    clusters there are.
+    In [1, G-1], G-1 for equal weights; -1 for a group without clusters. Satterthwaite's 2·E(V)² / var(V), assuming independent
+    normal cluster means with a common variance. This holds if the rollouts within a cluster are similar: a cluster with half of
+    all rollouts then determines half of R, however many other clusters there are.
 
     Parameters
     ----------
     masses
         Positive float (G,), in any unit: the weight of each cluster. A single cluster has 0 degrees of freedom.
+    groups
+        The group of each cluster.
 
     References
     ----------
@@ -28,14 +30,10 @@ def degrees_of_freedom(masses: FloatArray) -> float:
 
     Examples
     --------
-    >>> degrees_of_freedom(np.ones(20)), round(degrees_of_freedom(np.array([32.0, 8, 4, 2, 1])), 2)
-    (19.0, 1.33)
+    >>> masses = np.array([1.0, 1, 1, 32, 8, 4, 2, 1])
+    >>> group_degrees_of_freedom(masses, Groups(np.repeat([0, 1], [3, 5]), 2)).round(2).tolist()
+    [2.0, 1.33]
     """
-    return float(group_degrees_of_freedom(masses, Groups.single(masses.size))[0])
-
-
-def group_degrees_of_freedom(masses: FloatArray, groups: Groups) -> FloatArray:
-    """Return the `degrees_of_freedom` of each group of clusters: float (T,), -1 for a group without clusters."""
     df = groups.sizes.astype(np.float64) - 1
     unequal = ~groups.are_equal(masses)
     if not unequal.any():

@@ -58,7 +58,7 @@ def mean(
     ``"auto"`` is the expanded BCa bootstrap over clusters: its level is raised so that the normal quantile equals that of t,
     because a bootstrap over few clusters is otherwise too narrow (Hesterberg). With fewer than 10 clusters, or if BCa is
     undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with `crossed_df`. Clusters
-    of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). From 1000 clusters of equal weight
+    of unequal weight count as a smaller number of equal clusters (`group_degrees_of_freedom`). From 1000 clusters of equal weight
     on, the interval is the `closed_form` of the bootstrap, without draws; `method` names the computation. Of one way: where no
     value is negative and fewer than 1000 clusters are skewed to the right, the upper end is at least that of t for the
     logarithm of the mean, at a higher level for a long tail, and `reason` says so (`rollwise.stats.tails`).

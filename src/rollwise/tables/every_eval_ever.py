@@ -14,6 +14,7 @@ import polars as pl
 from rollwise import __version__
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole_folder
+from rollwise.readers.formats.exchange.every_eval_ever import OWN, SAMPLES
 from rollwise.schema import SUMMARY, labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named, columns_named
@@ -129,8 +130,6 @@ def write_every_eval_ever(
     >>> again["succeeded"].equals(turns["succeeded"])
     True
     """
-    from rollwise.readers.formats.exchange.every_eval_ever import OWN
-
     check_option_types(write_every_eval_ever, locals())
     results, measured, texts = (frame_of(frame, VERB) for frame in (summary, rollouts, turns))
     by = _by(results, measured)
@@ -225,8 +224,6 @@ def _result(
     row: Mapping[str, Any], by: Sequence[str], better: Mapping[str, bool], measured: pl.DataFrame, collection: str
 ) -> Record:
     """Return one row of SUMMARY as a result."""
-    from rollwise.readers.formats.exchange.every_eval_ever import OWN
-
     metric, is_mean = row["metric"], row["statistic"] == "mean"
     groups = {name: str(row[name]) for name in by if name != "target" and row[name] is not None}
     boolean = measured.schema.get(metric) == pl.Boolean
@@ -354,8 +351,6 @@ def _portable(name: str) -> str:
 
 def _write(draft: Path, folders: Sequence[str], evaluation: Record, samples: Sequence[Record]) -> None:
     """Write the results of one target, and its samples beside them, under a name that depends on nothing but their content."""
-    from rollwise.readers.formats.exchange.every_eval_ever import SAMPLES
-
     lines = "".join(f"{json.dumps(sample, ensure_ascii=False, allow_nan=False)}\n" for sample in samples).encode()
     content = json.dumps(evaluation, ensure_ascii=False, allow_nan=False).encode()
     # The schema asks for a UUID of version 4; this one is the hash of the content, so that the same call writes the same file.

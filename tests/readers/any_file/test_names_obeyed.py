@@ -153,6 +153,7 @@ def check(call: Callable[[], pl.DataFrame], name: str) -> None:
         assert is_obeyed(turns, name)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("verb", VERBS, ids=["read", "scan"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", PLAIN)
@@ -163,6 +164,7 @@ def test_a_name_is_obeyed_or_refused(
     check(lambda: verb(shape(name, tmp_path), names={name: "mine"}), name)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_name_that_is_its_own_is_an_order_as_well(name: str, shape: Written, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_rows_of_rollouts_without_an_answer_count(tmp_path: Path, last: dict[str
     assert successes(rw.read(table(tmp_path / "a.csv", last)))[1] == 7
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "above", ["# model: gpt\n", "# model = gpt\n#\n\n", "## Model: gpt\n# date: 2024-01-01\n", "#model:gpt\r\n"]
 )

@@ -70,6 +70,7 @@ def figures(turns: pl.DataFrame) -> pl.DataFrame:
     ).sort("rollout_id", "turn")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("shape", SURE)
 def test_a_kept_mapping_reads_what_was_read_without_it(tmp_path, shape):
     path = write(tmp_path, *SURE[shape])

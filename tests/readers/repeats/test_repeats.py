@@ -146,6 +146,7 @@ def test_the_samples_of_the_last_log_of_a_retry_count(tmp_path):
 
 
 # ── contradictions ────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize(
     ("column", "one", "other"),
@@ -204,6 +205,7 @@ def test_a_column_that_differs_and_is_no_verdict_is_null_and_named(tmp_path):
 
 
 # ── two conversations ─────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("fields", [{}, {"target": "owl"}, {"run": "R2"}, {"goal": "other"}])
 def test_two_conversations_under_one_id_are_not_one_rollout(tmp_path, capsys, kind, fields):

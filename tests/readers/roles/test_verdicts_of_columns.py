@@ -43,6 +43,7 @@ def asked(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_words_of_judges_are_verdicts_of_attacks(pair: str) -> None:
     """A negated word is the opposite of its word, and never near it."""
@@ -130,6 +131,7 @@ SOLVED = [
 ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("values", [[True, False, None], [1, 0, None], ["yes", "no", None], [1.0, 0.0, None]], ids=str)
 @pytest.mark.parametrize(("names", "side"), [(TRUE, True), (FALSE, False)])
 def test_names_say_what_true_means(names: list[str], side: bool, values: list[Any]) -> None:
@@ -353,6 +355,7 @@ def test_the_line_that_is_printed_reads_it(
 
 
 # ── words of refusal beside other verdicts ────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ["actual", "observed", "behavior", "got"])
 def test_words_of_refusal_say_that_a_test_is_one_of_attacks(name: str) -> None:
     """`passed` may then be said of the target that refused; what says the opposite on each row is asked about."""

@@ -278,6 +278,7 @@ def lines_in(file: io.BytesIO, columns: dict[str, pl.DataType]) -> bytes:
     return b"".join(map(binary_files.lines_of_rows, binary_files.batches_in(file, "parquet", columns)))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", odd_columns())
 def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
     """What Arrow decodes piece by piece, and what Polars decodes at once: to the last byte, empty files too."""

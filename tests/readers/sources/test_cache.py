@@ -132,6 +132,7 @@ def test_the_cache_is_faster_than_the_logs(shared, tmp_path):
     assert lazy.collect().item() == frame["turn"].count() == 4639
 
 
+@pytest.mark.integration
 def test_a_flipped_byte_is_read_again(logs: Path, tmp_path: Path) -> None:
     """Wherever it is, in the turns or in the problems: the checksum shows it before anything is used."""
     folder = tmp_path / "cache"

@@ -22,6 +22,7 @@ SAID: list[dict[str, Any]] = [
 ARRAY = f"[{SAID[0]!r}\n {SAID[1]!r}]"  # as NumPy shows an array
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("spelled", [str(SAID), ARRAY, json.dumps(SAID), str(SAID).replace("None", "nan")])
 @pytest.mark.parametrize("name", ["messages", "conversation", "log"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -59,6 +59,7 @@ def test_a_deep_field_of_any_format_costs_itself_alone(log, tmp_path):
     assert problems["reason"].str.contains("is nested too deeply").any()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("kind", ["list", "object"])
 def test_the_record_and_the_field_are_named(tmp_path, depth, kind):

@@ -34,6 +34,7 @@ def written(folder: Path, frame: pl.DataFrame, kind: str, compression: Any) -> P
     return path
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("kind", "compression"),
     [("parquet", "zstd"), ("parquet", "gzip"), ("parquet", "brotli"), ("file", "zstd"), ("stream", "zstd")],
@@ -165,6 +166,7 @@ def test_a_damaged_file_is_left_to_who_reads_it() -> None:
             assert isinstance(sizes_of(io.BytesIO(cut), kind), Sizes | None)
 
 
+@pytest.mark.integration
 def test_an_honest_file_with_columns_of_nulls_is_read(tmp_path: Path) -> None:
     """Half a million rows with ids alone compress two hundred times, and are a log all the same."""
     count = 1 << 19

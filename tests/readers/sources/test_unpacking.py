@@ -101,6 +101,7 @@ def test_a_member_of_many_large_frames_is_unpacked_across_the_pieces_that_are_ha
     assert unpacked_frames(data, 1 << 30) == text + text
 
 
+@pytest.mark.integration
 def test_time_to_unpack_a_member_does_not_grow_with_the_square_of_the_number_of_its_frames() -> None:
     start = time.process_time()
     assert unpacked_frames(zstd.compress(b"x") * 50_000, 1 << 30) == b"x" * 50_000
@@ -155,6 +156,7 @@ def test_a_log_that_grew_by_one_compressed_part_for_each_line_is_read(tmp_path: 
         rw.read(path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("suffix", "count"), [("gz", 100_000), ("zst", 100_000), ("bz2", 5_000), ("xz", 10_000)])
 def test_time_to_unpack_grows_with_the_size_and_not_with_the_square_of_the_number_of_parts(
     suffix: str, count: int

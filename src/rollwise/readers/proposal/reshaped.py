@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rollwise.readers.proposal.contents import LINES, Content
+from rollwise.readers.proposal.contents import LINES, Content, content_of
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.signs import judges, roles_of
 from rollwise.readers.proposal.texts import MODELS
@@ -235,7 +235,5 @@ def _ids_in(draft: "Structure") -> tuple[str, frozenset[str]] | None:
 
 def _fields_in(draft: "Structure") -> dict[str, Field]:
     """Return the fields of the lines, rows or items of files."""
-    from rollwise.readers.proposal.contents import content_of
-
     contents = [content for document in draft.files if (content := content_of(document)) is not None]
     return fields_of(record for content in contents for record in content.records)

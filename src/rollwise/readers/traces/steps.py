@@ -11,6 +11,8 @@ from rollwise.errors import ReadError, listing
 from rollwise.readers.moments import Stamp, seconds_at
 from rollwise.readers.problems import REMEDY, BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, total, whole, worded
+from rollwise.readers.sources.copies import copied
+from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import STEPS
 
 if TYPE_CHECKING:
@@ -153,9 +155,6 @@ def steps(paths: "Paths") -> pl.DataFrame:
     >>> steps(path).select("rollout_id", "step", "kind", "name", "tokens").row(0)
     ('nat/s', 1, 'model', 'm', 9)
     """
-    from rollwise.readers.sources.copies import copied
-    from rollwise.readers.sources.paths import documents, listed
-
     problems, rows, places = Problems(), list[Row](), listed(paths, "steps")
     with copied(places, problems) as here:
         for document, by_name in documents(here, problems):

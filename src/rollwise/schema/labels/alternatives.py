@@ -31,8 +31,6 @@ _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a positio
 def alt_text(
     frame: pl.DataFrame,
     *,
-    metric: str | None = None,
-    statistic: str | None = None,
     shape: schema.Schema | None = None,
     panel: str = "panel",
 ) -> str:
@@ -44,9 +42,9 @@ def alt_text(
     shape = shape or shape_of(frame)
     if shape is None or frame.is_empty():
         return "An empty figure."
-    frame = choose(frame, "alt_text", metric=metric)
+    frame = choose(frame, "alt_text", metric=None)
     if "statistic" in frame.columns:
-        frame = choose(frame, "alt_text", statistic=statistic)
+        frame = choose(frame, "alt_text", statistic=None)
     panels = [name for name in ("metric", "statistic", "kind", "axis", "of", "requirement") if name in shape.key]
     describe = _curve_text if shape.name in _COURSES else _panel_text
     if not panels:

@@ -98,7 +98,8 @@ class Comparison:
             result = replace(result, reason=join_reasons(result.reason, self._left_out()))
         first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
         other_goals = match.of_other_goals(self.group, self.baseline)
-        result = replace(result, reason=join_reasons(result.reason, other_goals, first))
+        independent = None if result.low is None else match.unit.why_independent(self.options.cluster)
+        result = replace(result, reason=join_reasons(result.reason, other_goals, first, independent))
         return {
             **self.key,
             "metric": self.metric,

@@ -117,7 +117,9 @@ def _unnamed(few: int, limit: str) -> str:
 def _ends(named: pl.DataFrame, by: tuple[str, ...], *, rate: bool) -> tuple[list[str], list[str]]:
     """Return the intervals and the names of the first and the last group; of a single one, once."""
     rows = [named.row(place, named=True) for place in ((0, -1) if named.height > 1 else (0,))]
-    return [labels.interval_text(row, rate=rate) for row in rows], [labels.group_name(row, by) for row in rows]
+    return [labels.interval_text(row, rate=rate) for row in rows], [
+        labels.isolated(labels.group_name(row, by)) for row in rows
+    ]
 
 
 def _range(named: pl.DataFrame, *, rate: bool) -> str:

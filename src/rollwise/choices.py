@@ -15,6 +15,7 @@ DifferenceMethod = Literal[
 ]
 Errors = Literal["raise", "collect"]
 Family = Literal["each", "all"]
+Goals = Literal["same", "common", "all"]
 Looks = Literal["one", "many"]
 Method = Literal[
     "auto",

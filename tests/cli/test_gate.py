@@ -240,3 +240,33 @@ def test_the_example_runs(gate, tmp_path: Path) -> None:
     assert done.code == 3
     assert [line.split(" ")[0] for line in done.out.splitlines()] == ["::notice", "::notice", "::error", "::notice"]
     assert out.read_text().startswith("**undecided**: ")
+
+
+def test_runs_that_met_other_goals_are_undecided(gate, tmp_path: Path) -> None:
+    """Exit 3 and both rates in the sentence; --goals decides, and the sentence, the JSON answer and annotations say over what."""
+    old, new = ({f"g{i:03}": i < 100 for i in range(400)}, {f"g{i:03}": i >= 400 for i in range(100, 700)})
+    for name, outcomes in (("old", old), ("new", new)):
+        rows = {"rollout_id": list(outcomes), "goal": list(outcomes), "attack_success": list(outcomes.values())}
+        rw.write(pl.DataFrame(rows), tmp_path / f"{name}.parquet")
+    require = "attack_success <= baseline + 2%"
+    words = (tmp_path / "new.parquet", "--baseline", tmp_path / "old.parquet", "--require", require)
+    alone = "300 only in this run and 100 only in the baseline"
+    same = gate(*words)
+    assert same.code == 3
+    assert same.last == (
+        f"rollwise: {require!r} is undecided: the runs did not meet the same goals: 300 in both, {alone} "
+        "(50 % in this run and 25 % in the baseline, each over all of its own); set goals to common to compare them over the goals "
+        "of both, or to all"
+    )
+    over = f"{require!r} is met, compared over the 300 goals of both runs, without {alone}"
+    common = gate(*words, "--goals", "common", "--format", "json")
+    assert (common.code, json.loads(common.out)["answer"]) == (0, f"{over}.")
+    assert common.last == f"rollwise: {over}"
+    assert json.loads(common.out)["rows"][0]["n"] == 300
+    notice = gate(*words, "--goals", "common", "--format", "github")
+    assert alone in notice.out
+    every = gate(*words, "--goals", "all")
+    assert every.code == 1
+    assert every.last.endswith(f", compared over all goals: 300 goals of both, {alone}")
+    (tmp_path / "gate.yml").write_text(f"require: {require}\nbaseline: {tmp_path / 'old.parquet'}\ngoals: common\n")
+    assert gate(tmp_path / "new.parquet", "--file", tmp_path / "gate.yml").code == 0

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from simulations import repeated
 
 import rollwise as rw
 from rollwise.estimation.arrays import Columns
@@ -79,9 +80,16 @@ def test_the_other_column_is_the_unit_where_the_first_is_unknown(metric: str, na
     nulls = frame.with_columns(pl.lit(None, pl.String).alias(named))
     assert rw.summarize(nulls, metrics=metric).select(numbers).equals(own)
     assert rw.summarize(frame, metrics=metric, merge=True).select(numbers).equals(own)
-    # One known value of the first column, or a single value of the other: as before, each unknown one is its own unit.
-    known = nulls.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("g")).alias(named))
-    assert rw.summarize(known, metrics=metric)["n_clusters"].item() == 40
+    # With few known values of the first column, most rollouts would be units of their own, and the interval that of 40.
+    for count in (1, 2, 19):
+        known = nulls.with_columns(
+            pl.when(pl.int_range(pl.len()) < count).then(pl.format("g{}", "rollout_id")).alias(named)
+        )
+        assert rw.summarize(known, metrics=metric).select(numbers).equals(own)
+    # From half on, the first column is the unit, and the rest is said.
+    half = nulls.with_columns(pl.when(pl.int_range(pl.len()) < 20).then(pl.format("g{}", "rollout_id")).alias(named))
+    assert f"unit: {named} (20 unknown, each its own)" in rw.summarize(half, metrics=metric)["estimand"].item()
+    # A single value of the other is one unit, which has no interval.
     alike = frame.with_columns(pl.lit("one").alias(other))
     assert rw.summarize(alike, metrics=metric)["n_clusters"].item() == 40
     assert rw.summarize(frame, metrics=metric, cluster=None)["n_clusters"].item() == 40
@@ -100,3 +108,79 @@ def test_a_group_without_goals_has_its_tasks_and_the_other_its_goals() -> None:
     )
     found = rw.summarize(frame, by="target", metrics="attack_success").sort("target")
     assert found["n_clusters"].to_list() == [5, 2]
+
+
+UNNAMED = "no goal or task is named, so every rollout counts as independent"
+
+
+@pytest.mark.parametrize("metric", ["attack_success", "task_success", "num_turns", "score", "ever_refused"])
+@pytest.mark.parametrize("columns", [(), ("goal",), ("task",), ("goal", "task")])
+def test_rollouts_without_goal_and_task_say_that_they_count_as_independent(
+    metric: str, columns: tuple[str, ...]
+) -> None:
+    """Whether the columns are null throughout or missing: 40 rollouts could be attempts at four things, which would be seen."""
+    values = [k % 4 < 2 for k in range(40)] if metric not in {"num_turns", "score"} else [k % 7 + 1 for k in range(40)]
+    frame = pl.DataFrame({"rollout_id": [f"r{k}" for k in range(40)], metric: values, "target": ["a", "b"] * 20})
+    frame = frame.with_columns(pl.lit(None, pl.String).alias(name) for name in columns)
+    for merge in (False, True):
+        found = rw.summarize(frame, metrics=metric, statistics="mean", merge=merge)
+        assert found["reason"].item() == UNNAMED
+        assert "unit: rollout (no " in found["estimand"].item()
+    assert rw.contrast(frame, of="target", baseline="a", metrics=metric)["reason"].item() == UNNAMED
+    # Who chooses, or names one column, is told nothing.
+    assert rw.summarize(frame, metrics=metric, statistics="mean", cluster=None)["reason"].item() is None
+    named = frame.drop("goal", strict=False).with_columns(goal="rollout_id")
+    assert rw.summarize(named, metrics=metric, statistics="mean")["reason"].item() is None
+
+
+def test_a_gate_and_a_curve_say_it_too() -> None:
+    """A gate over 40 unnamed rollouts names the assumption behind its answer, and so does a curve."""
+    turns = pl.DataFrame(
+        {"rollout_id": [f"r{k}" for k in range(40)], "turn": 1, "succeeded": [k == 0 for k in range(40)]}
+    )
+    rollouts = rw.measure(turns, rw.metrics.attack_success(), rw.metrics.time_to_success())
+    assert UNNAMED in rw.gate(rollouts, "attack_success < 30%")["reason"].item()
+    assert UNNAMED in rw.curve(rollouts)["reason"][-1]
+
+
+@pytest.mark.parametrize(
+    ("named", "metric", "words"),
+    [
+        ("goal", "task_success", "40 rollouts in 4 goals"),
+        ("task", "attack_success", "40 rollouts in 4 tasks"),
+        ("goal", "attack_success", "40 rollouts in 4 goals"),
+        ("task", "task_success", "40 rollouts in 4 tasks"),
+        (None, "attack_success", "40 rollouts."),
+    ],
+)
+def test_the_unit_that_was_used_is_named_under_a_table(named: str | None, metric: str, words: str) -> None:
+    """Where nothing is named there are no 40 goals, but 40 rollouts."""
+    frame = pl.DataFrame(
+        {"rollout_id": [f"r{k}" for k in range(40)], metric: [k % 4 < 2 for k in range(40)], "goal": None}
+    )
+    if named:
+        frame = frame.with_columns(pl.Series(named, [f"x{k % 4}" for k in range(40)]))
+    page = rw.tables.html(rw.summarize(frame, metrics=metric))
+    assert f"n = {words}" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("named", "metric"), [("goal", "task_success"), ("task", "attack_success")])
+def test_the_unit_that_there_is_holds_its_level(named: str, metric: str) -> None:
+    """Rates of 30 goals or tasks are uniform, each tried ten times: intervals hold 1/2 in .94 of tables, not in .6 of them.
+
+    Unclustered: the design effect of ten attempts with a correlation of 1/3 is 4, so 1.96 / 2 standard errors hold .67.
+    """
+    rng, count, hits = np.random.default_rng(20), repeated(1000), 0
+    for _ in range(count):
+        rates = np.repeat(rng.random(30), 10)
+        frame = pl.DataFrame(
+            {
+                "rollout_id": [f"r{k}" for k in range(300)],
+                named: [f"x{k // 10}" for k in range(300)],
+                metric: rng.random(300) < rates,
+            }
+        ).with_columns(pl.lit(None, pl.String).alias({"goal": "task", "task": "goal"}[named]))
+        row = rw.summarize(frame, metrics=metric, statistics="mean").row(0, named=True)
+        hits += row["low"] <= 0.5 <= row["high"]
+    assert hits / count > 0.94 - 2 * (0.94 * 0.06 / count) ** 0.5

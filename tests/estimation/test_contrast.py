@@ -103,6 +103,7 @@ def test_null_goals_never_pair():
     row = only(rw.contrast(frame, of="target", baseline="b"))
     assert row["n_pairs"] == 0
     assert row["method"].startswith("Newcombe score; ")
+    assert row["reason"] == "no goal or task is named, so every rollout counts as independent"
     forced = only(rw.contrast(frame, of="target", baseline="b", paired=True))
     assert (forced["low"], forced["reason"]) == (None, "no common goal")
 

@@ -220,17 +220,6 @@ def test_a_requirement_against_an_earlier_run_is_paired_by_goal() -> None:
     )
 
 
-def test_goals_that_only_one_run_has_are_said() -> None:
-    """A comparison over the common goals must not hide that a run lost the hard ones."""
-    old = run(20, goals=400)
-    others = run(0, goals=3).with_columns(
-        pl.concat_str(pl.lit("n"), name).alias(name) for name in ("rollout_id", "goal")
-    )
-    new = old[10:].vstack(others)
-    row = rw.gate(new, "attack_success <= baseline + 10%", baseline=old).row(0, named=True)
-    assert row["reason"] == "compared over the 390 goals of both runs; 3 only in this run and 10 only in the baseline"
-
-
 def test_a_failure_also_keeps_its_promise() -> None:
     """The end that fails a requirement is monotone as well: one failure of the attack more cannot make it fail."""
     row = rw.gate(run(499, goals=50, attempts=10), "attack_success < 90%").row(0, named=True)

@@ -319,7 +319,9 @@ def test_rollouts_without_a_goal_are_named_where_goals_are_weights(merge: bool) 
     assert only(rw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (
         "5 rollouts without a goal count as one goal each"
     )
-    assert "goal" not in str(only(rw.summarize(unknown, metrics="attack_success", merge=merge))["reason"])
+    assert only(rw.summarize(unknown, metrics="attack_success", merge=merge))["reason"] == (
+        "no goal or task is named, so every rollout counts as independent"
+    )
 
 
 def test_goals_crossed_with_tasks_are_both_clusters() -> None:

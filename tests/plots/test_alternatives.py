@@ -76,3 +76,32 @@ def test_every_plot_of_a_frame_describes_the_rows_that_it_draws(rate, summary_of
     plot = plots.forest(summary, metric="task_success")
     assert plot.alt == labels.alt_text(summary, metric="task_success")
     assert plots.timeline(TURNS).alt == alternatives.timeline(plots.marks.timeline(TURNS))
+
+
+def test_groups_without_a_result_are_named(summary_of, rate):
+    """Silence would read as if there were none; one known group is one value and no range."""
+    unknown = {"estimate": None, "low": None, "high": None, "n": 0}
+    known = [rate(3, 20, target="a"), rate(9, 20, target="b")]
+    said = labels.alt_text(summary_of([*known, rate(0, 20, target="crashed") | unknown]))
+    assert said.endswith("3 groups; no estimate for crashed.")
+    many = [rate(0, 20, target=f"c{k}") | unknown for k in range(5)]
+    assert labels.alt_text(summary_of([*known, *many])).endswith("7 groups; no estimate for c0, c1, c2 and 2 more.")
+    single = labels.alt_text(summary_of([known[0], many[0]]))
+    assert " from " not in single
+    assert single.endswith("2 groups; no estimate for c0.")
+    assert "no estimate" not in labels.alt_text(summary_of(known))
+
+
+def test_a_curve_without_an_estimate_is_named(curve_of):
+    """Beside the highest and the lowest one."""
+    curve = curve_of({"a": (60, 0.1), "b": (60, 0.2), "lost": (60, 0.1)})
+    gone = pl.when(pl.col("target") == "lost").then(None)
+    curve = curve.with_columns(gone.otherwise(pl.col(name)).alias(name) for name in ("estimate", "low", "high"))
+    assert labels.alt_text(curve).endswith("3 groups; no estimate for lost.")
+
+
+def test_names_from_right_to_left_do_not_turn_numbers(summary_of, rate):
+    """They are isolated in a sentence; others are as they were."""
+    said = labels.alt_text(summary_of([rate(3, 20, target="نموذج"), rate(9, 20, target="model")]))
+    assert "(\u2068نموذج\u2069)" in said
+    assert "(model)" in said

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="operator"
 """What a budget of tokens, dollars, seconds or calls reaches."""
 
 import polars as pl

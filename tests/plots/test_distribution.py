@@ -155,3 +155,11 @@ def test_a_frame_from_a_file_draws_the_same(tmp_path):
     for kind in ("ecdf", "box", "histogram"):
         marks = plots.marks.distribution(again, metric="num_turns", by="target", kind=kind)
         assert marks.equals(plots.marks.distribution(frame, metric="num_turns", by="target", kind=kind))
+
+
+def test_scores_and_shares_are_on_no_logarithmic_axis():
+    """A single score of 0.002 does not bend the axis; tokens over two decades do, and log=True is obeyed."""
+    frame = pl.DataFrame({"rollout_id": list("abcd"), "harm": [0.002, 0.4, 0.7, 1.0], "tokens": [2, 400, 700, 1000]})
+    assert plots.distribution(frame, metric="harm").axes[0].get_xscale() == "linear"
+    assert plots.distribution(frame, metric="harm", log=True).axes[0].get_xscale() == "log"
+    assert plots.distribution(frame, metric="tokens").axes[0].get_xscale() == "log"

@@ -199,3 +199,15 @@ def test_one_rollout_must_be_named_of_several():
     nothing = turns({"turn": None, "error": "crashed"})
     assert plots.marks.timeline(nothing)["state"].to_list() == ["error"]
     assert trace_text(nothing).endswith("no prompt, error")
+
+
+def test_a_rollout_judged_as_a_whole_has_no_unjudged_turns():
+    """Its turns are turns, and its outcome is beside them and in the text; without a verdict they are unjudged."""
+    judged = turns({}, {"refused": True}, {}, target="base", outcome="failure")
+    plot = plots.timeline(judged)
+    assert plots.marks.timeline(judged)["state"].to_list() == ["turn", "refused", "turn"]
+    assert plot.alt == "Timeline of 3 turns: 1 refused; outcome: failure."
+    assert "failure" in {text.get_text() for text in plot.axes[0].texts}
+    assert plots.timeline(turns({}, {}, outcome="success")).alt == "Timeline of 2 turns; outcome: success."
+    assert plots.timeline(turns({}, {})).alt == "Timeline of 2 turns: 2 unjudged."
+    assert "unjudged" not in trace_text(judged, width=60)

@@ -82,3 +82,11 @@ def test_a_real_trajectory_ends_in_the_event():
     first = turns.filter(pl.col("score") >= 0.5).group_by("rollout_id").agg(pl.col("score").sort_by("turn").first())
     assert marks.filter(at=0.0)["estimate"].item() == pytest.approx(first["score"].mean())
     assert marks.filter(at=0.0)["at_risk"].item() == 12
+
+
+def test_intervals_of_scores_stay_between_0_and_1():
+    """A t interval of three clusters reaches from -0.41 to 1.91 by its formula; other numbers keep theirs."""
+    frame = aligned({-1: 0.5, 0: 0.75}).with_columns(low=pl.lit(-0.41), high=pl.lit(1.91))
+    assert plots.marks.curve(frame).select(pl.col("low").min(), pl.col("high").max()).row(0) == (0.0, 1.0)
+    wide = frame.with_columns(estimate=pl.lit(7.0))
+    assert plots.marks.curve(wide).select(pl.col("low").min(), pl.col("high").max()).row(0) == (-0.41, 1.91)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from rollwise import read, turns
+from rollwise import read
 from rollwise.errors import ReadError
 from rollwise.metrics import refused_by_rule
 from rollwise.readers.chat_names import IDS, LISTS, ROLES, TEXTS
@@ -589,10 +589,6 @@ def test_records_are_found_wherever_they_are(tmp_path, value, rollouts):
             "holds `input` and `output` that are not text: write what each record asked and answered as a chat",
         ),
         ([{"id": "t", "input": "Hi", "output": {"text": "yo"}}] * 2, "holds `output` that is not text"),
-        (
-            [{"prompt": "Hi", "responses": ["Hello", "No"], "jailbroken": [True, False]}] * 2,
-            "holds several answers under `responses`: make each a row",
-        ),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
@@ -625,20 +621,18 @@ def test_whether_rows_are_turns_is_asked_and_each_answer_is_obeyed(tmp_path, ans
 
 @pytest.mark.parametrize("name", ["responses", "response", "output"])
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
-def test_what_several_judged_answers_to_a_prompt_are_told_to_do_works(tmp_path, name, suffix):
-    """Of answers and verdicts in lists side by side, which belong together is not guessed."""
+def test_several_judged_answers_to_a_prompt_are_samples(tmp_path, capsys, name, suffix):
+    """Answers and verdicts in lists of one length belong together by their place, which is said."""
     records = [{"prompt": "Hi", name: ["Hello", "No"], "ok": [1, 0]}, {"prompt": "Bye", name: ["Never"], "ok": [0]}]
     path = tmp_path / f"a.{suffix}"
     path.write_text(json.dumps(records) if suffix == "json" else "\n".join(map(json.dumps, records)))
-    with pytest.raises(ReadError, match=f"holds several answers under `{name}`") as told:
-        read(path)
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("rw.turns(")]
-    found = eval(call, {"path": path, "pl": pl, "rw": type("", (), {"turns": staticmethod(turns)})})
-    assert found.select("rollout_id", "turn", "prompt", "response").rows() == [
-        ("0", 1, "Hi", "Hello"),
-        ("1", 1, "Hi", "No"),
-        ("2", 1, "Bye", "Never"),
+    found = read(path, names={"succeeded": "ok"})
+    assert found.select("turn", "prompt", "response", "succeeded").rows() == [
+        (1, "Hi", "Hello", True),
+        (1, "Hi", "No", False),
+        (1, "Bye", "Never", False),
     ]
+    assert f"read each place in the lists `{name}`, `ok` of a record as a rollout of its own" in capsys.readouterr().err
 
 
 def test_a_suffix_of_another_kind_says_nothing_of_json(tmp_path):

@@ -39,7 +39,7 @@ def test_names_become_words(name, words):
 
 def test_every_metric_of_the_catalog_has_words_without_underscores():
     """Nothing that we name ourselves is shown as code."""
-    assert all("_" not in labels.label(ABOUT[function].name) for function in catalog.ALL)
+    assert all("_" not in labels.label(ABOUT[function].name) for function in catalog.in_set("ALL"))
 
 
 def test_a_rate_is_known_by_name_or_by_its_bounds():

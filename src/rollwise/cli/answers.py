@@ -18,6 +18,9 @@ FileFormat = Annotated[
 ]
 
 
+OTHER_GOALS = ("compared over ", "no goal is in both", "no task is in both")
+
+
 def document(answer: str, rows: "pl.DataFrame") -> str:
     """Return a JSON document of one sentence and the rows behind it."""
     return f'{{"answer": {json.dumps(answer, ensure_ascii=False)}, "rows": {rows.write_json()}}}'
@@ -41,11 +44,25 @@ def answer_of(result: "pl.DataFrame") -> str:
     if result.is_empty():
         return "The result has no rows."
     answer = f"{labels.alt_text(result, panel='result')} {labels.caption(result)}"
-    if not {"n", "reason"} <= {*result.columns}:
+    if "reason" not in result.columns:
+        return answer
+    if "n_pairs" in result.columns:
+        return " ".join([answer, *_other_goals(result["reason"].drop_nulls().to_list())])
+    if "n" not in result.columns:
         return answer
     # A rate without a value comes with its reason, which may name the column that holds the verdict.
     reasons = result.filter(pl.col("n") == 0)["reason"].drop_nulls().unique(maintain_order=True)
     return " ".join([answer, *(labels.sentence(reason) for reason in reasons if reason != NO_VALUES)])
+
+
+def _other_goals(reasons: Sequence[str]) -> list[str]:
+    """Return over which goals groups are compared, where they did not meet the same; once."""
+    from rollwise.schema import labels
+
+    parts = [part for reason in reasons for part in reason.split("; ") if part.startswith(OTHER_GOALS)]
+    others = len(set(parts)) - 1
+    more = f" ({labels.counted(others, 'more comparison')} over other goals)" if others > 0 else ""
+    return [labels.sentence(f"{parts[0]}{more}")] if parts else []
 
 
 def tell_files(answer: str, files: Sequence[str | Path], format: str) -> None:  # noqa: A002  # the name of the option

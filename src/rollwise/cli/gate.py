@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rollwise.choices import Family, Looks, Undecided
+from rollwise.choices import Family, Goals, Looks, Undecided
 from rollwise.cli.app import FAILED, UNDECIDED, app
 from rollwise.cli.inputs import LogInput, TableInput, rollouts_of
 from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet
@@ -61,6 +61,13 @@ def gate(
             show_default=False,
         ),
     ] = None,
+    goals: Annotated[
+        Goals,
+        typer.Option(
+            "--goals",
+            help="Runs that met other goals: same = undecided, common = compare the goals of both, all = compare all.",
+        ),
+    ] = "same",
     cluster: ClusterBy = None,
     level: Level = 0.95,
     unjudged: Annotated[
@@ -119,6 +126,7 @@ def gate(
         "by": by,
         "expect": expect,
         "baseline": baseline,
+        "goals": goals,
         "cluster": cluster,
         "level": level,
         "unjudged": unjudged,
@@ -184,6 +192,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         unread=unread_rollouts(problems),
         expect=options["expect"] or (),
         baseline=earlier,
+        goals=options["goals"],
         against_self=options["against_self"],
         looks=options["looks"],
         family=options["family"],

@@ -11,7 +11,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.choices import Unjudged
-from rollwise.errors import ArgumentError, plural
+from rollwise.errors import ArgumentError, counted, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, in_each_group, join_reasons, rows_of
 from rollwise.estimation.missingness import statuses
@@ -174,6 +174,8 @@ def _rows_of_group(
         group.pivot(on="\0member", index="\0unit", values=name).sort("\0unit") for name in ("\0reached", *_VERSIONS)
     )
     members = sorted(name for name in table.columns if name != "\0unit")
+    tried = group.select("\0unit", "\0member", pl.lit(value=True).alias("\0tried"))
+    tried = tried.pivot(on="\0member", index="\0unit", values="\0tried").select(columns_named(members))
     shares = _Shares(levels, unjudged, cluster)
     rows: list[dict[str, Any]] = []
     for pair in combinations(members, 2):
@@ -186,7 +188,8 @@ def _rows_of_group(
             "estimand": _estimand(metric, cluster, " or ".join(pair)),
             **_counts(*(values_named(known_pairs, name).to_numpy() for name in pair)),
         }
-        rows += [{**shared, **row} for row in shares.of(unions)]
+        untried = _untried(tried.select(columns_named(pair)), cluster)
+        rows += [{**shared, **row} for row in shares.of(unions, untried)]
     known_goals = table.select(columns_named(members)).drop_nulls()
     reached = known_goals.to_numpy().reshape(known_goals.height, len(members)).astype(np.bool_)
     reached_before = np.zeros(known_goals.height, dtype=np.bool_)
@@ -221,9 +224,23 @@ def _rows_of_group(
         }
         # The set so far is one of all sets of this size, among which the greedy order chose.
         sets = comb(len(members), rank)
-        rows += [{**shared, **row} for row in shares.of([1 - product.fill_nan(None) for product in failures], sets)]
+        untried = _untried(tried, cluster)
+        rows += [
+            {**shared, **row} for row in shares.of([1 - product.fill_nan(None) for product in failures], untried, sets)
+        ]
         reached_before = reached_before | reached[:, place]
     return [{**row, "metric": metric, "of": column} for row in rows]
+
+
+def _untried(tried: pl.DataFrame, cluster: str) -> str | None:
+    """Say how many goals each of these members did not meet, of those that another one did."""
+    met = tried.select(pl.any_horizontal(pl.all().fill_null(value=False)).sum()).item()
+    lacking = {name: met - tried[name].count() for name in tried.columns}
+    if not any(lacking.values()):
+        return None
+    common = tried.drop_nulls().height
+    alone = ", ".join(f"{number:,} not met by {name}" for name, number in lacking.items() if number)
+    return f"over the {common:,} of {counted(met, cluster)} that every member met ({alone})"
 
 
 def _estimand(metric: str, cluster: str, members: str) -> str:
@@ -251,10 +268,10 @@ class _Shares:
     unjudged: Unjudged
     cluster: str
 
-    def of(self, unions: Sequence[pl.Series], sets: int | None = None) -> list[dict[str, Any]]:
+    def of(self, unions: Sequence[pl.Series], untried: str | None, sets: int | None = None) -> list[dict[str, Any]]:
         """Return a row for each level, from the chance of each goal in each version; null for goals that do not count.
 
-        With `sets`, the interval is valid for that many sets at once.
+        `untried` says which goals some members did not meet. With `sets`, the interval is valid for that many sets at once.
         """
         estimated, *extremes = (union.drop_nulls().to_numpy() for union in unions)
         known = unions[0].is_not_null()
@@ -270,6 +287,7 @@ class _Shares:
                 row |= at_the_bounds(unknown, self.unjudged, row["estimate"], *ends)
             elif unknown.note:
                 row["reason"] = join_reasons(row["reason"], unknown.treated(self.unjudged))
+            row["reason"] = join_reasons(untried, row["reason"])
             rows.append({**row, "level": level, "n_missing": unions[0].len() - estimated.size})
         return rows
 

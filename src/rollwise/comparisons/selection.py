@@ -25,6 +25,7 @@ def best(
     by: By = (),
     where: pl.Expr | None = None,
     better: Better | None = None,
+    goals: Literal["same", "all"] = "same",
 ) -> pl.DataFrame:
     """Return the row of a SUMMARY with the best estimate of a metric, in each group and under a condition.
 
@@ -43,6 +44,9 @@ def best(
         Condition that candidates must meet, such as ``pl.col("high") < 0.05``. A null does not meet it.
     better
         ``"higher"`` or ``"lower"``; by default the direction in the catalog of metrics.
+    goals
+        ``"same"``: candidates of different numbers of goals are refused, because they did not meet the same ones. (A SUMMARY
+        does not say which they met: equal numbers may be of other goals, which `contrast` tells.) ``"all"`` compares them.
 
     Returns
     -------
@@ -53,7 +57,8 @@ def best(
     Raises
     ------
     ArgumentError
-        If no row has that metric, none meets the condition, or the better direction is unknown.
+        If no row has that metric, none meets the condition, the better direction is unknown, or candidates are of different
+        numbers of goals.
 
     Examples
     --------
@@ -90,9 +95,26 @@ def best(
         raise ArgumentError(
             f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; relax `where`"
         )
+    if goals == "same":
+        _check_goals(candidates, by)
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
     return candidates.filter(value == (extreme.over(columns_named(by)) if by else extreme))
+
+
+def _check_goals(candidates: pl.DataFrame, by: tuple[str, ...]) -> None:
+    """Raise an error if candidates are of different numbers of goals or tasks."""
+    if not {"n_clusters", "estimand"} <= set(candidates.columns):
+        return
+    of_goals = candidates.filter(pl.col("estimand").cast(pl.String).str.contains(r"unit: (goal|task)"))
+    for group in of_goals.partition_by(columns_named(by)) if by else [of_goals]:
+        numbers = group["n_clusters"].drop_nulls().unique().sort().to_list()
+        if len(numbers) > 1:
+            raise ArgumentError(
+                f"best: the candidates did not meet the same goals (from {numbers[0]:,} to {numbers[-1]:,} of them), so their "
+                "estimates do not say which is best; compare them over common goals with `rw.contrast(rollouts, of=...)`, or "
+                "pass goals='all'"
+            )
 
 
 def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:

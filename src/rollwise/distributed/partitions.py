@@ -13,7 +13,6 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import MetricError, ReadError, RollwiseError, listing, message_of
-from rollwise.estimation.loops import ORDER
 from rollwise.estimation.merging import State, state_of, to_merge
 from rollwise.files.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
 from rollwise.files.object_stores import Options, address_of, joined, sizes
@@ -84,9 +83,8 @@ class Work:
     def of_states(self, options: Mapping[str, Any]) -> "Work":
         """Return the work that makes states which `rollwise.summarize` can merge under these options."""
         wanted = ("by", "metrics", "cluster", "unjudged", "strata")
-        counted, kept = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
-        # The order of rows in one file says nothing of attempts in another.
-        return replace(self, state_columns=([name for name in counted if name != ORDER], kept))
+        columns = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
+        return replace(self, state_columns=columns)
 
     @property
     def dtypes(self) -> pl.Schema:

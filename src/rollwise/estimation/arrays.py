@@ -78,6 +78,7 @@ class Columns:
         self._times: dict[str, tuple[IntArray, BoolArray]] = {}
         self._amounts: dict[str, FloatArray] = {}
         self._coded: dict[str, Coded] = {}
+        self._places: dict[str, IntArray] = {}
         self.loops: Loops | None = None  # from `loops.loops_of`
         self.left_out: dict[str, IntArray] = {}  # by metric, from `stopped_loops.later_attempts`
         self.entropies: dict[tuple[int, tuple[str, ...], bytes], int] = {}  # by seed and units, from `Sample.generator`
@@ -86,9 +87,21 @@ class Columns:
         """Return whether the table has a column of that name."""
         return name in self.kinds
 
+    def places(self, name: str) -> IntArray:
+        """Return the places of a column's values among its sorted words, from 1: integer (n,), 0 for null."""
+        if name not in self._places:
+            known = name in schema.ROLLOUTS.names
+            words = (self.fact(name) if known else values_named(self.frame, name)).cast(pl.String)
+            # Found in a third of the time that ranks take.
+            places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
+            self._places[name] = places.fill_null(0).to_numpy()
+        return self._places[name]
+
     @property
     def order_as_given(self) -> IntArray:
         """Integer (n,): the place of each row in the table as it was given."""
+        if self._ids_as_given.equals(self.frame["rollout_id"]):
+            return np.arange(self.frame.height)
         return self._ids_as_given.arg_sort().to_numpy().astype(np.int64)
 
     def fact(self, name: str) -> pl.Series:

@@ -26,6 +26,7 @@ class Unit:
     names: tuple[str, ...]  # the cluster columns; empty if rollouts themselves are independent
     codes: Clusters  # Integer (n,) for each column: the cluster of each row
     ids: Callable[[], list[str]]  # a function that returns the ids of the first column's clusters, or of the rollouts
+    size: int  # number of rows
     nulls: int  # number of rows whose cluster is unknown; each such rollout is its own cluster
     _entropy: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
@@ -38,13 +39,28 @@ class Unit:
     @property
     def words(self) -> str:
         """The unit in words, for the estimand."""
-        return unit_in_words(self.names, self.nulls)
+        return unit_in_words(self.names, self.nulls, self.size)
+
+    def why_independent(self, cluster: Cluster) -> str | None:
+        """Return why rollouts count as independent although nobody asked for that; None if they do not."""
+        return UNNAMED if cluster == "auto" and is_unnamed(self.names, self.nulls, self.size) else None
 
 
-def unit_in_words(names: tuple[str, ...], nulls: int) -> str:
+UNNAMED = "no goal or task is named, so every rollout counts as independent"
+"""Reason for an interval over rollouts of which nothing tells the cluster, where none was chosen."""
+
+
+def is_unnamed(names: tuple[str, ...], nulls: int, size: int) -> bool:
+    """Return whether no row has a cluster; of two crossed columns, the other one may be known."""
+    return size > 1 and (not names or (len(names) == 1 and nulls == size))
+
+
+def unit_in_words(names: tuple[str, ...], nulls: int, size: int) -> str:
     """Return the unit that these columns form in words, with the number of rollouts whose cluster is unknown."""
     if not names:
         return "rollout (no clusters)"
+    if is_unnamed(names, nulls, size):
+        return f"rollout (no {names[0]} is named)"
     return " x ".join(names) + (f" ({nulls} unknown, each its own)" if nulls else "")
 
 
@@ -95,18 +111,20 @@ class Rows:
     def _automatic(self, metric: str) -> list[tuple[tuple[str, ...], IntArray]]:
         """Choose goal, task or both in each group: both if each has several values and some of them occur in several rows.
 
-        Where the one that a metric concerns is unknown in a whole group, the other that varies takes its place.
+        Where the one that a metric concerns is unknown in most of a group, the other takes its place if it varies and is
+        known in more rollouts.
         """
         sizes = {name: self._sizes(name) for name in ("goal", "task") if self.data.has(name)}
         crossed = np.full(self.groups.count, len(sizes) == 2)
         for distinct, known in sizes.values():
             crossed &= (distinct > 1) & (distinct < known)
+        nothing = (np.zeros(self.groups.count, dtype=np.int64),) * 2
         about = catalog.about(metric)
         if about is not None and about.concerns is not None:
             name, other = {"attack": ("goal", "task"), "task": ("task", "goal")}[about.concerns]
+            (_, known), (distinct, elsewhere) = sizes.get(name, nothing), sizes.get(other, nothing)
             # Attempts at one task are correlated although no goal is named, and the reverse.
-            unnamed = sizes[name][1] == 0 if name in sizes else np.full(self.groups.count, fill_value=True)
-            instead = ~crossed & unnamed & (sizes[other][0] > 1 if other in sizes else np.zeros_like(crossed))
+            instead = ~crossed & (2 * known < self.groups.sizes) & (elsewhere > known) & (distinct > 1)
             others = [((other,), instead), ((name,) if name in sizes else (), ~crossed & ~instead)]
         else:
             # The metric concerns neither attack nor task: the first column that varies, else the first that has a value.
@@ -134,7 +152,7 @@ def unit_of(data: Columns, rows: IntArray, metric: str, cluster: Cluster) -> Uni
     # The seed of the draws depends on the first column only; ids are looked up when a bootstrap needs them.
     ids = partial(columns[0].labels, units[0].codes) if columns else partial(rollout_ids, data, rows)
     nulls = max((int(column.null[rows].sum()) for column in columns), default=0)
-    return Unit(names, tuple(unit.labels for unit in units if unit.labels is not None), ids, nulls)
+    return Unit(names, tuple(unit.labels for unit in units if unit.labels is not None), ids, rows.size, nulls)
 
 
 def way_out_of_one(data: Columns, rows: IntArray) -> str | None:

@@ -97,7 +97,9 @@ class Comparison:
             estimates = self._estimates(match, self._values(arms))
             result = replace(result, reason=join_reasons(result.reason, self._left_out()))
         first = why_first(self.data, self.metric, np.concatenate([self.group_rows, self.baseline_rows]))
-        result = replace(result, reason=join_reasons(result.reason, first))
+        other_goals = match.of_other_goals(self.group, self.baseline)
+        independent = None if result.low is None else match.unit.why_independent(self.options.cluster)
+        result = replace(result, reason=join_reasons(result.reason, other_goals, first, independent))
         return {
             **self.key,
             "metric": self.metric,

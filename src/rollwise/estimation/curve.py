@@ -182,6 +182,8 @@ def _merged(rollouts: object, *, by: tuple[str, ...], **options: Any) -> pl.Data
         pl.DataFrame(schema=dtypes), by=by, **options
     )  # invalid arguments raise an error before anything is read
     columns = curve_to_merge(dtypes, by=by, **{name: options[name] for name in ("metric", "axis", "cluster")})
+    if ORDER in (*columns[0], *columns[1]) and not isinstance(table, State):
+        table = table.with_row_index(ORDER)
     state = table if isinstance(table, State) else state_of(table, *columns)
     rows = [curve(part, by=by, **options) for block in blocks(state, by) for part in block if part.width]
     return pl.concat(rows) if rows else empty
@@ -245,6 +247,7 @@ def _group(
     note = join_reasons(
         f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None,
         first,
+        unit.why_independent(options.cluster),
     )
     result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:

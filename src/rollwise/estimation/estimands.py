@@ -23,17 +23,18 @@ def estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, I
     }
     start = f"{statistic_in_words(statistic)} of {cells.metric}"
     weighting = f", every {cells.options.weighting} weighing the same; unit: "
-    columns = np.stack([horizons, sample.nulls, *(missing[name] for name in texts)], axis=1)
+    sizes = np.where(sample.is_unnamed, sample.nulls, -1)
+    columns = np.stack([horizons, sample.nulls, sizes, *(missing[name] for name in texts)], axis=1)
     # Few combinations of these numbers occur in many groups: each is put into words once.
     first, places = _combinations(columns)
     sentences = []
-    for horizon, nulls, *numbers in columns[first].tolist():
+    for horizon, nulls, size, *numbers in columns[first].tolist():
         without = ", ".join(f"{number} {text}" for number, text in zip(numbers, texts.values(), strict=True) if number)
         sentences.append(
             start
             + (f" up to {horizon}" if horizon >= 0 else "")
             + weighting
-            + unit_in_words(sample.names, nulls)
+            + unit_in_words(sample.names, nulls, size)
             + strata
             + (f"; without a value: {without}" if without else "")
         )

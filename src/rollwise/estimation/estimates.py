@@ -8,7 +8,7 @@ import numpy as np
 
 from rollwise.errors import counted
 from rollwise.estimation.arrays import join_reasons, row_of
-from rollwise.estimation.clusters import Rows, way_out_of_one
+from rollwise.estimation.clusters import UNNAMED, Rows, way_out_of_one
 from rollwise.estimation.estimands import estimands
 from rollwise.estimation.means import mean_of
 from rollwise.estimation.missingness import (
@@ -128,6 +128,8 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
             _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
                 _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
+            if cells.options.cluster == "auto" and cells.options.weighting != "goal":  # whose note says the same
+                _add_reasons(estimates, ~np.isnan(estimates.low) & sample.is_unnamed, UNNAMED)
             _add_reasons(estimates, first != None, first)  # noqa: E711  # for each group
             _name_unused_verdicts(estimates, cells)
             yield Block(statistic, level, estimates, bounds, missing, sentences)

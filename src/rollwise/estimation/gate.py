@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.choices import Family, Looks, Undecided
+from rollwise.choices import Family, Goals, Looks, Undecided
 from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.estimation import gate_baseline
 from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_without_data
-from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, number_unknown
 from rollwise.estimation.gate_family import held_together, together_level
 from rollwise.estimation.gate_halves import with_splits
@@ -34,6 +34,7 @@ def gate(
     require: str | Sequence[str],
     *,
     baseline: object = None,
+    goals: Goals = "same",
     by: By = (),
     cluster: Cluster = "auto",
     level: float = 0.95,
@@ -64,6 +65,9 @@ def gate(
         above it. ``ever_refused < 5% for attack=none`` is about one group only, such as a negative control.
     baseline
         ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
+    goals
+        Of runs that did not meet the same goals: ``"same"`` leaves such a requirement undecided, ``"common"`` compares them over
+        the goals of both, ``"all"`` over all of their goals. `n` counts the rollouts that were compared.
     by
         Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
@@ -138,7 +142,7 @@ def gate(
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     (level,) = check_levels(level)
     groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
-    options = Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks)
+    options = Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks, goals)
     _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
@@ -187,21 +191,13 @@ def _check_options(options: Options, required: Sequence[Required], baseline: obj
             f"gate: unread={unread!r} is not a number of rollouts; give a whole number from 0, or math.inf"
         )
     whole_numbers(against_self, "gate: against_self", "splits", least=0)
-    relative = next((requirement for requirement in required if requirement.relative), None)
-    if relative is not None and baseline is None:
-        raise ArgumentError(
-            f"gate: {relative.words!r} needs an earlier run: name it with baseline=, as in 'baseline=last_week'"
-        )
-    if relative is None and baseline is not None:
-        raise ArgumentError(
-            "gate: a baseline is given, and no requirement uses it; write one such as 'attack_success <= baseline + 2%'"
-        )
+    gate_baseline.check_baseline(required, baseline)
 
 
 def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: Options
 ) -> pl.DataFrame:
-    both = None if earlier is None else with_baseline(table, earlier, required, options.by)
+    both = None if earlier is None else gate_baseline.with_baseline(table, earlier, required, options.by)
     everything = Columns(table, options.by)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence
@@ -230,16 +226,25 @@ def _of_requirement(
         )
     if options.looks == "many":
         check_share_of_rollouts(required, share=share)
-    evidence = _evidence(everything, both, required, statistic, options, share=share)
-    absent = (
-        f"no rollouts of {group_in_words(required.group)}" if required.group else "no data: the table has no rollouts"
-    )
-    if keys and not required.group:
-        absent = "no rollouts of this group in this run"
+    other_goals: dict[str, str] = {}
+    if required.relative and both is not None:
+        here = rows_in(both, required.group, required.words)
+        both, other_goals = gate_baseline.with_same_goals(here, required.metric, options.by, options.goals)
+    evidence = _evidence(everything, both, other_goals, required, statistic, options, share=share)
+    absent = "no rollouts of this group in this run" if keys else "no data: the table has no rollouts"
+    if required.group:
+        absent = f"no rollouts of {group_in_words(required.group)}"
     result = [
-        gate_row(required, evidence[key_text(key)], options.by)
-        if key_text(key) in evidence
-        else row_without_data(required, key, statistic, options.level, options.unjudged, absent)
+        gate_row(required, evidence[gate_baseline.key_text(key)], options.by)
+        if gate_baseline.key_text(key) in evidence
+        else row_without_data(
+            required,
+            key,
+            statistic,
+            options.level,
+            options.unjudged,
+            other_goals.get(gate_baseline.key_text(key), absent),
+        )
         for key in keys
     ]
     result += missing_groups(everything.frame, required, statistic, options.by, options)
@@ -260,6 +265,7 @@ def _refuse_metric(data: Columns, required: Required) -> None:
 def _evidence(
     everything: Columns,
     both: pl.DataFrame | None,
+    other_goals: dict[str, str],
     required: Required,
     statistic: str,
     options: Options,
@@ -268,8 +274,9 @@ def _evidence(
 ) -> dict[str, Evidence]:
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
     data = everything
-    if required.group:
-        data = Columns(rows_in(everything.frame, required.group, required.words), options.by)
+    if required.group or other_goals:
+        own = everything.frame if both is None or not other_goals else gate_baseline.of_this_run(both)
+        data = Columns(rows_in(own, required.group, required.words), options.by)
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,
@@ -278,17 +285,16 @@ def _evidence(
     }
     rows = _estimates(data.frame, required.metric, statistic, options.unjudged, shared)
     if required.relative and both is not None:
-        both = rows_in(both, required.group, required.words)
-        compared = differences(
-            both, required, statistic, **shared, unjudged=options.unjudged, unread=bool(options.unread)
+        compared = gate_baseline.differences(
+            both, required, statistic, **shared, unjudged=options.unjudged, unread=options.unread, goals=options.goals
         )
     marks = statuses(data, required.metric)
     result = {}
     for (key, group), row in zip(data.groups(options.by), rows, strict=True):
-        text = key_text(key)
+        text = gate_baseline.key_text(key)
         estimate = row
         if required.relative:
-            estimate, judged_only, together = compared.get(text, (NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
+            estimate, judged_only, together = compared.get(text, (gate_baseline.NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
             # The counts are of this run's rollouts, and the rest is about the difference.
             counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
             estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
@@ -312,6 +318,8 @@ def _evidence(
             options.unjudged,
             options.unread,
             options.looks,
+            other_goals.get(text),
+            undecided=options.goals == "same" and text in other_goals,
         )
     return result
 

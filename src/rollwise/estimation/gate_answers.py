@@ -9,7 +9,6 @@ from rollwise.estimation.arrays import join_reasons
 from rollwise.estimation.gate_bounds import Ends, own_ends
 from rollwise.estimation.requirements import NamedGroup, Required, group_in_words
 from rollwise.estimation.unjudged import without_covered
-from rollwise.schema import labels
 from rollwise.stats.release import clusters_to_decide, clusters_to_exclude
 from rollwise.stats.student import t_quantile
 
@@ -25,6 +24,8 @@ class Evidence:
     unjudged: str  # ``"bounds"`` or ``"drop"``
     unread: float  # number of rollouts that could not be read
     looks: str = "one"  # ``"one"``, or ``"many"`` for ends that hold at every look
+    other_goals: str | None = None  # what is said of two runs that did not meet the same goals
+    undecided: bool = False  # whether that leaves the requirement undecided
 
 
 def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dict[str, Any]:
@@ -38,13 +39,19 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         "n_unread": int(unread) if unread < float("inf") else None,
     }
     # Rollouts without a verdict cannot be left out of a SUMMARY whose interval accounts for them.
+    if evidence.undecided:
+        return row | {
+            "answer": "undecided",
+            "reason": join_reasons(evidence.other_goals, evidence.row["reason"] if row["n"] else None),
+        }
     ends = evidence.together if evidence.unjudged == "bounds" or None in evidence.judged_only else evidence.judged_only
     if not row["n"] or None in ends:
-        return row | {"answer": "undecided", "reason": _without_bounds(evidence, row)}
+        why = _without_bounds(evidence, row) if row["n"] or not evidence.other_goals else None
+        return row | {"answer": "undecided", "reason": join_reasons(evidence.other_goals, why)}
     pass_bound, fail_bound = reversed(ends) if required.below else ends
     answer = required.answer(pass_bound, fail_bound)
     row |= {"pass_bound": pass_bound, "fail_bound": fail_bound, "answer": answer}
-    reasons = [_unpaired(required, evidence)]
+    reasons = [evidence.other_goals]
     if answer == "undecided":
         n_more, remedy = _what_decides(required, evidence, row)
         low, high = ends
@@ -106,18 +113,6 @@ def _by_chance(required: Required, evidence: Evidence) -> str | None:
         return None
     verb = "pass" if answer == "passed" else "fail"
     return f"the interval from {low:.4g} to {high:.4g} would {verb}, and so it would too often by chance at {required.threshold:g}"
-
-
-def _unpaired(required: Required, evidence: Evidence) -> str | None:
-    """Say how many units only one of two runs has, because a paired comparison leaves them out."""
-    counts = [evidence.row.get(name) or 0 for name in ("only_group", "only_baseline")]
-    if not required.relative or not evidence.row.get("n_pairs") or not any(counts):
-        return None
-    noun = words.unit_noun(evidence.row)
-    pairs = labels.counted(evidence.row["n_pairs"], noun)
-    return (
-        f"compared over the {pairs} of both runs; {counts[0]:,} only in this run and {counts[1]:,} only in the baseline"
-    )
 
 
 def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -> tuple[int | None, str]:

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from rollwise.errors import ArgumentError, listing
+from rollwise.choices import Goals
+from rollwise.errors import ArgumentError, counted, listing, plural
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
 from rollwise.estimation.requirements import Required
+from rollwise.estimation.same_goals import Overlap, overlap
 from rollwise.schema.arguments import Cluster
+from rollwise.stats.estimate import IntArray
 
+TO_COMPARE = "set goals to common to compare them over the goals of both, or to all"
 _RUN, _THIS, _BASELINE = "run of the gate", "this run", "baseline"
 NO_DIFFERENCE = dict.fromkeys(("difference", "low", "high", "std_error", "n_clusters", "method", "estimand")) | {
     "reason": "one of the runs has no rollouts to compare"
@@ -44,6 +49,67 @@ def with_baseline(
         ) from error
 
 
+def check_baseline(required: Sequence[Required], baseline: object) -> None:
+    """Raise an error if a requirement names a baseline that is not given, or none names one that is."""
+    relative = next((requirement for requirement in required if requirement.relative), None)
+    if relative is not None and baseline is None:
+        raise ArgumentError(
+            f"gate: {relative.words!r} needs an earlier run: name it with baseline=, as in 'baseline=last_week'"
+        )
+    if relative is None and baseline is not None:
+        raise ArgumentError(
+            "gate: a baseline is given, and no requirement uses it; write one such as 'attack_success <= baseline + 2%'"
+        )
+
+
+def with_same_goals(
+    both: pl.DataFrame, metric: str, by: tuple[str, ...], goals: Goals
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Return the rollouts to compare, and what to say of each group in which the runs did not meet the same goals.
+
+    They are those of goals that both runs met, whether judged or not, unless all are asked for.
+    """
+    data = Columns(both, (_RUN, *by))
+    applicable = statuses(data, metric) != INAPPLICABLE
+    here = (data.frame[_RUN] == _THIS).to_numpy()
+    kept, notes = np.ones(applicable.size, dtype=np.bool_), {}
+    for key, rows in _keys(data, by):
+        tried = rows[applicable[rows]]
+        arms = tried[here[tried]], tried[~here[tried]]
+        met = overlap(data, metric, arms) if all(arm.size for arm in arms) else None
+        if met is None or met.same:
+            continue
+        notes[key] = _other_goals(data, metric, arms, met, goals)
+        if goals != "all":
+            for arm, of_both in zip(arms, met.kept, strict=True):
+                kept[arm[~of_both]] = False
+    return data.frame.filter(pl.Series(kept)), notes
+
+
+def of_this_run(both: pl.DataFrame) -> pl.DataFrame:
+    """Return the rollouts of this run."""
+    return both.filter(pl.col(_RUN) == _THIS).drop(_RUN)
+
+
+def _other_goals(data: Columns, metric: str, arms: tuple[IntArray, IntArray], met: Overlap, goals: Goals) -> str:
+    """Say how many goals only one run has, and the rates of both over all of theirs."""
+    nouns = plural(met.noun)
+    alone = f"{met.only[0]:,} only in this run and {met.only[1]:,} only in the baseline"
+    shared = f"the {counted(met.common, met.noun)} of both runs" if met.common else f"no {met.noun}, as none is in both"
+    if goals == "all":
+        return f"compared over all {nouns}: {counted(met.common, met.noun)} of both, {alone}"
+    if goals == "common":
+        return f"compared over {shared}, without {alone}"
+    numbers = [data.numbers(metric)[arm] for arm in arms] if data.kinds[metric] != "time" else []
+    known = [values[~np.isnan(values)] for values in numbers]
+    rates = ""
+    if known and all(values.size for values in known):
+        share = data.kinds[metric] == "proportion"
+        means = [f"{100 * values.mean():.3g} %" if share else f"{values.mean():.3g}" for values in known]
+        rates = f" ({means[0]} in this run and {means[1]} in the baseline, each over all of its own)"
+    return f"the runs did not meet the same {nouns}: {met.common:,} in both, {alone}{rates}; {TO_COMPARE}"
+
+
 def differences(
     both: pl.DataFrame,
     required: Required,
@@ -54,14 +120,17 @@ def differences(
     seed: int,
     *,
     unjudged: str,
-    unread: bool,
+    unread: float,
+    goals: Goals,
 ) -> dict[str, tuple[dict[str, Any], Ends, Ends]]:
     """Return for each group in which both runs have rollouts the difference, its interval, and bounds of it.
 
     The bounds of a difference of shares reach from the case that all rollouts without a verdict are failures in this run and
     successes in the baseline to the opposite case.
     """
-    options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
+    options: dict[str, Any] = {"by": by, "cluster": cluster, "level": level, "seed": seed}
+    if goals == "all":
+        options["paired"] = False
     judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     data = Columns(both, (_RUN, *by))
     marks = statuses(data, required.metric)

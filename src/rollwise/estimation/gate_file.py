@@ -31,6 +31,7 @@ class GateFile(Strict):
     undecided: Literal["stop", "warn"] = "stop"
     expect: Texts | None = None
     baseline: Texts | None = None  # paths are relative to the working folder
+    goals: Literal["same", "common", "all"] = "same"
     against_self: Annotated[int, pydantic.Field(ge=0)] = 0
     looks: Literal["one", "many"] = "one"
     family: Literal["each", "all"] = "each"

@@ -7,13 +7,13 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.choices import Looks, Undecided
+from rollwise.choices import Goals, Looks, Undecided
 from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arrays import rows_of
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_summary, number_unknown
 from rollwise.estimation.means import are_shares
-from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, rows_in
+from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, rows_in, rows_of_summary
 from rollwise.schema import labels
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.statistics import first_of
@@ -31,6 +31,7 @@ class Options:
     unread: float
     expect: tuple[NamedGroup, ...]
     looks: Looks
+    goals: Goals
 
 
 def missing_groups(
@@ -67,7 +68,7 @@ def gates_of_summary(table: pl.DataFrame, required: Sequence[Required], options:
     level, unjudged = options.level, options.unjudged
     result = []
     for requirement in required:
-        rows = _rows_of_summary(table, requirement, level)
+        rows = rows_of_summary(table, requirement, level)
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
         if are_shares(requirement.metric, "proportion" if share else None, rows["estimate"].to_numpy()):
             requirement.check_share()
@@ -86,21 +87,3 @@ def gates_of_summary(table: pl.DataFrame, required: Sequence[Required], options:
             missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unjudged, reason)]
         result += missing
     return rows_of(result, table, groups, schema.GATE)
-
-
-def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> pl.DataFrame:
-    """Return the rows of the requirement's metric, statistic and level."""
-    rows = table.filter(pl.col("metric") == required.metric)
-    if rows.is_empty() and not table.is_empty():
-        raise ArgumentError(
-            f"gate: {required.words!r} names no metric of this SUMMARY; available: {listing(table['metric'].unique())}"
-            f"{required.about_statistics}"
-        )
-    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
-    if rows.is_empty() and not table.is_empty():
-        raise ArgumentError(
-            f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
-        )
-    if rows.filter(level=level).is_empty() and not rows.is_empty():
-        raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
-    return rows.filter(level=level)

@@ -21,7 +21,7 @@ def verdict(gates: pl.DataFrame) -> str:
     if rows["failed"]:
         row = rows["failed"][0]
         reason = row["reason"] if row["fail_bound"] is None else _deciding_end(row)
-        sentence = f"is not met{_for_group(row)}: {reason}"
+        sentence = f"is not met{_for_group(row)}: {reason}{_over_other_goals(rows['failed'][:1])}"
     else:
         row = rows["undecided"][0]
         sentence = f"is undecided{_for_group(row)}: {row['reason']}"
@@ -48,9 +48,16 @@ def _all_passed(gates: pl.DataFrame) -> str:
     sentence += f" in each of {groups} groups" if groups > 1 else _for_group(gates.row(0, named=True))
     # The row with the smallest share of known rollouts carries the caveat.
     lowest = min(gates.rows(named=True), key=lambda row: row["n"] / (total_of(row) or 1))
+    sentence += _over_other_goals(gates.rows(named=True))
     if lowest["n"] == total_of(lowest):
         return sentence
     return f"{sentence} ({'at the least, ' if gates.height > 1 else ''}{with_verdict(lowest)})"
+
+
+def _over_other_goals(rows: list[dict[str, Any]]) -> str:
+    """Return over which goals two runs are compared, in the first of these rows whose runs did not meet the same."""
+    reasons = [row["reason"].partition("; ")[0] for row in rows if row["reason"]]
+    return next((f", {reason}" for reason in reasons if reason.startswith("compared over")), "")
 
 
 def _for_group(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from rollwise import schema
 from rollwise.estimation.arrays import Columns, Loops
 from rollwise.metrics import catalog
 from rollwise.schema.named import values_named
-from rollwise.stats.clusters import Grouping, grouping
+from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import IntArray
 
 REPEATED_IN = ("target", "attack", "goal", "task")
@@ -18,6 +18,7 @@ ORDER = "\0order"
 """Column with the place of each row in the table that it came from, where rows were counted since; null if nothing kept it."""
 OF_GOALS = ("goal", "task", "category", "expected")
 """Columns that describe what is attempted, not under which conditions."""
+_GAPS = 8  # times as large as their number: codes that are renumbered by a table
 MOST_CONDITIONS = 50  # a column of more words describes rollouts, not conditions
 _OF_ROLLOUTS = {"rollout_id", "source", "attempt", *OF_GOALS, *schema.ROLLOUTS.names} - {"run", "target", "attack"}
 
@@ -66,12 +67,12 @@ def _numbered(data: Columns) -> Loops | None:
     if number.null_count() or not data.has("attempt"):
         return None
     rank = number.to_numpy()
-    ranks = np.unique(rank, return_inverse=True)[1].astype(np.int64)
+    ranks = _renumbered(rank - rank.min(initial=0))
     names = (*REPEATED_IN, *(name for name in conditions(data) if name not in REPEATED_IN))
     every = np.arange(rank.size)
     codes = same_values(data, every, names, required=("goal", "task")).codes
     distinct = _distinct(codes, ranks)
-    for name in _further(data, names):
+    for name in _further(data, names) if distinct < rank.size else ():
         if distinct == rank.size:
             break
         finer = _crossed(codes, same_values(data, every, (name,)).codes)
@@ -111,12 +112,21 @@ def _in_order_of_rows(data: Columns) -> Loops:
 
 
 def _crossed(one: IntArray, other: IntArray) -> IntArray:
-    return grouping(one * (other.max(initial=0) + 1) + other).codes
+    return _renumbered(one * (other.max(initial=0) + 1) + other)
 
 
 def _distinct(codes: IntArray, ranks: IntArray) -> int:
     """Count the distinct pairs of a loop and the number of an attempt."""
-    return int(np.unique(codes * (ranks.max(initial=0) + 1) + ranks).size)
+    return int(_renumbered(codes * (ranks.max(initial=0) + 1) + ranks).max(initial=-1)) + 1
+
+
+def _renumbered(codes: IntArray) -> IntArray:
+    """Return codes from 0 in the same order without gaps; without sorting, where the codes are small."""
+    if codes.max(initial=0) > _GAPS * codes.size:
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    occurs = np.zeros(codes.max(initial=0) + 1, dtype=np.int64)
+    occurs[codes] = 1
+    return (np.cumsum(occurs) - 1)[codes]
 
 
 def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
@@ -126,14 +136,10 @@ def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: S
     """
     codes = np.zeros(rows.size, dtype=np.int64)
     for name in names:
-        column = data.fact(name) if name in schema.ROLLOUTS.names else values_named(data.frame, name)
-        words = column.gather(rows).cast(pl.String)
-        # Places in the sorted words, from 1; found in a third of the time that ranks take. Nulls have 0.
-        places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
-        numbers = places.fill_null(0).to_numpy()
-        # Combine the codes so far with those of this column, and renumber them to keep them small.
-        codes = np.unique(codes * (numbers.max(initial=0) + 1) + numbers, return_inverse=True)[1].astype(np.int64)
+        if data.has(name):
+            codes = _crossed(codes, data.places(name)[rows])
     if required:
-        unnamed = np.all([data.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
-        codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
-    return grouping(codes)
+        unnamed = np.all([data.places(name)[rows] == 0 for name in required if data.has(name)], axis=0)
+        if unnamed.any():
+            codes = _renumbered(np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes))
+    return Grouping(codes, int(codes.max(initial=-1)) + 1)

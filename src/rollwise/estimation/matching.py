@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 
 from rollwise.estimation.clusters import Unit
+from rollwise.estimation.same_goals import compared_over
 from rollwise.stats.differences import Arm
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
@@ -49,6 +50,17 @@ class Match:
             names = self.unit.ids()
             return [names[code] for code in units]
         return [str(code) for code in units]
+
+    def of_other_goals(self, group: str, baseline: str) -> str | None:
+        """Say over which units the arms are compared, where they did not meet the same goals or tasks."""
+        rows = sum(codes.size for codes in self.codes)
+        if not {"goal", "task"} & set(self.unit.names) or self.unit.nulls == rows:
+            return None
+        only = [np.setdiff1d(codes, self.common).size for codes in self.codes]
+        if not all(codes.size for codes in self.codes):
+            return None
+        noun = " × ".join(self.unit.names)
+        return compared_over(noun, self.common.size, (only[0], only[1]), (group, baseline), paired=self.is_paired)
 
     def report(self) -> dict[str, int | None]:
         """Return the counts of paired and unpaired units; null if rollouts themselves are independent."""

@@ -47,8 +47,8 @@ class _MixedError(SchemaError):
 def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
     """Return the state of ROLLOUTS; a lazy frame is read batch by batch."""
     rows = rollouts.lazy()
-    if ORDER in counted:
-        rows = rows.with_row_index(ORDER)
+    if ORDER not in rows.collect_schema():  # one part of a table does not know its place in the whole
+        counted, kept = ([name for name in names if name != ORDER] for names in (counted, kept))
     rows = rows.select(columns_named(dict.fromkeys([_ROW, *counted, *kept])))
     if isinstance(rollouts, pl.DataFrame):
         return _state(rows.sort(_ROW).collect(), counted, kept)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, either
+from rollwise.errors import ArgumentError, either, listing
 from rollwise.schema.named import column_named
 from rollwise.schema.other_names import meant_column
-from rollwise.stats.statistics import A_QUANTILE, PATTERN, SUMMARIZED, quantile_of
+from rollwise.stats.statistics import A_QUANTILE, PATTERN, SUMMARIZED, first_of, quantile_of
 
 Answer = Literal["passed", "failed", "undecided"]
 NamedGroup = tuple[tuple[str, str], ...]
@@ -150,3 +150,21 @@ def group_in_words(group: NamedGroup) -> str:
 def metrics(require: Iterable[object]) -> list[str]:
     """Return the names of the metrics in requirements."""
     return list(dict.fromkeys(parsed(words).metric for words in require))
+
+
+def rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> pl.DataFrame:
+    """Return the rows of the requirement's metric, statistic and level."""
+    rows = table.filter(pl.col("metric") == required.metric)
+    if rows.is_empty() and not table.is_empty():
+        raise ArgumentError(
+            f"gate: {required.words!r} names no metric of this SUMMARY; available: {listing(table['metric'].unique())}"
+            f"{required.about_statistics}"
+        )
+    rows = rows.filter(statistic=required.statistic or first_of(set(rows["statistic"])) or "mean")
+    if rows.is_empty() and not table.is_empty():
+        raise ArgumentError(
+            f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
+        )
+    if rows.filter(level=level).is_empty() and not rows.is_empty():
+        raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+    return rows.filter(level=level)

@@ -9,7 +9,7 @@ from rollwise.choices import Method, Unjudged, Weighting
 from rollwise.estimation.clusters import Rows, entropy, rollout_ids
 from rollwise.estimation.missingness import Statuses
 from rollwise.schema.arguments import Cluster
-from rollwise.stats.estimate import Clusters, FloatArray, IntArray
+from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from rollwise.stats.units import Groups, units_of
 
 
@@ -28,6 +28,13 @@ class Sample:
     def groups(self) -> Groups:
         """The group of each rollout."""
         return self.rows.groups
+
+    @property
+    def is_unnamed(self) -> BoolArray:
+        """Of each group, whether it has several rollouts and none has a cluster."""
+        sizes = self.groups.sizes
+        unknown = np.full(sizes.size, not self.names) | ((self.nulls == sizes) & (len(self.names) == 1))
+        return np.asarray((sizes > 1) & unknown)
 
     def of(self, chosen: IntArray) -> "Sample":
         """Return the rollouts of these groups, which become groups 0, 1, ...."""

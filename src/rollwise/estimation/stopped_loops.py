@@ -6,11 +6,10 @@ which is right for a fixed number of attempts as well.
 """
 
 import numpy as np
-import polars as pl
 
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.loops import OF_GOALS, REPEATED_IN, conditions, loops_of, same_values, stops_at
-from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.named import columns_named
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.stopping import stopping
 
@@ -59,7 +58,8 @@ def _found(data: Columns, metric: str) -> IntArray:
     for rows in np.split(order, np.cumsum(np.bincount(campaigns.codes, minlength=campaigns.count))[:-1]):
         codes, rank = np.unique(loops.codes[rows], return_inverse=True)[1], loops.rank[rows]
         evidence = stopping(values[rows] == 1, rank, codes)
-        if evidence.design == "fixed" or (evidence.design == "undetermined" and not evidence.shorter):
+        perhaps = evidence.design == "undetermined" and evidence.shorter and loops.numbered
+        if evidence.design != "stopped" and not perhaps:
             continue
         # The first attempt with a verdict represents its loop.
         first = np.full(codes.max(initial=0) + 1, np.iinfo(np.int64).max)
@@ -76,15 +76,10 @@ def _campaign(data: Columns) -> tuple[str, ...]:
 
 
 def _may_stop(data: Columns, metric: str) -> bool:
-    """Return whether the number of attempts at a goal may hang on its success, without looking at their order.
-
-    It does not where all goals have as many attempts, and a success is not the last of them.
-    """
+    """Return whether there are loops of several attempts, and a success at which they may have stopped."""
     named = {"goal", "task"} & set(data.kinds)
     if not stops_at(metric, data.kinds.get(metric)) or data.frame.is_empty() or not named:
         return False
     loop = [name for name in dict.fromkeys((*REPEATED_IN, *conditions(data))) if data.has(name)]
-    won = column_named(metric).cast(pl.Boolean).fill_null(value=False)
-    counted = [pl.len().alias("\0size"), won.sum().alias("\0won")]
-    sizes = data.frame.select(columns_named(dict.fromkeys([*loop, metric]))).group_by(columns_named(loop)).agg(counted)
-    return bool(sizes.select(((pl.col("\0size") > 1).any()) & (pl.col("\0won") > 0).any()).item())
+    repeated = data.frame.select(columns_named(loop)).unique().height < data.frame.height
+    return repeated and bool((data.numbers(metric) == 1).any())

@@ -14,6 +14,7 @@ from rollwise.estimation.arguments import announce_many, booleans, metric_column
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import Rows
 from rollwise.estimation.estimates import Block, blocks_of
+from rollwise.estimation.loops import ORDER
 from rollwise.estimation.merging import State, blocks, state_of, to_merge
 from rollwise.estimation.missingness import Statuses, statuses
 from rollwise.estimation.own_statistics import own_statistics
@@ -92,7 +93,8 @@ def summarize(
     cluster
         The independent unit: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
         `goal` for metrics of the attack, `task` for metrics of the task, both if they are crossed, and the other one where
-        a whole group has no value of the first. ``"auto"`` is decided for each group separately.
+        it is known more often and the first in less than half of a group. ``"auto"`` is decided for each group separately, and
+        `reason` says where neither is known, so that every rollout counts as independent.
     weighting
         ``"rollout"``: all rollouts weigh the same; ``"goal"``: all goals do, and a rollout without one weighs as one goal,
         which `reason` mentions; ``"turn"``: a rollout weighs as much as it has turns.
@@ -319,6 +321,8 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
     )  # invalid arguments raise an error before anything is read
     choices = {name: options[name] for name in ("cluster", "unjudged", "strata")}
     counted_columns, kept_columns = to_merge(dtypes, by=by, metrics=metrics, **choices)
+    if ORDER in counted_columns and not isinstance(rollouts, State):
+        rollouts = rollouts.with_row_index(ORDER)
     state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted_columns, kept_columns)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, options["cluster"], metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]

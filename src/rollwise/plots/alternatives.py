@@ -98,7 +98,8 @@ def timeline(marks: pl.DataFrame, outcome: str | None = None) -> str:
     first = f", first success in turn {successes['turn'][0]}" if successes.height else ""
     calls = marks.filter(mark="tool").height
     tools = f", {labels.counted(calls, 'call')} of tools" if calls else ""
-    states = "" if (turns["state"] == "turn").all() else f": {_states(turns)}"
+    told = turns.filter(pl.col("state") != "turn")
+    states = f": {_states(told)}" if told.height else ""
     judged = f"; outcome: {outcome}" if outcome and (turns["state"] == "turn").any() else ""
     return labels.sentence(f"timeline of {labels.counted(turns.height, 'turn')}{states}{first}{tools}{judged}")
 

@@ -2,13 +2,14 @@
 
 import polars as pl
 
+from rollwise.errors import plural
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
+from rollwise.reports.same_goals import FEWEST, FEWEST_CLUSTERS, Shared, is_large
 from rollwise.reports.scored import score_name
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
-FEWEST, FEWEST_CLUSTERS = 10, 3
-"""Smallest groups that a sentence names: rollouts, and goals or other clusters."""
 REMEDY = (
     "--unjudged censor narrows the interval if turns are unjudged at random, --unjudged drop leaves these rollouts out"
 )
@@ -47,6 +48,8 @@ def _of_rates(data: Frames, metric: str) -> str:
     if named.height == 1:
         (interval,), (name,) = _ends(named, by, rate=True)
         text = f"{done} in {interval} of rollouts of {name}"
+    elif metric in data.shared:
+        text = _over_common(data.shared[metric], done, named, by, rate=True)
     elif not _apart(named):
         groups = labels.counted(named.height, "group")
         text = f"{done} in {_range(named, rate=True)} of rollouts in {groups}, which their intervals do not tell apart"
@@ -70,6 +73,8 @@ def _of_scores(data: Frames, metric: str) -> str:
     intervals, names = _ends(named, by, rate=False)
     if named.height == 1:
         text = f"the mean {what} of {names[0]} is {intervals[0]}"
+    elif metric in data.shared:
+        text = _over_common(data.shared[metric], f"the mean {what} is", named, by, rate=False)
     elif not _apart(named):
         groups = labels.counted(named.height, "group")
         text = f"the mean {what} is {_range(named, rate=False)} in {groups}, which their intervals do not tell apart"
@@ -78,9 +83,28 @@ def _of_scores(data: Frames, metric: str) -> str:
     return text + _unnamed(few, limit)
 
 
+def _over_common(shared: Shared, subject: str, named: pl.DataFrame, by: tuple[str, ...], *, rate: bool) -> str:
+    """Compare groups that did not meet the same goals over those that all of them met, or leave them without an order."""
+    groups = labels.counted(named.height, "group")
+    of = " of rollouts" if rate else ""
+    rows = shared.rows.join(named.select(columns_named(by)), on=columns_named(by), how="semi", nulls_equal=True)
+    rows = rows.filter(pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
+    if shared.common < FEWEST_CLUSTERS or rows.height < named.height:
+        return (
+            f"{subject} {'in ' if rate else ''}{_range(named, rate=rate)}{of} in {groups}, which did not meet the same "
+            f"{plural(shared.unit)} (all met {shared.words()}), so that this does not say which is higher"
+        )
+    over = f"over the {shared.words()} that all {groups} met, {subject}"
+    if not _apart(rows):
+        return f"{over} {'in ' if rate else ''}{_range(rows, rate=rate)}{of}, which their intervals do not tell apart"
+    intervals, names = _ends(rows, by, rate=rate)
+    most, least = ("most often", "least often") if rate else ("highest", "lowest")
+    return f"{over} {most} for {names[0]}: {intervals[0]}, and {least} for {names[-1]}: {intervals[-1]}"
+
+
 def _large(rows: pl.DataFrame, known: str) -> tuple[pl.DataFrame, int, str]:
     """Return the groups that a sentence names, the highest first; how many are too small for that, and the limit in words."""
-    large = (pl.col("n") >= FEWEST) & (pl.col("n_clusters").fill_null(0) >= FEWEST_CLUSTERS)
+    large = is_large()
     named = rows.filter(large, pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
     unit = labels.cluster_heading(rows)
     return named, rows.filter(large.not_()).height, f"fewer than {FEWEST} {known} rollouts or {FEWEST_CLUSTERS} {unit}"
@@ -93,7 +117,9 @@ def _unnamed(few: int, limit: str) -> str:
 def _ends(named: pl.DataFrame, by: tuple[str, ...], *, rate: bool) -> tuple[list[str], list[str]]:
     """Return the intervals and the names of the first and the last group; of a single one, once."""
     rows = [named.row(place, named=True) for place in ((0, -1) if named.height > 1 else (0,))]
-    return [labels.interval_text(row, rate=rate) for row in rows], [labels.group_name(row, by) for row in rows]
+    return [labels.interval_text(row, rate=rate) for row in rows], [
+        labels.isolated(labels.group_name(row, by)) for row in rows
+    ]
 
 
 def _range(named: pl.DataFrame, *, rate: bool) -> str:

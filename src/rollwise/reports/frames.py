@@ -24,6 +24,7 @@ from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
+from rollwise.reports.same_goals import Shared, shared_goals
 from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
 from rollwise.schema.arguments import By, Cluster, names_of
@@ -72,6 +73,7 @@ class Frames:
     costs: pl.DataFrame
     doctor: pl.DataFrame
     origins: pl.DataFrame
+    shared: dict[str, Shared]  # by metric, where groups did not meet the same goals
 
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
@@ -189,13 +191,16 @@ def frames(
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     profiles = _profiles(rollouts, groups, cluster, level, unjudged)
+    summary = _applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts))
+    scores = scored_in(turns, rollouts)
+    found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
     return Frames(
         by=groups,
         unjudged=unjudged,
         turns=turns,
         rollouts=rollouts,
-        summary=_applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts)),
-        scores=scored_in(turns, rollouts),
+        summary=summary,
+        scores=scores,
         curve=_curve(rollouts, groups, cluster, level, timed=timed),
         grid=_grid(rollouts, treated),
         hazards=rates_by_taxonomy(rollouts, **treated),
@@ -212,6 +217,7 @@ def frames(
         else _costs(rollouts, groups),  # paths of a tree share their costs
         doctor=allowed,
         origins=_origins(rollouts),
+        shared={name: shared for name, shared in found.items() if shared is not None},
     )
 
 

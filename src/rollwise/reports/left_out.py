@@ -7,11 +7,9 @@ import polars as pl
 from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, assessed
 from rollwise.reports.frames import FEWEST_GOALS, Frames
 from rollwise.reports.grouping import naming
+from rollwise.reports.same_goals import NESTED
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
-
-NESTED = {"source", "task_name", "suite_name", "category", "detector"}
-"""Columns whose values usually have no goal in common."""
 
 
 def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:

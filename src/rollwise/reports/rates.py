@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from rollwise.errors import plural
 from rollwise.reports.bottom_line import REMEDY
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import (
@@ -48,13 +49,13 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
             to_transcripts(successes(row), by, row, **({metric: "yes"} if row["estimate"] else {})),
             *unknown_cells(row, unknown), *([bounds(row)] if unknown else []), labels.count(row["n_clusters"]),
         ]
-        for row in in_order(by, selected).rows(named=True)
+        for row in in_order(by, selected, same_goals=metric not in data.shared).rows(named=True)
     ]  # fmt: skip
     why = reasons(rows)
     # Unjudged turns widen the interval; what else can be done follows once, as on the command line.
     if any(OPTION in reason for reason in why):
         why = [*(reason.replace(OPTION, "") for reason in why), labels.sentence(REMEDY)]
-    notes = " ".join([*why, *_mixed(data, by, rows)])
+    notes = " ".join([*why, *of_other_goals(data, metric), *_mixed(data, by, rows)])
     parts = [Part("text", text=_summary(data, rows, metric)), *figure_parts(figure)]
     parts += [Part("note", text=notes)] if notes else []
     parts += note
@@ -96,9 +97,9 @@ def _summary(data: Frames, rows: pl.DataFrame, metric: str) -> str:
     return f"{known} {'has' if judged == 1 else 'have'} a known result{groups}. {better}"
 
 
-def in_order(by: list[str], rows: pl.DataFrame) -> pl.DataFrame:
-    """Sort by descending rate, or by training steps and other numeric groups."""
-    if any(rows.schema[name].is_numeric() for name in by):
+def in_order(by: list[str], rows: pl.DataFrame, *, same_goals: bool) -> pl.DataFrame:
+    """Sort by descending rate; by names where groups did not meet the same goals, and by training steps and other numbers."""
+    if not same_goals or any(rows.schema[name].is_numeric() for name in by):
         return rows.sort(columns_named(by), nulls_last=True)
     return rows.sort("estimate", descending=True, nulls_last=True)
 
@@ -119,6 +120,16 @@ def reasons(rows: pl.DataFrame) -> list[str]:
         for reason, groups in merged.value_counts(sort=True)
         .sort("count", descending=True, maintain_order=True)
         .iter_rows()
+    ]
+
+
+def of_other_goals(data: Frames, metric: str) -> list[str]:
+    """Say that groups did not meet the same goals, so that their order is that of their names."""
+    if metric not in data.shared:
+        return []
+    shared = data.shared[metric]
+    return [
+        f"The groups did not meet the same {plural(shared.unit)} (all met {shared.words()}): they are not ordered by these values."
     ]
 
 

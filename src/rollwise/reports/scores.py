@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
-from rollwise.reports.rates import figure_parts, in_order
+from rollwise.reports.rates import figure_parts, in_order, of_other_goals
 from rollwise.reports.scored import scale, score_name, threshold
 from rollwise.schema import labels
 
@@ -18,7 +18,7 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
         selected, note = shortened(data.means(metric), data.by, "summary.parquet")
         means, spread = (figure_parts(images.get(f"{kind}_{metric}")) for kind in ("mean", "spread"))
         parts += [
-            Part("text", text=_seen(data, metric)), *means, *spread, *note,
+            Part("text", text=" ".join([_seen(data, metric), *of_other_goals(data, metric)])), *means, *spread, *note,
             Part("table" if not means else "folded", text="The scores in numbers",
                  table=_table(data, metric, selected, level)),
         ]  # fmt: skip
@@ -51,7 +51,7 @@ def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid
         for row in data.summary.filter(metric=metric).rows(named=True)
     }
     cells = []
-    for row in in_order(by, means).rows(named=True):
+    for row in in_order(by, means, same_goals=metric not in data.shared).rows(named=True):
         median, least, most = (others[*(row[name] for name in by), name] for name in ("median", "min", "max"))
         cells.append([
             *group_cells(by, row), labels.interval_text(row, rate=False), median,

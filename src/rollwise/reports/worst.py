@@ -5,11 +5,11 @@ from urllib.parse import quote
 
 import polars as pl
 
-from rollwise.reports.bottom_line import FEWEST
 from rollwise.reports.comparisons import assessed
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Card, Link, Part
+from rollwise.reports.same_goals import FEWEST
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
 

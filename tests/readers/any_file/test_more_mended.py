@@ -123,3 +123,16 @@ def test_texts_above_rates_by_seed_are_no_answers(tmp_path: Path, name: str) -> 
     with pytest.raises(ReadError, match="is not recognized") as refused:
         rw.read(written(tmp_path, totals))
     assert not refused.value.questions
+
+
+@pytest.mark.parametrize("name", ["response_text", "model_response", "generated_text", "final_answer", "prediction"])
+def test_the_answer_beside_a_chat_of_questions_has_any_usual_name(tmp_path: Path, name: str) -> None:
+    """A chat without an answer is what was asked: the text beside it is its only turn."""
+    asked = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "what is it?"}]
+    records = [{"model": "m", "messages": asked, name: f"it is {n}"} for n in range(4)]
+    turns = rw.read(written(tmp_path, records))
+    assert turns["response"].to_list() == [f"it is {n}" for n in range(4)]
+    assert turns["prompt"].to_list() == ["what is it?"] * 4
+    answered_chat = [*asked, {"role": "assistant", "content": "this"}, {"role": "user", "content": "and?"}]
+    turns = rw.read(written(tmp_path, [{"messages": answered_chat, name: "a note"} for _ in range(4)]))
+    assert turns["response"].to_list() == ["this"] * 4

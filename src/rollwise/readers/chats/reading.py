@@ -129,7 +129,8 @@ class Chats:
         role = chat[-1].get(self._layout.role)
         if not isinstance(role, str) or role in ANSWERS or (role in SYSTEM and self._layout.role != "role"):
             return [record]  # the chat ends with an answer
-        column, answers = _answers_outside(record)
+        has_answer = any(isinstance(one, dict) and one.get(self._layout.role) in ANSWERS for one in chat)
+        column, answers = _answers_outside(record, has_answer=has_answer)
         other_fields = {name: value for name, value in record.items() if name != column}
         names = {"role": self._layout.role, "content": self._layout.text}
         messages = [{names.get(name, name): value for name, value in answer.items()} for answer in answers]
@@ -159,7 +160,7 @@ class Chats:
         names_run = columns is not None and "run" in columns
         if columns is None or "system" in columns:
             return False  # the system message may be outside the chat
-        if columns.keys() & ANSWER_NAMES and not all(
+        if any(map(_may_answer, columns)) and not all(
             chat.messages and chat.messages[-1].role in ANSWERS for chat in chats
         ):
             return False  # the answer may be outside the chat
@@ -181,14 +182,24 @@ class Chats:
         return True
 
 
-def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the column of a record that holds its answers outside the chat, and the answers as OpenAI writes them."""
+def _may_answer(name: str) -> bool:
+    """Return whether a column of this name may hold the answer to a chat."""
+    return name in ANSWER_NAMES or role_of(name) == "response"
+
+
+def _answers_outside(record: Mapping[str, Any], *, has_answer: bool) -> tuple[str, list[dict[str, Any]]]:
+    """Return the column of a record that holds its answers outside the chat, and the answers as OpenAI writes them.
+
+    Of a chat without any answer, the only text under any name of answers is it.
+    """
     choices = record.get(CHOICES)
     items = choices if isinstance(choices, list) else []
     if items and all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in items):
         flat = [{"role": "assistant", **choice, **choice["message"]} for choice in items]
         return CHOICES, [{name: value for name, value in answer.items() if name != "message"} for answer in flat]
     names = [name for name in RESPONSES if isinstance(record.get(name), str)]
+    if not names and not has_answer:
+        names = [name for name, value in record.items() if isinstance(value, str) and role_of(name) == "response"]
     names = ["response"] if isinstance(record.get("response"), str) else names if len(names) == 1 else []
     return "".join(names), [{"role": "assistant", "content": record[name]} for name in names]
 

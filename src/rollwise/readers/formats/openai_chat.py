@@ -65,7 +65,8 @@ def read_openai_chat(document: Document, table: TurnsBuilder) -> None:
     null where the record does not state them.
 
     If the last message is not an answer, the answer may be outside the chat: in `response`, or in the only text among
-    output, completion, answer, reply and assistant; or in OpenAI's `choices`, where each of several is a rollout of its own
+    output, completion, answer, reply and assistant, or, of a chat without any answer, the only text under another name of
+    answers, such as `response_text`; or in OpenAI's `choices`, where each of several is a rollout of its own
     (``<rollout_id>/<place>``, `attempt` from 1).
 
     Parquet and Arrow files with the messages in a column of lists are read row by row like such lines: times become text.

@@ -1,6 +1,6 @@
 """JSON records of your own, with the fields of records, turns and messages renamed to those of TURNS."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any
@@ -123,7 +123,9 @@ class Fields:
             source = self._source_of.get(name, name)
             if column is not None:
                 self.renamed.add(name)
-                result[column] = self._meaning(column, value) if column in self._meanings else value
+                is_of_samples = column in self._meanings and _is_of_samples(value, record.values())
+                labels = [self._meaning(column, label) for label in _decoded(value)] if is_of_samples else None
+                result[column] = labels or (self._meaning(column, value) if column in self._meanings else value)
             elif source == name or source not in record or source in of_record:
                 result[name] = value
             elif not _is_null(value):
@@ -223,3 +225,15 @@ def _is_object(value: Any) -> bool:
 
 def _is_null(value: Any) -> bool:
     return value is None or (isinstance(value, msgspec.Raw) and bytes(value).strip() == b"null")
+
+
+def _is_of_samples(value: Any, values: Iterable[Any]) -> bool:
+    """Return whether a value is a list of labels, and another field of the record a list of as many texts: of samples."""
+    labels = _decoded(value)
+    if not isinstance(labels, list) or not labels or any(isinstance(label, dict | list) for label in labels):
+        return False
+    lists = (_decoded(other) for other in values if other is not value)
+    return any(
+        isinstance(texts, list) and len(texts) == len(labels) and all(isinstance(text, str) for text in texts)
+        for texts in lists
+    )

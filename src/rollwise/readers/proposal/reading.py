@@ -22,6 +22,7 @@ BESIDE = (
 RESULTS_BESIDE_LOGS = (
     "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
 )
+SAMPLES = "read each place in the lists `{}` of a record as a rollout of its own, a sample"
 UNREAD = "may hold further records, in a form that is not read"
 MOST_FIELDS = 20  # that a refusal lists
 _LENGTH = 40  # characters of an example
@@ -56,6 +57,8 @@ def mappings_for(
             elif draft.refusal is not None or draft.is_blocked:
                 _refuse(document, draft, problems, by_name=is_named[document])
             else:
+                if "samples" in draft.data:
+                    problems.suggest([SAMPLES.format("`, `".join(draft.data["samples"].values()))])
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
                 for field in (name for other, name in draft.unread if other is document):

@@ -1,5 +1,6 @@
 """Records that are no rollouts, each kind by its name: spans, prompts, measurements, counts of groups."""
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -20,6 +21,7 @@ from rollwise.readers.roles.names import (
     verdict_claim,
     words_of,
 )
+from rollwise.readers.roles.words import word
 
 LESSONS = "holds questions with answers, which may be data to learn from: name the answer if a model gave it"
 _LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
@@ -31,6 +33,7 @@ PAIRS = "holds judgments of pairs of answers, not rollouts: `{}` says which of t
 _WINNERS = frozenset({"winner", "preferred", "preference", "choice", "won"})
 _TIES = frozenset({"tie", "tied", "draw", "equal", "both", "neither"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
+ATTEMPTS = "attempts in a row"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
 _NUMBERS = {"whole", "binary", "unit", "number"}
@@ -49,6 +52,7 @@ _TOTALS = {
     "rollouts",
 }
 _CONFUSION = ({"tp", "fp", "tn", "fn"}, {"truepositives", "falsepositives", "truenegatives", "falsenegatives"})
+_ATTEMPT = re.compile(r"(?:try|attempt|trial|run|sample|repeat|rep|seed|k)[ _.-]?#?(\d{1,3})", re.IGNORECASE)
 _FIRST = 200  # lines that show which fields there are
 _PARTS = COUNTS | EITHER_TRUE | EITHER_FALSE | ATTACK_TRUE | ATTACK_FALSE | TASK_TRUE | TASK_FALSE
 _SPENT = {"tokens", "seconds", "cost", "attempt", "turn", "error", "ending"}  # what only a rollout has
@@ -69,6 +73,9 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
+    attempts = _attempts_beside_each_other(fields)
+    if attempts and not _has_texts(path, fields, places):
+        return _one_row_each(attempts, fields)
     if groups is None and _are_labeled_prompts(fields, verdicts) and not _has_texts(path, fields, places):
         return PROMPTS
     if groups is not None or is_clear or _has_texts(path, fields, places):
@@ -89,6 +96,29 @@ def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Fie
     if "goal" in roles and not verdicts and not measured and not roles & _SPENT:
         return PROMPTS  # goals with their category, and how an answer is to begin
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def _attempts_beside_each_other(fields: Mapping[str, Field]) -> dict[str, str]:
+    """Return the fields that hold the verdicts of several attempts in one record, with the number of each; empty without any."""
+    numbered = {
+        field.name: match[1]
+        for field in fields.values()
+        if (match := _ATTEMPT.fullmatch(field.name))
+        and (field.kind in {"bool", "binary"} or {word(value).side for value in field.distinct} <= {True, False})
+    }
+    return numbered if len({*numbered.values()}) == len(numbered) > 1 else {}
+
+
+def _one_row_each(attempts: Mapping[str, str], fields: Mapping[str, Field]) -> str:
+    """Return the predicate that says how the attempts of a record become rows."""
+    kept = ", ".join(f'"{field.name}"' for field in fields.values() if field.name not in attempts)
+    renamed = ", ".join(f'"{name}": "{number}"' for name, number in attempts.items())
+    numbers = ", ".join(f'"{number}"' for number in attempts.values())
+    return (
+        f"holds {len(attempts)} {ATTEMPTS} ({', '.join(f'`{name}`' for name in attempts)}): make a row of each, and name "
+        "their verdict `succeeded` (of an attack) or `solved` (of a task), as in "
+        f'`rw.turns(frame.rename({{{renamed}}}).unpivot([{numbers}], index=[{kept}], variable_name="attempt", value_name="?"))`'
+    )
 
 
 def _winner(fields: Mapping[str, Field]) -> str | None:

@@ -148,6 +148,8 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
 def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Places) -> None:
     """Complete a refusal: by the question that makes records readable, or those in them, such as those below counts."""
     draft.offered = _offered(draft.refusal, fields)
+    if path == ALONE and len(places[ALONE]) == 1 and len(places) > 1:  # texts above records say what a run was
+        draft.offered = tuple(question for question in draft.offered if "response" not in question.names)
     counts = refusals.counts_of_groups(fields) is not None
     start = "" if path == ALONE else f"{path}."
     inner = [place for place in places if place.startswith(start) and place.endswith("[*]") and place != path]
@@ -238,8 +240,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         draft.refusal = (
             refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
         )
-        if path != ALONE or len(places) == 1 or len(places[ALONE]) > 1:  # else what a run was, above its own records
-            _offer(draft, path, fields, places)
+        _offer(draft, path, fields, places)
         return None, []
     twin = twin_of(places, path)
     outer = outer_of(path)

@@ -29,6 +29,7 @@ from rollwise.schema.labels.numbers import (
     superscript,
 )
 from rollwise.schema.labels.text import (
+    isolated,
     merge_reasons,
     plain,
     plain_lines,
@@ -76,6 +77,7 @@ __all__ = [
     "interval_text",
     "is_rate",
     "is_share",
+    "isolated",
     "label",
     "level_text",
     "merge_reasons",

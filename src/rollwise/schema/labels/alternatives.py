@@ -8,7 +8,7 @@ from rollwise import errors, schema
 from rollwise.schema.labels.frames import choose, shape_of
 from rollwise.schema.labels.groups import compared, group_name, grouping, unpooled
 from rollwise.schema.labels.numbers import count, counted, difference_text, interval_text, number
-from rollwise.schema.labels.text import sentence
+from rollwise.schema.labels.text import isolated, sentence
 from rollwise.schema.labels.words import (
     coefficient,
     contrast_quantity,
@@ -158,7 +158,7 @@ def _range_text(what: str, rows: pl.DataFrame, by: Sequence[str], *, rate: bool)
     if not estimated:
         return f"{what}, no estimate in {counted(rows.height, 'group')}"
     least, greatest = (
-        interval_text(row, rate=rate) + (f" ({group_name(row, by)})" if by else "")
+        interval_text(row, rate=rate) + (f" ({isolated(group_name(row, by))})" if by else "")
         for row in (estimated[0], estimated[-1])
     )
     if rows.height == 1:
@@ -183,7 +183,9 @@ def _contrast_text(part: pl.DataFrame) -> str:
         return f"{what}, no difference known in {counted(rows.height, 'comparison')}"
     by = [*grouping(part), "group"] + ["baseline"] * (len(baselines) > 1)
     scale = contrast_scale(metric, statistic)
-    extremes = [f"{difference_text(row, scale)} ({group_name(row, by)})" for row in (estimated[0], estimated[-1])]
+    extremes = [
+        f"{difference_text(row, scale)} ({isolated(group_name(row, by))})" for row in (estimated[0], estimated[-1])
+    ]
     if rows.height == 1:
         return f"{what}, {extremes[0]}"
     if len(estimated) == 1:
@@ -194,6 +196,6 @@ def _contrast_text(part: pl.DataFrame) -> str:
 
 def _without(rows: pl.DataFrame, value: str, by: Sequence[str]) -> str:
     """Name the groups that lack a value."""
-    names = [group_name(row, by) for row in rows.filter(pl.col(value).is_null()).iter_rows(named=True)]
+    names = [isolated(group_name(row, by)) for row in rows.filter(pl.col(value).is_null()).iter_rows(named=True)]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"; no {value} for {', '.join(names[:_NAMED])}{more}" if names else ""

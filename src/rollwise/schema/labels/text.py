@@ -47,6 +47,12 @@ def _visible(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode()
 
 
+def isolated(text: str) -> str:
+    """Return a name for a sentence: one that is written from right to left does not turn the numbers around it."""
+    turned = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
+    return f"\u2068{text}\u2069" if turned else text
+
+
 def shorten(text: str, most: int) -> str:
     """Shorten the text to at most `most` characters by cutting its middle, since names tend to differ at their ends."""
     if len(text) <= most:

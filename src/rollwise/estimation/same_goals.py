@@ -1,0 +1,60 @@
+"""Whether groups met the same goals: rates over other goals say nothing about which group is higher."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from rollwise.errors import counted, plural
+from rollwise.estimation.arrays import Columns
+from rollwise.estimation.clusters import unit_of
+from rollwise.estimation.loops import same_values
+from rollwise.stats.estimate import BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The goals that several groups met."""
+
+    noun: str  # goal, task, or goal × task
+    common: int  # goals of all groups
+    only: tuple[int, ...]  # goals of each group that not all others met
+    kept: tuple[BoolArray, ...]  # the rows of each group whose goals all groups met
+
+    @property
+    def same(self) -> bool:
+        """Whether all groups met the same goals."""
+        return not any(self.only)
+
+
+def overlap(data: Columns, metric: str, arms: Sequence[IntArray]) -> Overlap | None:
+    """Return the goals (or tasks) that these groups of rows met; None where nothing names them.
+
+    A rollout whose goal is unknown met one that no other rollout did.
+    """
+    rows = np.concatenate(list(arms))
+    names = unit_of(data, rows, metric, "auto").names
+    if not names or all(data.nulls(name).gather(rows).all() for name in names):
+        return None
+    codes = same_values(data, rows, names, required=names).codes
+    of_arms = np.split(codes, np.cumsum([arm.size for arm in arms])[:-1])
+    met = [np.unique(part) for part in of_arms]
+    common = reduce(np.intersect1d, met)
+    return Overlap(
+        " × ".join(names),
+        common.size,
+        tuple(part.size - common.size for part in met),
+        tuple(np.isin(part, common) for part in of_arms),
+    )
+
+
+def compared_over(noun: str, common: int, only: tuple[int, int], names: tuple[str, str], *, paired: bool) -> str | None:
+    """Say over which goals two groups are compared, where they did not meet the same; None where they did."""
+    if not any(only):
+        return None
+    alone = " and ".join(f"{number:,} only in {name}" for number, name in zip(only, names, strict=True))
+    if not common:
+        return f"no {noun} is in both ({alone}): the difference may be one of the {plural(noun)}"
+    shared = f"the {counted(common, noun)} of both"
+    return f"compared over {shared}, without {alone}" if paired else f"compared over {shared}, and {alone}"

@@ -1,0 +1,83 @@
+"""Groups of a report that did not meet the same goals: what may be said of them, over the goals that all of them met."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rollwise.estimation.loops import OF_GOALS
+from rollwise.estimation.summary import summarize
+from rollwise.reports.comparisons import UNITS, assessed, unit_in
+from rollwise.reports.grouping import varying
+from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named
+
+FEWEST, FEWEST_CLUSTERS = 10, 3
+"""Smallest groups that a sentence names: rollouts, and goals or other clusters."""
+NESTED = {"source", "task_name", "suite_name", "category", "detector"}
+"""Columns whose values usually have no goal in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A metric over the goals that all large groups met, where these did not meet the same."""
+
+    unit: str  # goal or task
+    common: int  # goals that all groups met, at each value of the columns that describe goals
+    met: int  # goals that any group met
+    rows: pl.DataFrame  # SUMMARY over the common goals
+
+    def words(self) -> str:
+        """Say how many goals all groups met."""
+        return f"{labels.count(self.common)} of {labels.counted(self.met, self.unit)}"
+
+
+def is_large() -> pl.Expr:
+    """Return whether a sentence names a group of SUMMARY."""
+    return (pl.col("n") >= FEWEST) & (pl.col("n_clusters").fill_null(0) >= FEWEST_CLUSTERS)
+
+
+def shared_goals(
+    rollouts: pl.DataFrame, summary: pl.DataFrame, metric: str, by: Sequence[str], **options: Any
+) -> Shared | None:
+    """Return the metric over the goals that all large groups met; None where they met the same, or nothing names goals.
+
+    Groups are compared within each value of the columns that describe goals, such as the category.
+    """
+    rows = summary.filter(is_large(), pl.col("estimate").is_not_null(), metric=metric, statistic="mean")
+    names = varying(rows, by)
+    tried = assessed(rollouts, metric) if metric in UNITS else rollouts
+    tried = tried.filter(column_named(metric).is_not_null())
+    unit = (
+        unit_in(metric, tried)
+        if metric in UNITS
+        else next((name for name in UNITS.values() if tried[name].count()), "")
+    )
+    describing = [name for name in names if name in {*NESTED, *OF_GOALS, *_of_the_tool(rollouts)}]
+    compared = [name for name in names if name not in describing]
+    if rows.height < 2 or not compared or not unit or any(isinstance(rows.schema[name], pl.List) for name in names):
+        return None
+    groups = rows.select(columns_named(by)).unique()
+    tried = tried.join(groups, on=columns_named(by), how="semi", nulls_equal=True, maintain_order="left")
+    if not tried[unit].count():
+        return None
+    # A rollout without a goal met one that no other group did.
+    known = pl.coalesce(column_named(unit), pl.lit("\0") + pl.col("rollout_id").cast(pl.String)).alias("\0goal")
+    pairs = tried.select(*columns_named(names), known).unique()
+    at = columns_named(describing) or [pl.lit(1)]
+    here = pl.struct(columns_named(compared))
+    in_all = here.n_unique().over([*at, pl.col("\0goal")]) == here.n_unique().over(at)
+    pairs = pairs.with_columns(in_all.alias("\0in_all"))
+    if pairs["\0in_all"].all():
+        return None
+    goals = pairs.select(*columns_named(describing), "\0goal", "\0in_all").unique()
+    common = goals.filter("\0in_all").drop("\0in_all")
+    over = tried.with_columns(known).join(common, on=common.columns, how="semi", nulls_equal=True).drop("\0goal")
+    shared = summarize(over, by=by, metrics=metric, statistics="mean", **options)
+    return Shared(unit, common.height, goals.height, shared)
+
+
+def _of_the_tool(rollouts: pl.DataFrame) -> set[str]:
+    """Return what else describes goals: a probe of garak has prompts of its own."""
+    return {"attack"} if (rollouts["source"] == "garak").fill_null(value=False).all() else set()

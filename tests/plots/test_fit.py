@@ -1,0 +1,190 @@
+"""Every figure at every width: no text leaves the canvas, none runs into another, none is too small to read."""
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib import rc_context
+from matplotlib.text import Text
+
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError
+from rollwise.plots import theme
+
+WIDTHS = (3.3, 5.0, 6.9, 10.0)
+NAMES = {
+    "few": ("model-a", "model-b", "model-c"),
+    "long": (
+        "anthropic/claude-opus-4-8-20260901-with-system-prompt",
+        "openai/gpt-5.5-2026-08-07-guarded",
+        "meta/llama-4-maverick",
+    ),
+    "foreign": ("模型甲经过安全训练的版本二零二六", "نموذج مع تعليمات النظام", "модель с системной подсказкой"),
+}
+
+
+def rollouts_of(names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """TURNS and ROLLOUTS of three targets, two attacks and twenty goals."""
+    targets = dict(zip(names, (0.2, 0.11, 0.02), strict=True))
+    turns, _ = rw.simulate(targets=targets, attacks=("roleplay", "encoding"), goals=20, attempts=4, turns=8, seed=1)
+    told = (m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
+    return turns, rw.measure(turns, *told, worst=m.highest("score"), steps=m.num_turns())
+
+
+def drawn(names: tuple[str, ...]) -> dict[str, Callable[..., rw.plots.Plot]]:
+    """A call that draws each figure at a size."""
+    turns, r = rollouts_of(names)
+    by = rw.summarize(r, by=["target", "attack"], metrics="attack_success", resamples=100)
+    both = rw.summarize(r, by="target", metrics=["attack_success", "steps"], statistics="mean", resamples=100)
+    binned = r.with_columns(correct=pl.col("attack_success"), bin=m.confidence_bin("worst", bins=5))
+    bins = rw.summarize(binned, by=["target", "bin"], metrics=["worst", "correct"], statistics="mean", resamples=100)
+    swept = pl.concat(
+        rw.summarize(
+            r, by="target", metrics=["attack_success", "worst"], statistics="mean", resamples=100
+        ).with_columns(threshold=pl.lit(at))
+        for at in (0.2, 0.5, 0.8)
+    )
+    verdicts = pl.DataFrame(
+        {"rollout_id": f"r{k}", "judge": f"{name} as a judge", "value": float((7 * k + place) % 3 > 0)}
+        for k in range(30)
+        for place, name in enumerate(names)
+    )
+    kappa = rw.judges.agreement(verdicts, resamples=100)
+    grid = rw.summarize(r, by=["category", "target"], metrics="attack_success", margins=True)
+    last = {"rollout_id": turns["rollout_id"][-1]}
+    box: dict[str, Any] = {"metric": "worst", "by": "target"}
+    trained = rw.training(
+        r.with_columns(train_step=pl.col("attempt")), metric="attack_success", step="train_step", by="target"
+    )
+    calls: dict[str, tuple[Callable[..., rw.plots.Plot], pl.DataFrame, dict[str, Any]]] = {
+        "forest": (rw.plots.forest, by, {}),
+        "curve": (rw.plots.curve, rw.curve(r, by="target"), {}),
+        "panels": (rw.plots.curve, rw.curve(r, by=["target", "attack"]), {}),
+        "tokens": (rw.plots.curve, rw.curve(r, by="target", axis="tokens"), {}),
+        "incidence": (rw.plots.incidence, rw.curve(r, by="target", kind="incidence"), {}),
+        "hazard": (rw.plots.curve, rw.curve(r, by="target", kind="hazard"), {}),
+        "heat map": (rw.plots.heat_map, grid, {}),
+        "contrast": (
+            rw.plots.contrast,
+            rw.contrast(r, of="target", baseline=names[0], by="attack", metrics="attack_success"),
+            {},
+        ),
+        "attempts": (rw.plots.attempts, rw.attempts(r, by="target"), {}),
+        "profile": (rw.plots.profile, rw.comparisons.profile(r, by="target"), {}),
+        "steps": (rw.plots.distribution, r, box),
+        "boxes": (rw.plots.distribution, r, box | {"kind": "box"}),
+        "bars": (rw.plots.distribution, r, box | {"kind": "histogram"}),
+        "trajectory": (rw.plots.trajectory, rw.trajectory(turns, by="target", before=4, after=0), {}),
+        "timeline": (rw.plots.timeline, turns, last),
+        "tree": (rw.plots.trace_tree, turns, last),
+        "reliability": (rw.plots.reliability, bins, {"stated": "worst"}),
+        "agreement": (rw.plots.agreement, kappa, {}),
+        "pareto": (rw.plots.pareto, both, {"better": {"steps": "higher"}}),
+        "sweep": (rw.plots.sweep, swept.filter(metric="attack_success"), {"choice": "threshold"}),
+        "both": (rw.plots.sweep_pareto, swept, {"choice": "threshold", "better": {"worst": "lower"}}),
+        "training": (rw.plots.training, trained, {}),
+    }
+    return {name: partial(function, frame, **words) for name, (function, frame, words) in calls.items()}
+
+
+def faults(plot: rw.plots.Plot) -> list[str]:
+    """Texts outside the canvas, pairs that overlap, texts below five points."""
+    figure: Any = plot.figure
+    figure.canvas.draw()
+    edge, boxes, undrawn = figure.bbox, [], set()
+    for axes in figure.findobj(lambda artist: hasattr(artist, "xaxis")):
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            slack = 1e-9 * max(1.0, abs(high - low))
+            for tick in (*axis.majorTicks, *axis.minorTicks):
+                if (
+                    not axes.axison or not low - slack <= tick.get_loc() <= high + slack
+                ):  # outside the limits: not drawn
+                    undrawn |= {id(tick.label1), id(tick.label2)}
+    for text in figure.findobj(Text):
+        hidden = (
+            id(text) in undrawn or not text.get_visible() or (text.axes is not None and not text.axes.get_visible())
+        )
+        if not hidden and text.get_text().strip():
+            box = text.get_window_extent()
+            if box.width > 0 and box.height > 0 and np.isfinite(box.extents).all():
+                boxes.append((text, box))
+    found = [f"small: {text.get_text()!r}" for text, _ in boxes if text.get_fontsize() < 5]
+    found += [
+        f"outside: {text.get_text()!r}"
+        for text, box in boxes
+        if box.x0 < edge.x0 - 1 or box.x1 > edge.x1 + 1 or box.y0 < edge.y0 - 1 or box.y1 > edge.y1 + 1
+    ]
+    for (text, one), (other, two) in itertools.combinations(boxes, 2):
+        wide, high = min(one.x1, two.x1) - max(one.x0, two.x0), min(one.y1, two.y1) - max(one.y0, two.y0)
+        if wide > 2 and high > 0.25 * min(one.height, two.height):
+            found.append(f"overlap: {text.get_text()!r} and {other.get_text()!r}")
+    return found
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("names", "points"), [*((names, 10.0) for names in NAMES), ("long", 7.0), ("long", 12.0)])
+def test_every_text_has_its_place(names: str, points: float) -> None:
+    """At each width, with names of all kinds, in the fonts of a journal and of a talk."""
+    found = {}
+    with plt.style.context("default"), rc_context({"font.size": points}), theme.quiet():
+        for name, draw in drawn(NAMES[names]).items():
+            plot = draw(size=(WIDTHS[-1], None))
+            for width in reversed(WIDTHS):
+                plot.resize(width)
+                assert plot.figure.get_figwidth() == pytest.approx(width)
+                if wrong := faults(plot):
+                    found[name, width] = wrong
+    assert found == {}
+
+
+def test_a_figure_is_drawn_again_at_every_size(tmp_path: Any, summary_of: Any, rate: Any) -> None:
+    """By name and in inches, by `resize`, `save(size=)` and matplotlib's own method; the file alone keeps the figure's size."""
+    summary = summary_of([rate(3, 20, target="a model with quite a long name"), rate(9, 20, target="b")])
+    sizes: dict[theme.Size, float] = {"column": 3.3, "page": 6.9, "slide": 10.0}
+    for size, sides in sizes.items():
+        assert rw.plots.forest(summary, size=size).figure.get_figwidth() == pytest.approx(sides)
+    plot = rw.plots.forest(summary, size=(5.0, 3.0))
+    assert tuple(plot.figure.get_size_inches()) == (5.0, 3.0)
+    written = plt.imread(plot.save(tmp_path / "column.png", size="column"))
+    assert written.shape[1] == round(3.3 * 150)
+    assert tuple(plot.figure.get_size_inches()) == (5.0, 3.0)
+    assert plot.resize(3.3).figure.get_figwidth() == pytest.approx(3.3)
+    assert plot.axes[0].figure is plot.figure
+    before = plot.axes[0]
+    plot.figure.set_size_inches(8.0, 4.0)
+    assert plot.axes[0] is not before
+    assert faults(plot) == []
+    fewer, more = (rw.plots.forest(summary, size=(width, None)) for width in (3.3, 6.9))
+    assert fewer.figure.get_supxlabel() == ""
+    assert fewer.caption == more.caption == more.figure.get_supxlabel().replace("\n", " ")
+    assert rw.plots.forest(summary, size="column", caption=False).caption == ""
+
+
+def test_fonts_follow_the_settings(summary_of: Any, rate: Any) -> None:
+    """Seven points, as journals ask: nothing is larger, nothing below 90 % of it, also when it is drawn again."""
+    with rc_context({"font.size": 7.0}):
+        plot = rw.plots.forest(summary_of([rate(3, 20, target="a"), rate(9, 20, target="b")]), size="column")
+    for width in (3.3, 6.9):
+        plot.resize(width)
+        sizes = {round(float(text.get_fontsize()), 2) for text in plot.figure.findobj(Text) if text.get_text()}
+        assert sizes <= {6.3, 7.0}
+
+
+@pytest.mark.parametrize("size", ["poster", (0.2, None), (None, 3.0), (3.3,), (3.0, 4.0, 5.0), (float("inf"), None)])
+def test_what_is_no_size_is_said(size: Any, summary_of: Any, rate: Any) -> None:
+    """With what a size is; Axes have the size of their figure."""
+    summary = summary_of([rate(3, 20, target="a")])
+    with pytest.raises(ArgumentError, match="size="):
+        rw.plots.forest(summary, size=size)
+    _, ax = plt.subplots()
+    with pytest.raises(ArgumentError, match="with ax= the size is that of its figure"):
+        rw.plots.forest(summary, size="page", ax=ax)
+    with pytest.raises(ArgumentError, match="resize: this plot is in the Axes that were passed as ax"):
+        rw.plots.forest(summary, ax=ax).resize(3.3)

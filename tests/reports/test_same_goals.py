@@ -1,0 +1,164 @@
+"""What a report says of groups that did not meet the same goals: its first sentence, its tables and their order."""
+
+import polars as pl
+import pytest
+
+from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.frames import Frames, frames
+from rollwise.reports.results import results
+
+
+def tried(arms: dict[str, dict[str, bool | float | None]]) -> pl.DataFrame:
+    """TURNS of one turn: for each target the goals that it met, and what came of them."""
+    rows = [
+        (
+            f"{target}/{goal}",
+            target,
+            goal,
+            won if isinstance(won, bool | None) else None,
+            None if isinstance(won, bool) else won,
+        )
+        for target, goals in arms.items()
+        for goal, won in goals.items()
+    ]
+    types = {
+        "rollout_id": pl.String,
+        "target": pl.String,
+        "goal": pl.String,
+        "succeeded": pl.Boolean,
+        "score": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=types, orient="row").with_columns(turn=1, source=pl.lit(None, dtype=pl.String))
+
+
+def goals(first: int, last: int, broken: int = 0) -> dict[str, bool | float | None]:
+    """Goals with these numbers, of which the first ones were broken."""
+    return {f"g{number:03}": number < first + broken for number in range(first, last)}
+
+
+def found_in(turns: pl.DataFrame, by: str | tuple[str, ...] = "target") -> Frames:
+    """The frames of a report."""
+    return frames(turns, by=by, cluster="auto", level=0.95, seed=0)
+
+
+def section(found: Frames, name: str) -> tuple[list[str], list[list[str]]]:
+    """The texts of a section, and the first cells of its table."""
+    (one,) = (part for part in results(found, {}, 0.95) if part.id == name)
+    texts = [part.text for part in one.parts if part.kind in {"text", "note"}]
+    cells = [
+        [str(cell.text if hasattr(cell, "text") else cell) for cell in row]
+        for part in one.parts
+        if part.table
+        for row in part.table.rows
+    ]
+    return texts, cells
+
+
+REVERSED = {"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)}
+
+
+def test_the_first_sentence_never_says_the_opposite_of_the_comparison() -> None:
+    """A broken on 5 of 50 goals, B on none of these and on 50 harder ones: over the 50 of both A is broken more often."""
+    found = found_in(tried(REVERSED))
+    assert bottom_line(found) == (
+        "Over the 50 of 100 goals that all 2 groups met, attacks succeeded most often for A: 10.0 % [4.3, 21.4], "
+        "and least often for B: 0.0 % [0.0, 7.1]."
+    )
+    assert found.contrasts["difference"].item() == pytest.approx(-0.1)
+
+
+def test_without_a_difference_on_common_goals_none_is_claimed() -> None:
+    """Neither was broken on the 50 goals of both: 50 % against 0 % is a difference of the goals."""
+    found = found_in(tried({"A": goals(0, 50), "B": goals(0, 50) | goals(50, 100, 50)}))
+    assert bottom_line(found) == (
+        "Over the 50 of 100 goals that all 2 groups met, attacks succeeded in 0.0 % of rollouts, "
+        "which their intervals do not tell apart."
+    )
+
+
+def test_the_same_goals_are_ordered_as_before() -> None:
+    """Both met all 100 goals."""
+    found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)}))
+    assert found.shared == {}
+    assert bottom_line(found) == (
+        "Attacks succeeded most often for B: 50.0 % [40.4, 59.6], and least often for A: 0.0 % [0.0, 3.7]."
+    )
+
+
+NO_ORDER = (
+    "Attacks succeeded in {} to 100.0 % of rollouts in 2 groups, which did not meet the same goals (all met {}), "
+    "so that this does not say which is higher."
+)
+SIBLINGS = {
+    "no goal in both": ({"A": goals(0, 50), "B": goals(50, 100, 50)}, "0 of 100 goals"),
+    "two goals in both": ({"A": goals(0, 50), "B": goals(48, 98, 50)}, "2 of 98 goals"),
+    "A crashed on the hard ones": (
+        {"A": goals(0, 2) | dict.fromkeys(goals(2, 50)) | goals(50, 60), "B": goals(0, 50, 50)},
+        "2 of 60 goals",
+    ),
+    "goals renamed": ({"A": goals(0, 50), "B": {f"{goal} ": True for goal in goals(0, 50)}}, "0 of 100 goals"),
+}
+
+
+@pytest.mark.parametrize("kind", SIBLINGS)
+def test_too_few_common_goals_leave_groups_without_an_order(kind: str) -> None:
+    """Disjoint, hardly shared, crashed, renamed: the range of the rates, and that it does not say which is higher."""
+    arms, words = SIBLINGS[kind]
+    least = "0 %" if kind == "A crashed on the hard ones" else "0.0 %"
+    assert bottom_line(found_in(tried(arms))) == NO_ORDER.format(least, words)
+
+
+def test_goals_without_a_name_were_met_by_nobody_else() -> None:
+    """Half of B's goals are nameless: only the named ones are compared."""
+    turns = tried({"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)})
+    nameless = turns.with_columns(goal=pl.when(pl.col("goal") < "g050").then("goal"))
+    assert bottom_line(found_in(nameless)).startswith(
+        "Over the 50 of 100 goals that all 2 groups met, attacks succeeded most often for A"
+    )
+    assert found_in(turns.with_columns(goal=pl.lit(None, dtype=pl.String))).shared == {}
+
+
+def test_the_table_of_rates_is_not_in_the_order_of_such_rates() -> None:
+    """By name, with a note; of the same goals, the highest first and no note."""
+    texts, cells = section(found_in(tried(REVERSED)), "attack-success")
+    assert [row[0] for row in cells] == ["A", "B"]
+    assert texts[-1] == (
+        "The groups did not meet the same goals (all met 50 of 100 goals): they are not ordered by these values."
+    )
+    texts, cells = section(found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)})), "attack-success")
+    assert [row[0] for row in cells] == ["B", "A"]
+    assert not any("same goals" in text for text in texts)
+
+
+def test_categories_have_goals_of_their_own() -> None:
+    """By category the goals differ by what a category is; by target within categories they must be the same."""
+    turns = tried({"A": goals(0, 60, 5), "B": goals(0, 60, 60)}).with_columns(
+        category=pl.when(pl.col("goal") < "g030").then(pl.lit("easy")).otherwise(pl.lit("hard"))
+    )
+    assert found_in(turns, "category").shared == {}
+    assert found_in(turns, ("category", "target")).shared == {}
+    fewer = turns.filter((pl.col("target") == "A") | (pl.col("goal") < "g040"))
+    shared = found_in(fewer, ("category", "target")).shared["attack_success"]
+    assert (shared.common, shared.met, shared.rows["n"].to_list()) == (40, 60, [30, 30, 10, 10])
+
+
+def test_a_small_group_does_not_decide_what_is_common() -> None:
+    """A third target met 5 goals of its own: it is not named, and the two large ones met the same goals."""
+    found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50), "C": goals(200, 205)}))
+    assert found.shared == {}
+    assert bottom_line(found).startswith("Attacks succeeded most often for B")
+
+
+def test_scores_over_other_goals_are_not_ordered_either() -> None:
+    """B's mean of all goals is higher, over the 50 goals of both it is lower."""
+    of_a: dict[str, bool | float | None] = {f"g{number:03}": 4.0 + number % 3 for number in range(50)}
+    of_b: dict[str, bool | float | None] = {
+        f"g{number:03}": (1.0 if number < 50 else 9.0) + number % 2 for number in range(100)
+    }
+    found = found_in(tried({"A": of_a, "B": of_b}))
+    assert bottom_line(found).startswith(
+        "Over the 50 of 100 goals that all 2 groups met, the mean score is highest for A: 4.98"
+    )
+    texts, cells = section(found, "scores")
+    assert [row[0] for row in cells] == ["A", "B"]
+    assert texts[0].endswith("(all met 50 of 100 goals): they are not ordered by these values.")

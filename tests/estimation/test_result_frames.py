@@ -134,6 +134,8 @@ FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFram
         (),
         lambda: rw.plan(rate=0.1, icc=0.3, goals=(10, 50), attempts=(1, 5), difference=0.05, below=0.01),
     ),
+    "ranks": (schema.RANKS, (), lambda: rw.rank(attempts(), of="target", metric="attack_success")),
+    "ranks, unjudged turns": (schema.RANKS, (), lambda: rw.rank(rollouts(), of="target", metric="attack_success")),
     "training": (schema.TRAINING, ("target",), lambda: rw.training(attempts(), by="target")),
     "training, partially judged": (schema.TRAINING, ("target",), by_step),
     "doctor": (schema.DOCTOR, (), lambda: rw.doctor(turns())),

@@ -68,7 +68,7 @@ def test_none_of_them_is_a_share_too() -> None:
     row = rw.summarize(none, metrics="attack_success", cluster=None).row(0, named=True)
     assert (row["method"], row["high"]) == ("Wilson", pytest.approx(0.006362, abs=1e-6))
     missing = none.with_columns(attack_success=pl.Series([0.0] * (N - 1) + [float("nan")]))
-    assert rw.summarize(missing, metrics="attack_success").select("n", "n_missing").row(0) == (N - 1, 1)
+    assert rw.summarize(missing, metrics="attack_success").select("n", "n_undetermined").row(0) == (N - 1, 1)
 
 
 def test_other_numbers_stay_numbers() -> None:

@@ -226,6 +226,8 @@ def _with_references(
     )
     added = panels.join(level, on=COMBINATION, how="inner").with_columns(
         style=pl.lit("reference"),
+        bound_low=pl.lit(None, pl.Float64),
+        bound_high=pl.lit(None, pl.Float64),
         solid=pl.lit(value=True),
         n_clusters=pl.lit(None, pl.Int64),
         censored=pl.lit(None, pl.Int64),

@@ -215,6 +215,14 @@ def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Plac
     return refusal
 
 
+def _refuse(draft: Structure, path: str, places: Places) -> None:
+    """Say why the records of the best place are no rollouts."""
+    fields = fields_of([item.value for item in places.get(path, []) if isinstance(item.value, dict)])
+    draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
+    draft.refusal = refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
+    _offer(draft, path, fields, places)
+
+
 def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:
     """Return the place of the rollouts and why it is; null without one, which `draft` then says."""
     records = names.get("records")
@@ -234,13 +242,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     scored.sort(key=lambda score: (-score[0], len(score[2])))
     points, why, path = scored[0] if scored else (0, [], ALONE)
     if points < LEAST:
-        values = [item.value for item in places.get(path, []) if isinstance(item.value, dict)]
-        fields = fields_of(values)
-        draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
-        draft.refusal = (
-            refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
-        )
-        _offer(draft, path, fields, places)
+        _refuse(draft, path, places)
         return None, []
     twin = twin_of(places, path)
     outer = outer_of(path)

@@ -125,9 +125,11 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
 
 def _supported(estimated: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Drop positions of a curve at which fewer rollouts or clusters are at risk than a figure draws, unless all are so."""
-    enough = (pl.col("at_risk").fill_null(LEAST_AT_RISK) >= LEAST_AT_RISK) & (
-        pl.col("n_clusters").fill_null(LEAST_CLUSTERS_AT_RISK) >= LEAST_CLUSTERS_AT_RISK
-    )
+    least = {"at_risk": LEAST_AT_RISK, "n_clusters": LEAST_CLUSTERS_AT_RISK}
+    counted_here = [
+        pl.col(name).fill_null(number) >= number for name, number in least.items() if name in estimated.columns
+    ]
+    enough = pl.all_horizontal(pl.lit(value=True), *counted_here)
     any_enough = enough.any().over(columns_named(by)) if by else enough.any()
     return estimated.filter(enough | ~any_enough)
 

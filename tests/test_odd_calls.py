@@ -335,7 +335,7 @@ def test_ids_may_be_numbers_where_verdicts_are_joined() -> None:
 def test_rollouts_without_turns_are_counted_where_turns_are_the_weights() -> None:
     found = rw.summarize(rollouts(num_turns=pl.Series([2, 0] * 4)), metrics="attack_success", weighting="turn")
     counts = found.select("n", "n_error", "n_undetermined", "n_missing", "n_inapplicable").row(0)
-    assert counts == (3, 0, 0, 1, 4)
+    assert counts == (3, 0, 1, 0, 4)
 
 
 def test_rows_named_twice_by_a_column_are_named_once() -> None:

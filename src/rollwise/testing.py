@@ -49,12 +49,12 @@ def assert_rate(
     Examples
     --------
     >>> import polars as pl
-    >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "attack_success": [False] * 4})
+    >>> rollouts = pl.DataFrame({"rollout_id": list("abcdef"), "attack_success": [False] * 6})
     >>> assert_rate(rollouts, "attack_success < 50%")["answer"].to_list()
     ['passed']
     >>> assert_rate(rollouts, "attack_success > 50%")
     Traceback (most recent call last):
-    AssertionError: 'attack_success > 50%' is not met: the upper end is 49 % (4 rollouts)
+    AssertionError: 'attack_success > 50%' is not met: the upper end is 45.9 % (6 rollouts)
     """
     from rollwise.estimation.gate import gate
     from rollwise.estimation.gate_words import verdict

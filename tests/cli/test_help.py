@@ -81,5 +81,5 @@ def test_the_answer_holds_the_numbers_of_the_rows(typed) -> None:
     )
     _, out = typed(["gate", "runs", "--by", "target", "--format", "json", "--require", "attack_success < 30%"])
     assert json.loads(out)["answer"] == (
-        "'attack_success < 30%' is not met for target='base': the lower end is 35.9 % (112 of 120 rollouts have a verdict)."
+        "'attack_success < 30%' is not met for target='base': the lower end is 35.5 % (112 of 120 rollouts have a verdict)."
     )

@@ -162,7 +162,7 @@ def test_a_contrast_says_over_which_goals() -> None:
         "no goal is in both (50 only in b and 50 only in a): the difference may be one of the goals"
     )
     nameless = apart.with_columns(goal=pl.lit(None, dtype=pl.String))
-    assert reason(nameless) is None
+    assert reason(nameless) == "no goal or task is named, so every rollout counts as independent"
 
 
 def test_the_answer_of_a_contrast_says_over_which_goals() -> None:

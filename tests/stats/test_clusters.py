@@ -10,8 +10,9 @@ from scipy.stats import norm, t
 
 from rollwise.errors import ArgumentError
 from rollwise.stats.clusters import grouping, variation
-from rollwise.stats.degrees_of_freedom import degrees_of_freedom
+from rollwise.stats.degrees_of_freedom import group_degrees_of_freedom
 from rollwise.stats.student import t_quantile
+from rollwise.stats.units import Groups
 
 RNG = np.random.default_rng(1)
 Y = RNG.normal(2.0, 1.0, 60)
@@ -41,6 +42,11 @@ def test_one_way_equals_cluster_robust_regression(weights):
     spread = variation(Y, (GOAL,), weights=weights)
     assert spread.estimate == pytest.approx(oracle.params[0], rel=1e-12)
     assert spread.variance == pytest.approx(oracle.cov_params()[0, 0], rel=1e-12)
+
+
+def degrees_of_freedom(masses):
+    """Those of one group."""
+    return group_degrees_of_freedom(masses, Groups.single(masses.size)).item()
 
 
 def by_matrix(masses):

@@ -174,25 +174,15 @@ def summarize(
     >>> rollouts = pl.DataFrame(
     ...     {"rollout_id": list("abcd"), "goal": list("wxyz"), "attack_success": [True, False, False, None]}
     ... )
-    >>> summarize(rollouts).select("metric", "estimate", pl.col("low", "high").round(3), "n", "n_missing", "method")
-    shape: (1, 7)
-    ┌────────────────┬──────────┬───────┬───────┬─────┬───────────┬────────┐
-    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ n_missing ┆ method │
-    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---       ┆ ---    │
-    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ i64       ┆ str    │
-    ╞════════════════╪══════════╪═══════╪═══════╪═════╪═══════════╪════════╡
-    │ attack_success ┆ 0.333333 ┆ 0.061 ┆ 0.792 ┆ 3   ┆ 1         ┆ Wilson │
-    └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
-    >>> ids = [f"r{i:02}" for i in range(30)]
-    >>> harm = [(i % 7) / 7 + (i % 3) / 9 for i in range(30)]
-    >>> graded = pl.DataFrame(
-    ...     {"rollout_id": ids, "goal": ids, "num_turns": [i % 7 + 1 for i in range(30)], "harm": harm}
-    ... )
-    >>> summarize(graded, metrics="harm", statistics=["iqm", "goal_mean"])["estimate"].round(3).to_list()
-    [0.511, 0.516]
-    >>> statistics = {"correlation": lambda turns, harm: np.corrcoef(turns, harm)[0, 1]}
-    >>> summarize(graded, metrics=["num_turns", "harm"], statistics=statistics)["estimate"].round(2).to_list()
-    [0.95]
+    >>> summarize(rollouts).select("metric", "estimate", pl.col("low", "high").round(3), "n", "n_undetermined")
+    shape: (1, 6)
+    ┌────────────────┬──────────┬───────┬──────┬─────┬────────────────┐
+    │ metric         ┆ estimate ┆ low   ┆ high ┆ n   ┆ n_undetermined │
+    │ ---            ┆ ---      ┆ ---   ┆ ---  ┆ --- ┆ ---            │
+    │ str            ┆ f64      ┆ f64   ┆ f64  ┆ i64 ┆ i64            │
+    ╞════════════════╪══════════╪═══════╪══════╪═════╪════════════════╡
+    │ attack_success ┆ 0.333333 ┆ 0.046 ┆ 0.85 ┆ 3   ┆ 1              │
+    └────────────────┴──────────┴───────┴──────┴─────┴────────────────┘
     """
     check_option_types(summarize, locals())
     if isinstance(statistics, Mapping):

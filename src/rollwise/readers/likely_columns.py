@@ -63,7 +63,7 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     --------
     >>> rows = {"rollout_id": ["a", "b"], "turn": [1, 1], "response": ["x", "y"], "verdict": ["pass", "fail"]}
     >>> unused_columns(pl.DataFrame(rows)).row(0)
-    ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": "?", "pass": "?"})}')
+    ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": "?", "pass": "?"}), "of": "?"}')
     """
     check_option_types(unused_columns, locals())
     turns = frame_of(turns, "unused_columns")

@@ -82,7 +82,7 @@ def test_what_the_file_does_not_hold_is_null():
 def test_a_rollout_without_turns_is_in_no_rate_and_in_every_count():
     rollouts = rw.measure(read(FIXTURES / "attack.json"), m.attack_success())
     (row,) = rw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
-    assert (row["estimate"], row["n"], row["n_missing"]) == (pytest.approx(2 / 3), 3, 1)
+    assert (row["estimate"], row["n"], row["n_undetermined"]) == (pytest.approx(2 / 3), 3, 1)
     assert (row["bound_low"], row["bound_high"]) == (0.5, 0.75)
 
 

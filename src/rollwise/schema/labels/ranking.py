@@ -11,12 +11,14 @@ def ranking(ranks: pl.DataFrame) -> str:
 
     Examples
     --------
-    >>> ranks = pl.DataFrame({"metric": "attack_success", "group": ["a", "b", "c"], "level": 0.95, "tier": [1, 2, 2]})
+    >>> family = {"metric": "attack_success", "of": "target", "level": 0.95}
+    >>> ends = {"estimate": [0.1, 0.3, 0.4], "rank_low": [1, 2, 2], "rank_high": [1, 3, 3], "tier": [1, 2, 2]}
+    >>> ranks = pl.DataFrame(family | {"group": ["a", "b", "c"]} | ends)
     >>> ranking(ranks)
     'a is best; b and c cannot be told apart.'
     """
     by = grouping(ranks)
-    families = ranks.partition_by([*columns_named(by), "metric", "level"], maintain_order=True)
+    families = ranks.partition_by(columns_named([*by, "metric", "level"]), maintain_order=True)
     # A name at the beginning keeps its small letter.
     return (
         "; ".join(

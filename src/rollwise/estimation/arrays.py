@@ -89,7 +89,10 @@ class Columns:
 
     def places(self, name: str) -> IntArray:
         """Return the places of a column's values among its sorted words, from 1: integer (n,), 0 for null."""
-        if name not in self._places:
+        if name in {"goal", "task"} and self.has(name) and not self.frame.schema[name].is_nested():
+            coded = self.coded(name)  # which clusters need, too
+            self._places[name] = np.where(coded.null, 0, coded.codes + 1)
+        elif name not in self._places:
             known = name in schema.ROLLOUTS.names
             words = (self.fact(name) if known else values_named(self.frame, name)).cast(pl.String)
             # Found in a third of the time that ranks take.

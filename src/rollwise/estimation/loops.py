@@ -67,7 +67,7 @@ def _numbered(data: Columns) -> Loops | None:
     if number.null_count() or not data.has("attempt"):
         return None
     rank = number.to_numpy()
-    ranks = _renumbered(rank - rank.min(initial=0))
+    ranks = renumbered(rank - rank.min(initial=0))
     names = (*REPEATED_IN, *(name for name in conditions(data) if name not in REPEATED_IN))
     every = np.arange(rank.size)
     codes = same_values(data, every, names, required=("goal", "task")).codes
@@ -112,15 +112,15 @@ def _in_order_of_rows(data: Columns) -> Loops:
 
 
 def _crossed(one: IntArray, other: IntArray) -> IntArray:
-    return _renumbered(one * (other.max(initial=0) + 1) + other)
+    return renumbered(one * (other.max(initial=0) + 1) + other)
 
 
 def _distinct(codes: IntArray, ranks: IntArray) -> int:
     """Count the distinct pairs of a loop and the number of an attempt."""
-    return int(_renumbered(codes * (ranks.max(initial=0) + 1) + ranks).max(initial=-1)) + 1
+    return int(renumbered(codes * (ranks.max(initial=0) + 1) + ranks).max(initial=-1)) + 1
 
 
-def _renumbered(codes: IntArray) -> IntArray:
+def renumbered(codes: IntArray) -> IntArray:
     """Return codes from 0 in the same order without gaps; without sorting, where the codes are small."""
     if codes.max(initial=0) > _GAPS * codes.size:
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
@@ -141,5 +141,5 @@ def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: S
     if required:
         unnamed = np.all([data.places(name)[rows] == 0 for name in required if data.has(name)], axis=0)
         if unnamed.any():
-            codes = _renumbered(np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes))
+            codes = renumbered(np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes))
     return Grouping(codes, int(codes.max(initial=-1)) + 1)

@@ -8,8 +8,7 @@ which is right for a fixed number of attempts as well.
 import numpy as np
 
 from rollwise.estimation.arrays import Columns
-from rollwise.estimation.loops import OF_GOALS, REPEATED_IN, conditions, loops_of, same_values, stops_at
-from rollwise.schema.named import columns_named
+from rollwise.estimation.loops import OF_GOALS, conditions, loops_of, renumbered, same_values, stops_at
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.stopping import stopping
 
@@ -56,7 +55,7 @@ def _found(data: Columns, metric: str) -> IntArray:
     campaigns = same_values(data, np.arange(left_out.size), _campaign(data))
     order = np.argsort(campaigns.codes, kind="stable")
     for rows in np.split(order, np.cumsum(np.bincount(campaigns.codes, minlength=campaigns.count))[:-1]):
-        codes, rank = np.unique(loops.codes[rows], return_inverse=True)[1], loops.rank[rows]
+        codes, rank = renumbered(loops.codes[rows] - loops.codes[rows].min()), loops.rank[rows]
         evidence = stopping(values[rows] == 1, rank, codes)
         perhaps = evidence.design == "undetermined" and evidence.shorter and loops.numbered
         if evidence.design != "stopped" and not perhaps:
@@ -80,6 +79,6 @@ def _may_stop(data: Columns, metric: str) -> bool:
     named = {"goal", "task"} & set(data.kinds)
     if not stops_at(metric, data.kinds.get(metric)) or data.frame.is_empty() or not named:
         return False
-    loop = [name for name in dict.fromkeys((*REPEATED_IN, *conditions(data))) if data.has(name)]
-    repeated = data.frame.select(columns_named(loop)).unique().height < data.frame.height
-    return repeated and bool((data.numbers(metric) == 1).any())
+    if not (data.numbers(metric) == 1).any():
+        return False
+    return bool(loops_of(data).codes.max(initial=-1) + 1 < data.frame.height)

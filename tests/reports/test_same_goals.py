@@ -61,7 +61,7 @@ def test_the_first_sentence_never_says_the_opposite_of_the_comparison() -> None:
     """A broken on 5 of 50 goals, B on none of these and on 50 harder ones: over the 50 of both A is broken more often."""
     found = found_in(tried(REVERSED))
     assert bottom_line(found) == (
-        "Over the 50 of 100 goals that all 2 groups met, attacks succeeded most often for A: 10.0 % [4.3, 21.4], "
+        "Over the 50 of 100 goals that both groups met, attacks succeeded most often for A: 10.0 % [4.3, 21.4], "
         "and least often for B: 0.0 % [0.0, 7.1]."
     )
     assert found.contrasts["difference"].item() == pytest.approx(-0.1)
@@ -71,7 +71,7 @@ def test_without_a_difference_on_common_goals_none_is_claimed() -> None:
     """Neither was broken on the 50 goals of both: 50 % against 0 % is a difference of the goals."""
     found = found_in(tried({"A": goals(0, 50), "B": goals(0, 50) | goals(50, 100, 50)}))
     assert bottom_line(found) == (
-        "Over the 50 of 100 goals that all 2 groups met, attacks succeeded in 0.0 % of rollouts, "
+        "Over the 50 of 100 goals that both groups met, attacks succeeded in 0.0 % of rollouts, "
         "which their intervals do not tell apart."
     )
 
@@ -113,7 +113,7 @@ def test_goals_without_a_name_were_met_by_nobody_else() -> None:
     turns = tried({"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)})
     nameless = turns.with_columns(goal=pl.when(pl.col("goal") < "g050").then("goal"))
     assert bottom_line(found_in(nameless)).startswith(
-        "Over the 50 of 100 goals that all 2 groups met, attacks succeeded most often for A"
+        "Over the 50 of 100 goals that both groups met, attacks succeeded most often for A"
     )
     assert found_in(turns.with_columns(goal=pl.lit(None, dtype=pl.String))).shared == {}
 
@@ -157,7 +157,7 @@ def test_scores_over_other_goals_are_not_ordered_either() -> None:
     }
     found = found_in(tried({"A": of_a, "B": of_b}))
     assert bottom_line(found).startswith(
-        "Over the 50 of 100 goals that all 2 groups met, the mean score is highest for A: 4.98"
+        "Over the 50 of 100 goals that both groups met, the mean score is highest for A: 4.98"
     )
     texts, cells = section(found, "scores")
     assert [row[0] for row in cells] == ["A", "B"]

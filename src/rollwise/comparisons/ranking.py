@@ -15,6 +15,7 @@ from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator, unit_of
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.missingness import VALUE, statuses
+from rollwise.estimation.same_goals import overlap
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.unjudged import left_open
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_one_value, names_of
@@ -140,7 +141,7 @@ def rank(
         lowest, highest = ranks_of(behind)
         estimates = rates["estimate"].to_list()
         tiers = tiers_of(behind)
-        comparable = not (pairs.filter((pl.col("only_group") > 0) | (pl.col("only_baseline") > 0)).height)
+        comparable = _met_the_same_goals(part, of, groups, metric)
         chances, flaw = _chances(part, of, groups, metric, cluster, unjudged, seed, lower=lower)
         for number, group in enumerate(groups):
             rate = rates.row(number, named=True)
@@ -205,6 +206,14 @@ def _behind(pairs: pl.DataFrame, groups: list[str], error: float, *, lower: bool
         elif pair["high"] < 0:
             behind[(other, one) if lower else (one, other)] = True
     return behind
+
+
+def _met_the_same_goals(part: pl.DataFrame, of: str, groups: list[str], metric: str) -> bool:
+    """Return whether rates are over the same goals; goals whose rollouts have no value were met, too."""
+    data = Columns(part)
+    codes = values_named(data.frame, of).cast(pl.Enum(groups)).to_physical().to_numpy()
+    goals = overlap(data, metric, [np.flatnonzero(codes == number) for number in range(len(groups))])
+    return goals is None or goals.same
 
 
 def _rank(estimates: Sequence[float | None], number: int, *, lower: bool) -> int | None:

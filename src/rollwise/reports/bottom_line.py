@@ -94,7 +94,7 @@ def _over_common(shared: Shared, subject: str, named: pl.DataFrame, by: tuple[st
             f"{subject} {'in ' if rate else ''}{_range(named, rate=rate)}{of} in {groups}, which did not meet the same "
             f"{plural(shared.unit)} (all met {shared.words()}), so that this does not say which is higher"
         )
-    over = f"over the {shared.words()} that all {groups} met, {subject}"
+    over = f"over the {shared.words()} that {'both groups' if named.height == 2 else f'all {groups}'} met, {subject}"
     if not _apart(rows):
         return f"{over} {'in ' if rate else ''}{_range(rows, rate=rate)}{of}, which their intervals do not tell apart"
     intervals, names = _ends(rows, by, rate=rate)

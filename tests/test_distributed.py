@@ -384,7 +384,7 @@ def test_functions_of_the_user_reach_the_workers(connected: Any, folder: Path) -
     odd = pl.col("turn").map_batches(lambda turn: len(turn) % 2 == 1, returns_scalar=True, return_dtype=pl.Boolean)
     found = distributed.measure(folder, mine, odd=odd)
     assert found.equals(rw.measure(rw.read(folder), mine, odd=odd).sort("rollout_id"))
-    assert found["odd"].n_unique() == 2
+    assert found["odd"].drop_nulls().n_unique() == 2
 
 
 @pytest.mark.integration
@@ -486,7 +486,9 @@ def test_a_worker_killed_half_way_changes_nothing(
     assert len(at_work) > len(killed)
     assert not Path(f"/proc/{killed[0]}").exists()
     assert found.drop("slow").equals(ours)
-    assert found["slow"].equals(ours["num_turns"].cast(pl.Int64).alias("slow"))
+    # A metric of one's own is unknown of a rollout that ended in an error.
+    known = pl.when(pl.col("ending").ne_missing("error")).then(pl.col("num_turns").cast(pl.Int64)).alias("slow")
+    assert found["slow"].equals(ours.select(known)["slow"])
 
 
 @pytest.mark.integration

@@ -54,7 +54,7 @@ def plain(seed):
     return end(seed)
 
 runs = run(
-    {"coroutine": coroutine, "plain": plain}[kind], range(seeds), max_concurrency=concurrency, on_error="record",
+    {"coroutine": coroutine, "plain": plain}[kind], range(seeds), max_concurrency=concurrency, on_error="keep",
     store=folder, key={"sampler": kind}, progress=False,
 )
 print(json.dumps([[each.seed, encode(each.graph), each.error] for each in runs]))

@@ -21,7 +21,7 @@ def honest(expression: pl.Expr, columns: pl.Schema) -> pl.Expr:
     roots = sorted(filter(None, expression.meta.root_names()))
     if isinstance(expression, Known) or not roots or _EXPLAINS & set(roots):
         return expression
-    unknown = [pl.col(name).first().eq_missing(pl.lit(schema.ERROR)) for name in ("ending", "outcome")]
+    unknown = [column_named(name).first().eq_missing(pl.lit(schema.ERROR)) for name in ("ending", "outcome")]
     unknown += [column_named(name).is_null().all() for name in roots if _is_verdict(name, columns[name])]
     # Of costs, one that is stated may stand for another: the total, or the sum over turns.
     if spent := [column_named(name).is_null().all() for name in roots if name in _SPENT]:

@@ -114,8 +114,8 @@ def tokens_used() -> pl.Expr:
     """
     sent, received = "prompt_tokens", "response_tokens"
     both = _whole_sum(sent) + _whole_sum(received)
-    one = pl.when(pl.col(received).count() == 0).then(_whole_sum(sent))
-    other = pl.when(pl.col(sent).count() == 0).then(_whole_sum(received))
+    one = pl.when(column_named(received).count() == 0).then(_whole_sum(sent))
+    other = pl.when(column_named(sent).count() == 0).then(_whole_sum(received))
     return pl.coalesce(pl.col("total_tokens").first(), both, one, other).cast(pl.Int64).alias("tokens_used")
 
 

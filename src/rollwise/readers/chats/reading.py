@@ -129,7 +129,8 @@ class Chats:
         role = chat[-1].get(self._layout.role)
         if not isinstance(role, str) or role in ANSWERS or (role in SYSTEM and self._layout.role != "role"):
             return [record]  # the chat ends with an answer
-        has_answer = any(isinstance(one, dict) and one.get(self._layout.role) in ANSWERS for one in chat)
+        roles = [one.get(self._layout.role) for one in chat if isinstance(one, dict)]
+        has_answer = any(isinstance(role, str) and role in ANSWERS for role in roles)
         column, answers = _answers_outside(record, has_answer=has_answer)
         other_fields = {name: value for name, value in record.items() if name != column}
         names = {"role": self._layout.role, "content": self._layout.text}

@@ -19,7 +19,7 @@ from rollwise.schema.labels.words import (
     label,
     quantity,
 )
-from rollwise.schema.named import columns_named
+from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.results import LEAST_AT_RISK, LEAST_CLUSTERS_AT_RISK
 
 _NAMED = 3  # groups without a value that are named
@@ -127,7 +127,7 @@ def _supported(estimated: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Drop positions of a curve at which fewer rollouts or clusters are at risk than a figure draws, unless all are so."""
     least = {"at_risk": LEAST_AT_RISK, "n_clusters": LEAST_CLUSTERS_AT_RISK}
     counted_here = [
-        pl.col(name).fill_null(number) >= number for name, number in least.items() if name in estimated.columns
+        column_named(name).fill_null(number) >= number for name, number in least.items() if name in estimated.columns
     ]
     enough = pl.all_horizontal(pl.lit(value=True), *counted_here)
     any_enough = enough.any().over(columns_named(by)) if by else enough.any()
@@ -196,6 +196,6 @@ def _contrast_text(part: pl.DataFrame) -> str:
 
 def _without(rows: pl.DataFrame, value: str, by: Sequence[str]) -> str:
     """Name the groups that lack a value."""
-    names = [isolated(group_name(row, by)) for row in rows.filter(pl.col(value).is_null()).iter_rows(named=True)]
+    names = [isolated(group_name(row, by)) for row in rows.filter(column_named(value).is_null()).iter_rows(named=True)]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"; no {value} for {', '.join(names[:_NAMED])}{more}" if names else ""

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import counted, listing
+from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.clusters import way_out_of_one
 from rollwise.estimation.doctor_facts import USUAL_GROUPS, Facts, step_in
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE
-from rollwise.estimation.trials import Attempts
+from rollwise.estimation.plan import of_pilot
 from rollwise.estimation.unjudged import Unknown
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
@@ -19,7 +19,6 @@ from rollwise.schema.arguments import frame_of
 from rollwise.schema.coercion import with_dtypes
 from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
-from rollwise.stats.sizes import intraclass_correlation
 
 _STOPPED = "attempts stopped at the first success"
 Finding = tuple[str, str | None, str | None, str | None]
@@ -271,21 +270,24 @@ def _of_attempts(table: Facts) -> Iterator[Finding]:
     yield "expected best score of k attempts", best_flaw, None, best_call
     yield (
         "what more goals or attempts would tell",
-        _plan_flaw(repeats, flaw or (_STOPPED if stops else None)),
+        _plan_flaw(table, flaw or (_STOPPED if stops else None)),
         None,
         (f"rw.plan({table.measured}{metric_option}, goals=(50, 100, 200), attempts=(1, 5))"),
     )
 
 
-def _plan_flaw(repeats: Attempts, flaw: str | None) -> str | None:
-    has_value = ~np.isnan(repeats.values)
+def _plan_flaw(table: Facts, flaw: str | None) -> str | None:
     if flaw:
         return f"{flaw}; give `rw.plan` rate= and icc= instead"
-    rate = repeats.values[has_value].mean()
-    codes = repeats.unit.codes[0][repeats.goals.codes] if repeats.unit.codes else None
-    if not 0 < rate < 1 or codes is None or intraclass_correlation(repeats.values[has_value], codes[has_value]) is None:
-        return "rate and icc cannot be estimated from this table; give `rw.plan` rate= and icc= instead"
-    return None
+    try:
+        _, icc, _ = of_pilot(table.rollouts, table.metric, "auto", None, None)
+    except ArgumentError:
+        icc = None
+    return (
+        None
+        if icc is not None
+        else "rate and icc cannot be estimated from this table; give `rw.plan` rate= and icc= instead"
+    )
 
 
 def _of_turns(table: Facts) -> Iterator[Finding]:

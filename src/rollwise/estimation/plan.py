@@ -111,7 +111,7 @@ def plan(
     source = "given"
     # A given value takes precedence over the pilot.
     if rollouts is not None and (rate is None or icc is None):
-        rate, icc, source = _of_pilot(rollouts, metric, cluster, rate, icc)
+        rate, icc, source = of_pilot(rollouts, metric, cluster, rate, icc)
     if icc is None and max(tries) > 1:
         raise ArgumentError(
             "plan: with several attempts at a goal give icc=, their correlation, or a pilot (0.3 is common)"
@@ -140,9 +140,10 @@ def _check_shares(*ends: float, **shares: float | None) -> None:
             raise ArgumentError(f"plan: {name}={share} is not a {noun}")
 
 
-def _of_pilot(
+def of_pilot(
     rollouts: object, metric: str, cluster: Cluster, rate: float | None, icc: float | None
 ) -> tuple[float, float | None, str]:
+    """Return the rate and the correlation within goals of a pilot where they are not given, and what says so."""
     frame = rollouts_frame(rollouts, "plan")
     if metric not in frame.columns or schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"plan: the pilot has no Boolean {metric!r}")

@@ -229,7 +229,7 @@ class UnjudgedRows(NamedTuple):
     def imputed(self) -> "UnjudgedRows":
         """Return these rows with the mean of the others as the expected success of those without any verdict."""
         filled = (self.extremes if self.choice == "sample" else self.rows) & np.isnan(self.expected)
-        if not filled.any():
+        if not filled.any() or np.isnan(self.expected).all():
             return self
         return self._replace(expected=np.where(filled, np.nanmean(self.expected), self.expected))
 

@@ -56,7 +56,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
 
 def outcome(rows: pl.DataFrame) -> str | None:
     """Return the verdict on a rollout that was judged as a whole, and in none of its turns."""
-    if "outcome" not in rows.columns or rows["succeeded"].count():
+    if "outcome" not in rows.columns or ("succeeded" in rows.columns and rows["succeeded"].count()):
         return None
     known = [str(value) for value in rows["outcome"].drop_nulls()]
     return known[0] if known and known[0] in {"success", "failure"} else None

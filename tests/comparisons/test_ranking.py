@@ -5,7 +5,6 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import Result
 from simulations import repeated
 from typer.testing import CliRunner
 
@@ -170,7 +169,7 @@ def test_the_command_prints_what_cannot_be_told_apart(tmp_path) -> None:
     """Table, and JSON whose answer says it."""
     file = tmp_path / "rollouts.parquet"
     rollouts(THREE).write_parquet(file)
-    shown: Result = CliRunner().invoke(app, ["rank", str(file)])
+    shown = CliRunner().invoke(app, ["rank", str(file)])
     assert shown.exit_code == 0, shown.output
     assert "1–2" in shown.output
     as_json = CliRunner().invoke(app, ["rank", str(file), "--format", "json"])

@@ -24,17 +24,15 @@ from rollwise.readers.sources.documents import Document
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
 ENCRYPTED, UTF_8 = 0x1, 0x800  # bits of a member's flags
-_DAMAGED: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    NotImplementedError,
-    MemoryError,
-    struct.error,
-    *unsound(),
-)
 # Header of a member: mark, flags, compressed size, and the lengths of its name and of extra fields.
 HEADER = struct.Struct("<4s2xH10xI4xHH")
 MARK = b"PK\x03\x04"  # first bytes of a header
 CHECKSUM = 24  # most bytes between the data of a member and the next member
+
+
+def _damaged() -> tuple[type[Exception], ...]:
+    """Return the errors of damaged archives; asked for when one occurs, so that no decompressor is loaded before."""
+    return zipfile.BadZipFile, NotImplementedError, MemoryError, struct.error, *unsound()
 
 
 class Archive:
@@ -184,5 +182,5 @@ def _reporting(reason: str) -> Iterator[None]:
     """Report any error that a broken archive raises in this block as one sentence."""
     try:
         yield
-    except _DAMAGED as error:
+    except _damaged() as error:
         raise broken(reason, error) from error

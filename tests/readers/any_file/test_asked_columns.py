@@ -309,6 +309,17 @@ def test_a_column_of_yes_and_no_may_be_the_verdict(tmp_path: Path, name: str, va
     assert turns["succeeded" if of == "attack" else "solved"].to_list() == [True, False] * 3
 
 
+@pytest.mark.parametrize(("beside", "asks"), [({"strategy_attack": "x"}, False), ({"victim": "m", "task": "t"}, True)])
+def test_a_file_that_speaks_of_attacks_and_of_tasks_is_asked_whose(
+    tmp_path: Path, beside: dict[str, str], asks: bool
+) -> None:
+    """A victim with a task may have solved it: taken for the attack's success, the verdict would be read wrong."""
+    columns = {name: [value] * 6 for name, value in beside.items()}
+    (tmp_path / "a.json").write_text(json.dumps(records(f7=[True, False] * 3, **columns)))
+    (question,) = rw.propose(tmp_path / "a.json").questions
+    assert ("of" in question.names) == asks
+
+
 @pytest.mark.parametrize("name", ["n_hits", "reason_ok", "expected", "attacker_refusal", "is_attack"])
 def test_a_name_of_something_else_is_not_asked_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

@@ -47,7 +47,8 @@ def unnamed(table: Table) -> list[Question]:
     found = [column for column in table.of_records if _may_be_any_verdict(column)]
     if not found or len(found) > MOST_LABELS:
         return []
-    of = {} if table.words & OF_ATTACKS else {"of": ASK}
+    is_of_attacks = table.words & OF_ATTACKS and not table.words & OF_TASKS  # a file may speak of both
+    of = {} if is_of_attacks else {"of": ASK}
     whose = (
         "whether the attack succeeded" if not of else "whether it succeeded, and whose success is it: attack or task"
     )

@@ -136,7 +136,7 @@ def test_tab_completes_in_a_shell(shell: str, terminal: Terminal) -> None:
     terminal.type("my_\t")
     terminal.until("turns.csv")
     terminal.type("\n")
-    assert re.search("attack success +95 % interval", terminal.until(f"rollouts? in .*\n[^>]*{PROMPT}"))
+    assert re.search("attack success +95 % interval", terminal.until(rf"n = 2 rollouts\.\s[^>]*{PROMPT}"))
 
 
 def test_the_completion_script_is_shown(shell: str, environment: dict[str, str]) -> None:

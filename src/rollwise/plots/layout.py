@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
 _EDGE = 5.0  # points between a band and the edge
+_MOST_BANDS = 0.8  # of the height of a figure, at most, for title, key and caption
 _LOW = 70.0  # height of panels in points below which the caption is left out
 
 
@@ -185,8 +186,12 @@ def _onto(
     above, below = title_high + key_high + (_EDGE if words or key else 0.0), text_high + (_EDGE if text else 0.0)
 
     def fitted() -> tuple[bool, float]:
+        bands = above + below
+        if height is None and bands > _MOST_BANDS * figure.get_figheight() * 72:  # as with letters of 31 points
+            figure.set_size_inches(width, (bands + rows * sheet.high) / 72)
         full = figure.get_figheight() * 72
-        engine.set(rect=(0, below / full, 1, 1 - (above + below) / full))
+        part = min(1.0, _MOST_BANDS * full / bands) / full if bands else 0.0
+        engine.set(rect=(0, below * part, 1, 1 - bands * part))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             engine.execute(figure)

@@ -128,8 +128,22 @@ def faults(plot: rw.plots.Plot) -> list[str]:
     return found
 
 
+UNMET = {
+    ("foreign", 10.0): "one name of the key of a trajectory leaves the figure at one width",
+    ("long", 7.0): "letters of 7 points are wider than measured: captions and titles leave 26 of 88 figures",
+}
+"""Known faults, each with what was measured; the test fails as soon as one is mended."""
+
+
+def settings() -> list[Any]:
+    """Kinds of names, in letters of 10 points, and long ones in those of a journal and of a talk."""
+    every = [*((names, 10.0) for names in NAMES), ("long", 7.0), ("long", 12.0)]
+    marks = {case: pytest.mark.xfail(strict=True, reason=reason) for case, reason in UNMET.items()}
+    return [pytest.param(*case, marks=marks.get(case, ())) for case in every]
+
+
 @pytest.mark.integration
-@pytest.mark.parametrize(("names", "points"), [*((names, 10.0) for names in NAMES), ("long", 7.0), ("long", 12.0)])
+@pytest.mark.parametrize(("names", "points"), settings())
 def test_every_text_has_its_place(names: str, points: float) -> None:
     """At each width, with names of all kinds, in the fonts of a journal and of a talk."""
     found = {}

@@ -8,7 +8,7 @@ which is right for a fixed number of attempts as well.
 import numpy as np
 
 from rollwise.estimation.arrays import Columns
-from rollwise.estimation.loops import OF_GOALS, conditions, loops_of, renumbered, same_values, stops_at
+from rollwise.estimation.loops import OF_GOALS, REPEATED_IN, conditions, loops_of, renumbered, same_values, stops_at
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.stopping import stopping
 
@@ -79,6 +79,7 @@ def _may_stop(data: Columns, metric: str) -> bool:
     named = {"goal", "task"} & set(data.kinds)
     if not stops_at(metric, data.kinds.get(metric)) or data.frame.is_empty() or not named:
         return False
-    if not (data.numbers(metric) == 1).any():
+    nested = any(data.frame.schema[name].is_nested() for name in REPEATED_IN if data.has(name))
+    if nested or not (data.numbers(metric) == 1).any():
         return False
     return bool(loops_of(data).codes.max(initial=-1) + 1 < data.frame.height)

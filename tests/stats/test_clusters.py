@@ -10,8 +10,7 @@ from scipy.stats import norm, t
 
 from rollwise.errors import ArgumentError
 from rollwise.stats.clusters import grouping, variation
-from rollwise.stats.degrees_of_freedom import group_degrees_of_freedom
-from rollwise.stats.student import t_quantile
+from rollwise.stats.student import group_degrees_of_freedom, t_quantile
 from rollwise.stats.units import Groups
 
 RNG = np.random.default_rng(1)

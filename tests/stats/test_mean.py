@@ -13,10 +13,10 @@ from simulations import repeated
 from rollwise.errors import ArgumentError
 from rollwise.stats.bootstrap import acceleration, bca_interval
 from rollwise.stats.clusters import variation
-from rollwise.stats.degrees_of_freedom import group_degrees_of_freedom
 from rollwise.stats.extremes import standard_deviation
 from rollwise.stats.mean import mean
 from rollwise.stats.replicates import ratio_replicates
+from rollwise.stats.student import group_degrees_of_freedom
 from rollwise.stats.units import Groups
 
 DATA = np.random.default_rng(3)

@@ -25,6 +25,7 @@ from rollwise.schema.columns import (
     empty,
     kind_of,
 )
+from rollwise.schema.comparisons import AGREEMENT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
 from rollwise.schema.frame_checks import check, in_order, is_tree
 from rollwise.schema.records import (
     ACCOUNTING,
@@ -40,19 +41,14 @@ from rollwise.schema.records import (
     VERDICTS,
 )
 from rollwise.schema.results import (
-    AGREEMENT,
     CONTRAST,
     CURVE,
     DOCTOR,
     FORECAST,
     GATE,
     PLAN,
-    PORTFOLIO,
-    PROFILE,
-    RANKS,
     RESULTS,
     SUMMARY,
-    TRADEOFF,
     TRAINING,
     result_names,
 )

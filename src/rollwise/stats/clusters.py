@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rollwise.errors import ArgumentError, counted
-from rollwise.stats.degrees_of_freedom import group_degrees_of_freedom
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray, TextArray, texts
+from rollwise.stats.student import group_degrees_of_freedom
 from rollwise.stats.units import Groups, Units, units_of, ways_of
 
 NO_VALUES = "no values"

@@ -34,7 +34,7 @@ OF_TURNS = (
     "refused",
     "error",
 )
-KEYS = (
+STRUCTURE = (
     "records",
     "header",
     "where",
@@ -48,6 +48,10 @@ KEYS = (
     "turns",
     "role",
     "content",
+)
+"""Keys that say where the rollouts are and what they are made of, in the order in which a mapping is written."""
+KEYS = (
+    *STRUCTURE,
     *OF_TURNS,
     "verdicts",
     "scores",

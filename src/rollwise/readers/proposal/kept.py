@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rollwise.readers.mapping.written import STRUCTURE
 from rollwise.readers.proposal.parts import NAMED, SURE, Part, in_file
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import TURNS
@@ -23,21 +24,6 @@ OF_A_TURN = frozenset(
 )
 YES_NO: Mapping[Any, bool] = {True: True, False: False}
 SIDES = {True: "true", False: "false", None: "null"}
-ORDER = (
-    "records",
-    "header",
-    "where",
-    "rows",
-    "targets",
-    "samples",
-    "pair",
-    "run",
-    "rollout",
-    "facts",
-    "turns",
-    "role",
-    "content",
-)
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", "nan", "inf"})
 _STEP = re.compile(r'[^.\[\]{}"@^\s][^.\[\]{}"\s]*')
 _WIDTH = 96  # of a line with its comment
@@ -148,7 +134,13 @@ class _Mapping:
 def _place(name: str) -> int:
     """Return the place of a key of a mapping, as the grammar lists them."""
     last = ("verdicts", "scores", "numbers", "columns", "left_out", "made")
-    return ORDER.index(name) if name in ORDER else len(ORDER) + 1 + last.index(name) if name in last else len(ORDER)
+    return (
+        STRUCTURE.index(name)
+        if name in STRUCTURE
+        else len(STRUCTURE) + 1 + last.index(name)
+        if name in last
+        else len(STRUCTURE)
+    )
 
 
 def _sides(labels: Mapping[Any, Any]) -> dict[str, list[Any]]:

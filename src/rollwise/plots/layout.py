@@ -7,6 +7,7 @@ constrained layout gives the panels their place; title, key and caption have ban
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import ArgumentError
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
 _EDGE = 5.0  # points between a band and the edge
-_MOST_BANDS = 0.8  # of the height of a figure, at most, for title, key and caption
 _LOW = 70.0  # height of panels in points below which the caption is left out
 
 
@@ -175,7 +175,6 @@ def _onto(
     finish = paint(sheet)
     engine = figure.get_layout_engine()
     engine.set(wspace=0.06 if sheet.columns > 1 else 0.02, w_pad=0.04, h_pad=0.04)
-    rows = math.ceil(len(sheet.axes) / sheet.columns)
     # Title, key and caption have bands of their own, whose heights are known before the layout.
     words = lettering.filled(title, sheet.width - 2 * _EDGE, size=theme.normal() + 1, lines=3) if title else ""
     title_high = 1.35 * (theme.normal() + 1) * (words.count("\n") + 1) if words else 0.0
@@ -186,29 +185,24 @@ def _onto(
     above, below = title_high + key_high + (_EDGE if words or key else 0.0), text_high + (_EDGE if text else 0.0)
 
     def fitted() -> tuple[bool, float]:
-        bands = above + below
-        if height is None and bands > _MOST_BANDS * figure.get_figheight() * 72:  # as with letters of 31 points
-            figure.set_size_inches(width, (bands + rows * sheet.high) / 72)
         full = figure.get_figheight() * 72
-        part = min(1.0, _MOST_BANDS * full / bands) / full if bands else 0.0
-        engine.set(rect=(0, below * part, 1, 1 - bands * part))
+        engine.set(rect=(0, below / full, 1, 1 - (above + below) / full))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             engine.execute(figure)
         collapsed = any("collapsed" in str(warning.message) for warning in caught)
         return not collapsed, min(theme.size_in_points(panel)[1] for panel in sheet.axes)
 
-    fits, high = fitted()
-    if height is None:
-        figure.set_size_inches(width, figure.get_figheight() + rows * (sheet.high - high) / 72)
-        fitted()
+    if height is not None and above + below > 0.9 * height * 72:
+        if sheet.room:
+            return False
+        above, below = (band * 0.9 * height * 72 / (above + below) for band in (above, below))
+    fit = fitted if height is not None else partial(_heightened, sheet, above + below, fitted)
+    fits, high = fit()
     if finish is not None:
         finish()
     if ticking.fit_labels(sheet.axes):
-        fits, high = fitted()
-        if height is None:
-            figure.set_size_inches(width, figure.get_figheight() + rows * (sheet.high - high) / 72)
-            fitted()
+        fits, high = fit()
     # The bands are placed once the height is final.
     full = figure.get_figheight() * 72
     left = _EDGE / sheet.width
@@ -223,3 +217,22 @@ def _onto(
         under.set(color=theme.shade(sheet.axes[0], theme.MUTED), parse_math=False, linespacing=1.25)
         under.set_in_layout(False)
     return fits and (height is None or high >= _LOW or high >= sheet.high)
+
+
+def _heightened(sheet: Sheet, bands: float, fitted: Callable[[], tuple[bool, float]]) -> tuple[bool, float]:
+    """Make a new figure as high as its panels and bands need; return whether they fit at first, and their height then."""
+    figure: Any = sheet.figure
+    rows = math.ceil(len(sheet.axes) / sheet.columns)
+    # Bands of large fonts may be higher than a usual figure, and a layout that collapsed says nothing about heights.
+    least = (bands + rows * sheet.high) / 72
+    figure.set_size_inches(sheet.width / 72, max(figure.get_figheight(), least))
+    fits, high = fitted()
+    needed = max(figure.get_figheight() + rows * (sheet.high - high) / 72, least)
+    for share in (1.0, 1.15, 1.3, 1.5):  # names that reach beyond low panels, or a key beside them, may need more
+        figure.set_size_inches(sheet.width / 72, needed * share)
+        settled, now = fitted()
+        if settled and now >= 0.9 * sheet.high:
+            return fits, high
+    figure.set_size_inches(sheet.width / 72, needed)
+    fitted()
+    return fits, high

@@ -303,6 +303,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
     width = across * (1 - x) - 24
     words = _words(mark).replace("  ", lettering.GAP)
     # Shorten by the ratio of widths, at least by one character, until the text fits.
+    width = lettering.unhinted(width)
     while len(words) > 4 and lettering.text_width(words) > width:
         words = (
             f"{words[: max(min(len(words) - 2, int(len(words) * width / lettering.text_width(words))), 3)].rstrip()}…"

@@ -129,7 +129,7 @@ def rank(
         "unjudged": unjudged,
         "seed": seed,
     }
-    data = Columns(frame)
+    data = Columns(frame, (of, *by))
     result: list[dict[str, Any]] = []
     for key, rows in data.groups(by):
         part = data.frame[rows]
@@ -161,9 +161,9 @@ def rank(
                     "tier": int(tiers[number]),
                     "p_best": None if chances is None else float(chances[number]),
                     "method": "one comparison" if pairs.height == 1 else join_reasons(*mine["adjust"].unique().sort()),
+                    # The rate and its pairs may have the same reason.
                     "reason": join_reasons(
-                        rate["reason"],
-                        *mine["reason"].drop_nulls().unique().sort(),
+                        *dict.fromkeys([rate["reason"], *mine["reason"].drop_nulls().unique().sort()]),
                         None if comparable else _OTHER_GOALS,
                         flaw,
                     ),
@@ -210,7 +210,7 @@ def _behind(pairs: pl.DataFrame, groups: list[str], error: float, *, lower: bool
 
 def _met_the_same_goals(part: pl.DataFrame, of: str, groups: list[str], metric: str) -> bool:
     """Return whether rates are over the same goals; goals whose rollouts have no value were met, too."""
-    data = Columns(part)
+    data = Columns(part, (of,))
     codes = values_named(data.frame, of).cast(pl.Enum(groups)).to_physical().to_numpy()
     goals = overlap(data, metric, [np.flatnonzero(codes == number) for number in range(len(groups))])
     return goals is None or goals.same
@@ -237,7 +237,7 @@ def _chances(
     lower: bool,
 ) -> tuple[FloatArray | None, str | None]:
     """Return the share of draws in which each group is best, or the reason why it is not known."""
-    data = Columns(part)
+    data = Columns(part, (of,))
     status = statuses(data, metric)
     known = np.flatnonzero(status == VALUE)
     if data.kinds[metric] == "proportion" and np.isin(status, left_open(unjudged)).any():

@@ -83,10 +83,10 @@ def metric_columns(
             if schema.kind_of(dtypes[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)
-    # Facts describe a rollout; only `num_turns` among them is also a metric. Whole numbers in a column `..._id` are keys.
     for name, dtype in rollouts.schema.items():
         if dtype in _TEXTS and catalog.is_boolean(name) and name not in {*by, *schema.ROLLOUTS.names}:
             raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
+    # Facts describe a rollout; only `num_turns` among them is also a metric. Whole numbers in a column `..._id` are keys.
     excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
         names_of(cluster) if cluster not in (None, "auto") else ()
     )

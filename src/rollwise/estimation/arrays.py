@@ -23,6 +23,8 @@ from rollwise.stats.units import Groups
 
 _LARGEST_DURATION = 2**53
 _FIELDS = tuple(field.name for field in fields(Estimate))
+ORDER = "\0order"
+"""Column with the place of each row in the table that was given; null where nothing kept it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,16 @@ class Loops:
 class Columns:
     """ROLLOUTS as arrays, one row per rollout in the order of `rollout_id`.
 
-    A verb makes one. Each column is converted on first use and kept, so a thousand groups need one conversion. `groups` are the
-    columns of the groups that are asked for.
+    A verb makes one. Each column is converted on first use and kept, so a thousand groups need one conversion. `groups` are
+    the columns of the groups that are asked for. The frame keeps the order in which rows were given, also for a verb that it is
+    passed on to.
     """
 
     def __init__(self, frame: pl.DataFrame, groups: Sequence[str] = ()) -> None:
-        self.frame = frame.sort("rollout_id", maintain_order=True)
+        ordered = frame if ORDER in frame.columns else frame.with_row_index(ORDER)
+        self.frame = ordered.sort("rollout_id", maintain_order=True)
         self.group_columns = tuple(dict.fromkeys(groups))
-        self._ids_as_given = frame["rollout_id"]
-        self.kinds = {name: schema.kind_of(dtype) for name, dtype in self.frame.schema.items()}
+        self.kinds = {name: schema.kind_of(dtype) for name, dtype in frame.schema.items() if name != ORDER}
         self._facts: dict[str, pl.Series] = {}
         self._numbers: dict[str, FloatArray] = {}
         self._times: dict[str, tuple[IntArray, BoolArray]] = {}
@@ -89,23 +92,18 @@ class Columns:
 
     def places(self, name: str) -> IntArray:
         """Return the places of a column's values among its sorted words, from 1: integer (n,), 0 for null."""
+        if name in self._places:
+            return self._places[name]
         if name in {"goal", "task"} and self.has(name) and not self.frame.schema[name].is_nested():
             coded = self.coded(name)  # which clusters need, too
             self._places[name] = np.where(coded.null, 0, coded.codes + 1)
-        elif name not in self._places:
+        else:
             known = name in schema.ROLLOUTS.names
             words = (self.fact(name) if known else values_named(self.frame, name)).cast(pl.String)
             # Found in a third of the time that ranks take.
             places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
             self._places[name] = places.fill_null(0).to_numpy()
         return self._places[name]
-
-    @property
-    def order_as_given(self) -> IntArray:
-        """Integer (n,): the place of each row in the table as it was given."""
-        if self._ids_as_given.equals(self.frame["rollout_id"]):
-            return np.arange(self.frame.height)
-        return self._ids_as_given.arg_sort().to_numpy().astype(np.int64)
 
     def fact(self, name: str) -> pl.Series:
         """Return a column of ROLLOUTS with the dtype of its schema (words as text), or nulls if the table lacks it."""

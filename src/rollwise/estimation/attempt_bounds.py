@@ -33,7 +33,7 @@ def bounds_of(
     # Without the unknown attempts, the bounds are those of the attempts that goals lack.
     of_fewer = _ends(repeats, kind, k, np.zeros_like(unknown), stops=stops)
     caveat = _FEWER.format(goals=plural(repeats.noun)) if beyond(row, of_fewer) else None
-    return _ends(repeats, kind, k, unknown, stops=stops), caveat
+    return _ends(repeats, kind, k, unknown, stops=stops) if unknown.any() else of_fewer, caveat
 
 
 def _ends(repeats: Attempts, kind: str, k: int, unknown: BoolArray, *, stops: bool) -> _Ends:

@@ -50,9 +50,9 @@ UNNAMED = "no goal or task is named, so every rollout counts as independent"
 """Reason for an interval over rollouts of which nothing tells the cluster, where none was chosen."""
 
 
-def is_unnamed(names: tuple[str, ...], nulls: int, size: int) -> bool:
-    """Return whether no row has a cluster; of two crossed columns, the other one may be known."""
-    return size > 1 and (not names or (len(names) == 1 and nulls == size))
+def is_unnamed(names: tuple[str, ...], nulls: IntArray | int, size: IntArray | int) -> BoolArray:
+    """Return whether no row of a group has a cluster; of two crossed columns, the other one may be known."""
+    return np.asarray((np.asarray(size) > 1) & ((len(names) == 0) | ((len(names) == 1) & (np.asarray(nulls) == size))))
 
 
 def unit_in_words(names: tuple[str, ...], nulls: int, size: int) -> str:

@@ -217,8 +217,8 @@ class Comparison:
 
     def _rows_under(self, *wanted: int) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms under these statuses."""
-        chosen = np.isin(self.statuses, wanted)
-        return self.group_rows[chosen[self.group_rows]], self.baseline_rows[chosen[self.baseline_rows]]
+        group, baseline = (rows[np.isin(self.statuses[rows], wanted)] for rows in (self.group_rows, self.baseline_rows))
+        return group, baseline
 
     def _is_open(self) -> bool:
         """Return whether rollouts without a verdict leave this comparison open: only means of proportions are bounded.

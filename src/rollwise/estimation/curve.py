@@ -12,6 +12,7 @@ from rollwise.choices import Axis, Band, CurveKind
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import (
+    ORDER,
     Columns,
     causes,
     endings,
@@ -22,7 +23,7 @@ from rollwise.estimation.arrays import (
 )
 from rollwise.estimation.clusters import Unit, columns_of, unit_of
 from rollwise.estimation.curve_support import with_support
-from rollwise.estimation.loops import ORDER, columns_of_loops
+from rollwise.estimation.loops import columns_of_loops
 from rollwise.estimation.merging import State, blocks, state_of
 from rollwise.estimation.missingness import FACTS, INAPPLICABLE, statuses
 from rollwise.estimation.stopped_loops import later_attempts, why_first

@@ -16,7 +16,7 @@ from rollwise.estimation.arguments import no_metric, rollouts_frame
 from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.gate_answers import Evidence, gate_row, row_without_data
 from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, number_unknown
-from rollwise.estimation.gate_family import held_together, together_level
+from rollwise.estimation.gate_family import together_level, with_family_answers
 from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
 from rollwise.estimation.gate_summary import Options, gates_of_summary, missing_groups
@@ -158,7 +158,7 @@ def gate(
                 "gate: baseline=, against_self=, looks='many' and family='all' need the rollouts of each goal, and this is a "
                 "SUMMARY; pass the rollouts"
             )
-        return held_together(gates_of_summary(table, required, options))
+        return with_family_answers(gates_of_summary(table, required, options))
     table = rollouts_frame(table, "gate")
     check_by(table, options.by, schema.GATE, "gate")
     earlier = None if baseline is None else rollouts_frame(baseline, "gate")
@@ -166,9 +166,9 @@ def gate(
     def gates_of(table: pl.DataFrame, options: Options) -> pl.DataFrame:
         gates = _of_rollouts(table, earlier, required, options)
         if family == "each":
-            return held_together(gates)
+            return with_family_answers(gates)
         stricter = replace(options, level=together_level(gates, level))
-        return held_together(gates, _of_rollouts(table, earlier, required, stricter))
+        return with_family_answers(gates, _of_rollouts(table, earlier, required, stricter))
 
     gates = gates_of(table, options)
     if not against_self:
@@ -234,19 +234,14 @@ def _of_requirement(
     absent = "no rollouts of this group in this run" if keys else "no data: the table has no rollouts"
     if required.group:
         absent = f"no rollouts of {group_in_words(required.group)}"
-    result = [
-        gate_row(required, evidence[gate_baseline.key_text(key)], options.by)
-        if gate_baseline.key_text(key) in evidence
-        else row_without_data(
-            required,
-            key,
-            statistic,
-            options.level,
-            options.unjudged,
-            other_goals.get(gate_baseline.key_text(key), absent),
-        )
-        for key in keys
-    ]
+    result = []
+    for key in keys:
+        text = gate_baseline.key_text(key)
+        if text in evidence:
+            result.append(gate_row(required, evidence[text], options.by))
+            continue
+        reason = other_goals.get(text, absent)
+        result.append(row_without_data(required, key, statistic, options.level, options.unjudged, reason))
     result += missing_groups(everything.frame, required, statistic, options.by, options)
     nothing = dict.fromkeys(options.by)
     return result or [row_without_data(required, nothing, statistic, options.level, options.unjudged, absent)]

@@ -20,7 +20,7 @@ def num_answers(gates: pl.DataFrame) -> int:
     return gates.filter(pl.col("n") > 0).height
 
 
-def held_together(gates: pl.DataFrame, strict: pl.DataFrame | None = None) -> pl.DataFrame:
+def with_family_answers(gates: pl.DataFrame, strict: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return gates that fail only where they do at the stricter level; without that, failed ones say how many fail by chance.
 
     A gate passes only if all of its requirements do, so their passing needs no adjustment: if any value is at its threshold,

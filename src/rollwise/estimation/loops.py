@@ -6,16 +6,14 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.estimation.arrays import Columns, Loops
+from rollwise.estimation.arrays import ORDER, Columns, Loops
 from rollwise.metrics import catalog
 from rollwise.schema.named import values_named
-from rollwise.stats.clusters import Grouping
+from rollwise.stats.clusters import Grouping, grouping
 from rollwise.stats.estimate import IntArray
 
 REPEATED_IN = ("target", "attack", "goal", "task")
 """Columns with the same values in all attempts at a goal."""
-ORDER = "\0order"
-"""Column with the place of each row in the table that it came from, where rows were counted since; null if nothing kept it."""
 OF_GOALS = ("goal", "task", "category", "expected")
 """Columns that describe what is attempted, not under which conditions."""
 _GAPS = 8  # times as large as their number: codes that are renumbered by a table
@@ -48,12 +46,17 @@ def loops_of(data: Columns) -> Loops:
 
 def columns_of_loops(dtypes: pl.Schema, metrics: Sequence[str]) -> set[str]:
     """Return the columns that loops of these metrics are made of; none if nothing stops at them, or nothing is named."""
-    times = {"attack_success" if metric == "time_to_success" else metric for metric in metrics} & set(dtypes)
+    times = {*map(outcome_of, metrics)} & set(dtypes)
     if not any(stops_at(metric, schema.kind_of(dtypes[metric])) for metric in times) or not {"goal", "task"} & set(
         dtypes
     ):
         return set()
     return {*REPEATED_IN, "run", "attempt" if "attempt" in dtypes else ORDER, *times}
+
+
+def outcome_of(metric: str) -> str:
+    """Return the success at which the time of a metric ends, or the metric itself."""
+    return "attack_success" if metric == "time_to_success" else metric
 
 
 def stops_at(metric: str, kind: str | None) -> bool:
@@ -94,12 +97,8 @@ def _further(data: Columns, names: Sequence[str]) -> Iterator[str]:
 
 
 def _in_order_of_rows(data: Columns) -> Loops:
-    rank = data.order_as_given
-    known = not data.has(ORDER)
-    if data.has(ORDER):
-        places = data.frame[ORDER]
-        known = not places.null_count()
-        rank = places.fill_null(0).cast(pl.Int64).to_numpy()
+    places = data.frame[ORDER]
+    rank = places.fill_null(0).cast(pl.Int64).to_numpy()
     names = (*REPEATED_IN, *(name for name in conditions(data) if name not in REPEATED_IN))
     every = np.arange(rank.size)
     codes = same_values(data, every, names, required=("goal", "task")).codes
@@ -108,7 +107,7 @@ def _in_order_of_rows(data: Columns) -> Loops:
         # Runs that try each goal once repeat it; runs that try it several times have loops of their own.
         if np.unique(finer).size < finer.size:
             codes, names = finer, (*names, "run")
-    return Loops(codes, rank, names, numbered=False, distinct=known)
+    return Loops(codes, rank, names, numbered=False, distinct=not places.null_count())
 
 
 def _crossed(one: IntArray, other: IntArray) -> IntArray:
@@ -124,9 +123,7 @@ def renumbered(codes: IntArray) -> IntArray:
     """Return codes from 0 in the same order without gaps; without sorting, where the codes are small."""
     if codes.max(initial=0) > _GAPS * codes.size:
         return np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    occurs = np.zeros(codes.max(initial=0) + 1, dtype=np.int64)
-    occurs[codes] = 1
-    return (np.cumsum(occurs) - 1)[codes]
+    return grouping(codes).codes
 
 
 def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:

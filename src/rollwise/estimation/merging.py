@@ -17,8 +17,9 @@ from rollwise import schema
 from rollwise.choices import Unjudged
 from rollwise.errors import SchemaError
 from rollwise.estimation.arguments import metric_columns
+from rollwise.estimation.arrays import ORDER
 from rollwise.estimation.clusters import columns_of
-from rollwise.estimation.loops import ORDER, columns_of_loops
+from rollwise.estimation.loops import columns_of_loops
 from rollwise.estimation.missingness import FACTS
 from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rollwise.choices import Method, Unjudged, Weighting
-from rollwise.estimation.clusters import Rows, entropy, rollout_ids
+from rollwise.estimation.clusters import Rows, entropy, is_unnamed, rollout_ids
 from rollwise.estimation.missingness import Statuses
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
@@ -32,9 +32,7 @@ class Sample:
     @property
     def is_unnamed(self) -> BoolArray:
         """Of each group, whether it has several rollouts and none has a cluster."""
-        sizes = self.groups.sizes
-        unknown = np.full(sizes.size, not self.names) | ((self.nulls == sizes) & (len(self.names) == 1))
-        return np.asarray((sizes > 1) & unknown)
+        return is_unnamed(self.names, self.nulls, self.groups.sizes)
 
     def of(self, chosen: IntArray) -> "Sample":
         """Return the rollouts of these groups, which become groups 0, 1, ...."""

@@ -8,7 +8,16 @@ which is right for a fixed number of attempts as well.
 import numpy as np
 
 from rollwise.estimation.arrays import Columns
-from rollwise.estimation.loops import OF_GOALS, REPEATED_IN, conditions, loops_of, renumbered, same_values, stops_at
+from rollwise.estimation.loops import (
+    OF_GOALS,
+    REPEATED_IN,
+    conditions,
+    loops_of,
+    outcome_of,
+    renumbered,
+    same_values,
+    stops_at,
+)
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.stopping import stopping
 
@@ -39,7 +48,7 @@ def why_first(data: Columns, metric: str, rows: IntArray) -> str | None:
 
 
 def _left_out(data: Columns, metric: str) -> IntArray:
-    outcome = "attack_success" if metric == "time_to_success" else metric
+    outcome = outcome_of(metric)
     if outcome not in data.left_out:
         data.left_out[outcome] = _found(data, outcome)
     return data.left_out[outcome]

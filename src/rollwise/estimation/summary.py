@@ -11,10 +11,9 @@ from rollwise import schema
 from rollwise.choices import Method, Unjudged, Weighting
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import Columns
+from rollwise.estimation.arrays import ORDER, Columns
 from rollwise.estimation.clusters import Rows
 from rollwise.estimation.estimates import Block, blocks_of
-from rollwise.estimation.loops import ORDER
 from rollwise.estimation.merging import State, blocks, state_of, to_merge
 from rollwise.estimation.missingness import Statuses, statuses
 from rollwise.estimation.own_statistics import own_statistics

@@ -142,12 +142,12 @@ class Unknown(NamedTuple):
     noun: str = "rollout"
 
     @classmethod
-    def of(cls, statuses: Statuses, choice: Unjudged, *, timed: bool, noun: str = "rollout") -> "Unknown":
+    def of(cls, statuses: Statuses, choice: Unjudged, *, timed: bool) -> "Unknown":
         """Count the rollouts of a group by their statuses."""
         numbers = np.bincount(statuses, minlength=UNJUDGED + 1)
         undrawn = int(numbers[UNJUDGED]) if choice == "sample" else 0
         wholly = int(numbers[UNDETERMINED] + numbers[UNJUDGED]) - undrawn
-        return cls(int(numbers[PARTIALLY_JUDGED]), wholly, undrawn, int(statuses.size), timed, noun)
+        return cls(int(numbers[PARTIALLY_JUDGED]), wholly, undrawn, int(statuses.size), timed)
 
     @property
     def note(self) -> str:

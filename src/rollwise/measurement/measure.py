@@ -113,7 +113,8 @@ def measure(
     # A metric must not replace a fact or another column of the result.
     _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
     table = _with_schema_columns(frame.lazy(), columns)
-    measured = {name: honest(expression, table.collect_schema()) for name, expression in expressions_by_name.items()}
+    dtypes = table.collect_schema()
+    measured = {name: honest(expression, dtypes) for name, expression in expressions_by_name.items()}
     # The counts come first; a metric called `num_turns` is replaced by the count.
     values = [expression.alias(name) for name, expression in {**_COUNTS, **measured, **_COUNTS}.items()]
     present = [name for name in carried if name in columns]
@@ -183,6 +184,10 @@ def expressions(
         pairs.append((expression.meta.output_name(), expression))
     for name, metric in named.items():
         expression = metric if isinstance(metric, pl.Expr) else _called(metric, name)
+        if expression.meta.has_multiple_outputs():  # also of one column: what a pattern reads is not known before
+            raise MetricError(
+                f"measure: {name}= chooses columns by a pattern or a selector; name each of them in `pl.col`"
+            )
         pairs.append((name, expression.alias(name)))
     for name, expression in pairs:
         if name in expressions_by_name:

@@ -3,14 +3,13 @@
 import polars as pl
 
 from rollwise import schema
+from rollwise.metrics.effort import SPENT
 from rollwise.metrics.metric import Known
 from rollwise.schema.named import column_named
 
 _EXPLAINS = {"error", "ending", "outcome"}  # an expression that reads one of these decides itself what an error means
 _JUDGED = {"solved", "reward", "score", "succeeded", "refused"}
-_SPENT = {"queries", "total_tokens", "total_seconds", "total_cost_usd"} | {
-    *("prompt_tokens", "response_tokens", "seconds", "cost_usd")
-}
+_SPENT = SPENT | {"queries", "total_tokens", "total_seconds", "total_cost_usd"}
 
 
 def honest(expression: pl.Expr, columns: pl.Schema) -> pl.Expr:

@@ -149,8 +149,9 @@ def metric(
                 expression = expression.alias(name)
             return known(expression) if is_ours else expression
 
-        # A cell of a notebook that runs again registers its metric anew.
-        for earlier in [other for other in ABOUT if _source(other) == _source(function)]:
+        # A cell of a notebook that runs again registers its metric anew; what a function makes has other names.
+        source, own_names = _source(function), set(names or (name,))
+        for earlier in [other for other in ABOUT if _source(other) == source and own_names & _names_of(other)]:
             del ABOUT[earlier]
             FORMS[:] = [form for form in FORMS if form.function is not earlier]
         ABOUT[named] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")
@@ -158,6 +159,10 @@ def metric(
         return named
 
     return register
+
+
+def _names_of(function: Callable[..., pl.Expr]) -> set[str]:
+    return {form.text for form in FORMS if form.function is function}
 
 
 def _source(function: Callable[..., pl.Expr]) -> tuple[str, str]:

@@ -157,13 +157,15 @@ def _undefined(judged: Incidence, reason: str) -> Incidence:
     )
 
 
+def _wilson_ends(of: Share, level: float) -> list[float]:
+    """Return the ends of the Wilson interval of a share at its effective size."""
+    return [end or 0.0 for end in wilson(of.estimate * of.size, of.size, level=level)]
+
+
 def _of_both(sensitivity: Share, specificity: Share, level: float) -> Sources:
     """Return Se and Sp at the ends of the Wilson intervals of either."""
     se, sp = sensitivity.estimate, specificity.estimate
-    of_se, of_sp = (
-        [end or 0.0 for end in wilson(rate * of.size, of.size, level=level)]
-        for rate, of in ((se, sensitivity), (sp, specificity))
-    )
+    of_se, of_sp = (_wilson_ends(of, level) for of in (sensitivity, specificity))
     return [((of_se[0], sp), (of_se[1], sp)), ((se, of_sp[0]), (se, of_sp[1]))]
 
 
@@ -183,29 +185,25 @@ def errors_by_verdict(
     >>> round(right.estimate, 3), round(wrong.estimate, 3)
     (0.8, 0.95)
     """
-    share = flagged
 
-    def both(often: float, seldom: float) -> tuple[float, float]:
-        hits, misses = share * often, (1 - share) * seldom
-        alarms, rejections = share * (1 - often), (1 - share) * (1 - seldom)
+    def accuracies(often: float, seldom: float) -> tuple[float, float]:
+        hits, misses = flagged * often, (1 - flagged) * seldom
+        alarms, rejections = flagged * (1 - often), (1 - flagged) * (1 - seldom)
         se = hits / (hits + misses) if hits + misses > 0 else 1.0
         return se, rejections / (rejections + alarms) if rejections + alarms > 0 else 1.0
 
     often, seldom = true_if_flagged.estimate, true_if_not.estimate
-    ends = [
-        [end or 0.0 for end in wilson(of.estimate * of.size, of.size, level=level)]
-        for of in (true_if_flagged, true_if_not)
-    ]
+    ends = [_wilson_ends(of, level) for of in (true_if_flagged, true_if_not)]
     sources = [
-        (both(ends[0][0], seldom), both(ends[0][1], seldom)),
-        (both(often, ends[1][0]), both(often, ends[1][1])),
+        (accuracies(ends[0][0], seldom), accuracies(ends[0][1], seldom)),
+        (accuracies(often, ends[1][0]), accuracies(often, ends[1][1])),
     ]
     size = min(true_if_flagged.size, true_if_not.size)
     n = true_if_flagged.n + true_if_not.n
     clusters = true_if_flagged.n_clusters + true_if_not.n_clusters
     right, wrong = (
         Share(estimate=rate, size=size, n=n, n_clusters=clusters, design_effect=math.nan)
-        for rate in both(often, seldom)
+        for rate in accuracies(often, seldom)
     )
     return right, wrong, sources
 

@@ -142,11 +142,13 @@ def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> 
             )
 
 
-def in_words(right: Share, wrong: Share) -> str:
+def in_words(right: Share, wrong: Share, *, with_counts: bool = True) -> str:
     """Describe the judge's accuracy, and the number of labels that it is estimated from."""
     shares = (("sensitivity", right), ("specificity", wrong))
     accuracies = ", ".join(
-        f"{name} {share.estimate:.3f} of {counted(share.n, 'label')}" for name, share in shares if share.n
+        f"{name} {share.estimate:.3f}" + (f" of {counted(share.n, 'label')}" if with_counts else "")
+        for name, share in shares
+        if share.n
     )
     return accuracies or "no labels"
 

@@ -159,7 +159,7 @@ def correct_curve(
                 "axis": "turn",
                 "level": coverage,
                 "estimand": f"true share {_SAYS[kind]}, every rollout weighing the same; unit: {unit.words}{without_time}; "
-                + watched.words(in_words(right, wrong)),
+                + (in_words(right, wrong) if sources is None else watched.words(right, wrong)),
             }
             floor = 1 - corrected.false_alarm_floor if kind == "survival" else corrected.false_alarm_floor
             curves += [
@@ -177,13 +177,11 @@ class _Watched:
     flagged: float  # share of flagged turns among all of these turns
     notes: tuple[str, ...] = ()
 
-    def words(self, accuracies: str) -> str:
-        """Say which labels the accuracies are from."""
-        if self.rows is None:
-            return accuracies
-        return accuracies.replace(f" of {counted(self.rows.size, 'label')}", "") + (
-            f", from {counted(self.rows.size, 'label')} by verdict, chosen at random or by the verdict"
-        )
+    def words(self, right: Share, wrong: Share) -> str:
+        """Describe the accuracies, and say which labels they are from."""
+        number = counted(0 if self.rows is None else self.rows.size, "label")
+        accuracies = in_words(right, wrong, with_counts=False)
+        return f"{accuracies}, from {number} by verdict, chosen at random or by the verdict"
 
 
 def _watched(

@@ -125,23 +125,34 @@ def correct(
     chances = None if probability is None else gold.probabilities(probability, "correct")
     if not pool and method != "by-verdict":
         refuse_groups_without_labels(gold, by, "correct")
-    data = Columns(frame)
+    data = Columns(frame, by)
     status = statuses(data, metric)  # of each rollout: judged, partially judged, inapplicable, ...
+    truth_of_rows = _of_rollouts(data, gold, gold.truth)
+    probabilities = None if chances is None else _of_rollouts(data, gold, chances)
     rows = []
     for key, group in data.groups(by):
         label_rows = gold.rows({} if pool else key)
         # A rollout to which the metric does not apply (no attack) is in no rate.
         applicable = group[status[group] != INAPPLICABLE]
-        chosen = _suited(gold, label_rows, pool=pool) if method == "auto" and chances is None else method
-        if chosen == "auto":
-            chosen = "by-verdict"
-        cell = _Cell(data, gold, metric, applicable, label_rows, cluster, chosen, method == "auto", chances)
+        chosen = method
+        if method == "auto":
+            chosen = "by-verdict" if probabilities is not None else _suited(gold, label_rows, pool=pool)
+        cell = _Cell(
+            data, gold, metric, applicable, label_rows, cluster, chosen, method == "auto", truth_of_rows, probabilities
+        )
         unjudged_rows = unjudged_of(data, metric, applicable, status[applicable], unjudged)
         for coverage in levels:
             estimate, columns = cell.row(coverage, unjudged_rows, pooled=pool and bool(by))
             words = {"metric": metric, "statistic": "mean", "level": coverage, **counts(status[group]), **columns}
             rows.append({**key, **words, **row_of(estimate)})
     return rows_of(rows, frame, by, schema.SUMMARY)
+
+
+def _of_rollouts(data: Columns, gold: Gold, column: FloatArray) -> FloatArray:
+    """Return the value that the labels have for every rollout of the table, NaN without one."""
+    values = gold.data.frame.select("rollout_id", value=pl.Series(column))
+    joined = data.frame.select("rollout_id").join(values, on="rollout_id", how="left", maintain_order="left")
+    return joined["value"].fill_null(float("nan")).to_numpy()
 
 
 def _suited(gold: Gold, labeled: IntArray, *, pool: bool) -> Method:
@@ -194,7 +205,8 @@ class _Cell:
     cluster: Cluster
     method: Method
     guessed: bool  # True if nobody asked for the method
-    chances: FloatArray | None  # of each row of the labels: the probability that it was chosen
+    truth: FloatArray  # of each row of the table: the label, NaN without one
+    chances: FloatArray | None  # of each row of the table: the probability that its label was chosen
 
     def row(self, level: float, unjudged: UnjudgedRows, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
         """Return the estimate, and further columns of SUMMARY."""
@@ -226,35 +238,26 @@ class _Cell:
         if self.method == "by-verdict":
             if self.guessed and (question := self._question(values)):
                 return Estimate(n=values.size, reason=question)
-            chances = None if self.chances is None else self._of_rollouts(self.chances)[rows]
-            truth = self._of_rollouts(self.gold.truth)[rows]
-            return by_verdict(values, truth, unit.codes, probability=chances, level=level)
+            chances = None if self.chances is None else self.chances[rows]
+            return by_verdict(values, self.truth[rows], unit.codes, probability=chances, level=level)
         right, wrong = self.gold.accuracy(self.labeled, unit.names, level)
         return corrected_share(share(values, unit.codes, level=level), right, wrong, level=level)
 
     def _question(self, values: FloatArray) -> str | None:
         """Return what to ask if the labels may have been chosen by their truth, where a correction by verdict is wrong."""
-        chosen, one = _not_random(self.gold, self.labeled, values), _one_class(self.gold, self.labeled)
-        if self.chances is not None or not chosen or not one:
+        selection, class_flaw = _not_random(self.gold, self.labeled, values), _one_class(self.gold, self.labeled)
+        if self.chances is not None or not selection or not class_flaw:
             return None
         return (
-            f"{one}, and {chosen}: if the labels were chosen by the verdict, set method='by-verdict'; if by their truth, "
+            f"{class_flaw}, and {selection}: if the labels were chosen by the verdict, set method='by-verdict'; if by their truth, "
             "method='rogan-gladen'"
         )
-
-    def _of_rollouts(self, column: FloatArray) -> FloatArray:
-        """Return the value that the labels have for every rollout of the table, NaN without one."""
-        ids = self.gold.data.frame.select("rollout_id", value=pl.Series(column))
-        joined = self.data.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
-        return joined["value"].fill_null(float("nan")).to_numpy()
 
     def _basis(self, names: tuple[str, ...], level: float) -> str:
         """Return the basis of the correction, for the estimand."""
         if self.method == "rogan-gladen":
             return in_words(*self.gold.accuracy(self.labeled, names, level))
-        truth, verdicts = (
-            column[self.rows] for column in (self._of_rollouts(self.gold.truth), self.data.numbers(self.metric))
-        )
+        truth, verdicts = (column[self.rows] for column in (self.truth, self.data.numbers(self.metric)))
         labeled = ~np.isnan(truth)
         numbers = " and ".join(
             f"{int((labeled & (verdicts == verdict)).sum()):,} of {counted(int((verdicts == verdict).sum()), name)}"

@@ -233,14 +233,14 @@ def _rows_of_group(
 
 
 def _untried(tried: pl.DataFrame, cluster: str) -> str | None:
-    """Say how many goals each of these members did not meet, of those that another one did."""
+    """Say how many goals each of these members did not meet and another one did."""
     met = tried.select(pl.any_horizontal(pl.all().fill_null(value=False)).sum()).item()
-    lacking = {name: met - tried[name].count() for name in tried.columns}
-    if not any(lacking.values()):
+    unmet = {name: met - tried[name].count() for name in tried.columns}
+    if not any(unmet.values()):
         return None
     common = tried.drop_nulls().height
-    alone = ", ".join(f"{number:,} not met by {name}" for name, number in lacking.items() if number)
-    return f"over the {common:,} of {counted(met, cluster)} that every member met ({alone})"
+    listed = ", ".join(f"{number:,} not met by {name}" for name, number in unmet.items() if number)
+    return f"over the {common:,} of {counted(met, cluster)} that every member met ({listed})"
 
 
 def _estimand(metric: str, cluster: str, members: str) -> str:
@@ -274,9 +274,9 @@ class _Shares:
         `untried` says which goals some members did not meet. With `sets`, the interval is valid for that many sets at once.
         """
         estimated, *extremes = (union.drop_nulls().to_numpy() for union in unions)
-        known = unions[0].is_not_null()
-        partly = (unions[0] > 0) & (unions[0] < 1) if self.unjudged == "censor" else (unions[2] > unions[1]) & known
-        wholly = unions[2].is_not_null() & known.not_()
+        is_known = unions[0].is_not_null()
+        partly = (unions[0] > 0) & (unions[0] < 1) if self.unjudged == "censor" else (unions[2] > unions[1]) & is_known
+        wholly = unions[2].is_not_null() & is_known.not_()
         unknown = Unknown(int(partly.sum()), int(wholly.sum()), 0, extremes[1].size, timed=True, noun=self.cluster)
         rows = []
         for level in self.levels:

@@ -70,10 +70,10 @@ def rank(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.RANKS`, the best tier first and the best estimate of a tier first. `rank` is 1 plus
-        the number of groups with a better estimate. Groups of one `tier` cannot be told apart: in tier 1 are those that no group
-        is shown to be better than, in tier 2 those that only groups of tier 1 are, and so on. `p_best` is the share of draws of
-        a Bayesian bootstrap over goals in which a group is best (ties shared); it is no test. `rank` is null where groups met
-        different goals, since their rates are not comparable; their interval and tier are from shared goals.
+        the number of groups with a better estimate. Groups of one `tier` cannot be told apart: in tier 1 are groups that no group
+        is shown to be better than, in tier 2 groups that only groups of tier 1 are, and so on. `p_best` is the share of draws of
+        a Bayesian bootstrap over goals in which a group is best (ties shared); do not read it as a test. `rank` is null where
+        groups met different goals, since their rates are not comparable; their interval and tier are from shared goals.
 
     Raises
     ------
@@ -194,17 +194,14 @@ def _behind(pairs: pl.DataFrame, groups: list[str], error: float, *, lower: bool
     """
     behind = np.zeros((len(groups), len(groups)), dtype=np.bool_)
     for pair in pairs.iter_rows(named=True):
-        if (
-            pair["low"] is None
-            or pair["high"] is None
-            or (pair["p_adjusted"] is not None and pair["p_adjusted"] > error)
-        ):
+        ends, p_value = (pair["low"], pair["high"]), pair["p_adjusted"]
+        if None in ends or (p_value is not None and p_value > error):
             continue
-        one, other = groups.index(pair["group"]), groups.index(pair["baseline"])
+        group, rival = groups.index(pair["group"]), groups.index(pair["baseline"])
         if pair["low"] > 0:
-            behind[(one, other) if lower else (other, one)] = True
+            behind[(group, rival) if lower else (rival, group)] = True
         elif pair["high"] < 0:
-            behind[(other, one) if lower else (one, other)] = True
+            behind[(rival, group) if lower else (group, rival)] = True
     return behind
 
 
@@ -222,7 +219,9 @@ def _rank(estimates: Sequence[float | None], number: int, *, lower: bool) -> int
     if mine is None:
         return None
     # Equal rates from different numbers of rollouts may differ by rounding.
-    return 1 + sum(((mine - one) if lower else (one - mine)) > 1e-12 for one in estimates if one is not None)
+    return 1 + sum(
+        ((mine - estimate) if lower else (estimate - mine)) > 1e-12 for estimate in estimates if estimate is not None
+    )
 
 
 def _chances(
@@ -236,20 +235,20 @@ def _chances(
     *,
     lower: bool,
 ) -> tuple[FloatArray | None, str | None]:
-    """Return the share of draws in which each group is best, or the reason why it is not known."""
+    """Return the share of draws in which each group is best, or the reason why it is not judged."""
     data = Columns(part, (of,))
     status = statuses(data, metric)
-    known = np.flatnonzero(status == VALUE)
+    judged = np.flatnonzero(status == VALUE)
     if data.kinds[metric] == "proportion" and np.isin(status, left_open(unjudged)).any():
         return None, "p_best needs the verdicts of all turns"
-    unit = unit_of(data, known, metric, cluster)
+    unit = unit_of(data, judged, metric, cluster)
     if len(unit.names) > 1:
         return None, "p_best is for one way of clustering; name one with cluster="
-    codes = unit.codes[0] if unit.codes else np.arange(known.size)
-    of_group = values_named(part, of).cast(pl.Enum(groups)).to_physical().to_numpy()[known]
+    codes = unit.codes[0] if unit.codes else np.arange(judged.size)
+    of_group = values_named(part, of).cast(pl.Enum(groups)).to_physical().to_numpy()[judged]
     shape = (len(groups), int(codes.max()) + 1 if codes.size else 0)
     cells = np.ravel_multi_index((of_group, codes), shape)
-    numbers = data.numbers(metric)[known]
+    numbers = data.numbers(metric)[judged]
     sums, counts = (
         np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
         for weights in (numbers.astype(np.float64), np.ones(numbers.size))

@@ -97,7 +97,7 @@ def attempts(
         Meier they are defined as in `curve`. Other attempts without a value are left out, and `reason` gives their number.
         `bound_low` and `bound_high` are the shares if all unknown attempts, and all that goals with fewer than k attempts
         lack, had failed or succeeded; `reason` says where fewer attempts could move the share. If no goal has k attempts,
-        or none of those that could still change, the estimate is null: this function does not extrapolate (`forecast`
+        or no goal that could still change, the estimate is null: this function does not extrapolate (`forecast`
         does).
 
     Raises

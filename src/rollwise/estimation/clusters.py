@@ -42,7 +42,7 @@ class Unit:
         return unit_in_words(self.names, self.nulls, self.size)
 
     def why_independent(self, cluster: Cluster) -> str | None:
-        """Return why rollouts count as independent although nobody asked for that; None if they do not."""
+        """Return why rollouts count as independent although that was not asked for; None if they do not."""
         return UNNAMED if cluster == "auto" and is_unnamed(self.names, self.nulls, self.size) else None
 
 

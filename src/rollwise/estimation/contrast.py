@@ -66,8 +66,8 @@ def contrast(
     baseline
         The value that all others are compared with; None compares all pairs, with the earlier value in order as baseline.
     metrics
-        Columns to compare; by default all that `summarize` would choose but `num_turns`, which every table has and nobody
-        measured: a p-value is adjusted for what was asked.
+        Columns to compare; by default all that `summarize` would choose but `num_turns`, which every table has without being
+        asked: a p-value is adjusted for what was asked.
     statistics
         ``"mean"`` (of a proportion or a number), ``"median"`` and quantiles such as ``"q90"``, ``"improvement"`` (the
         probability that a value of the group exceeds one of the baseline, counting ties as half; `difference` then holds

@@ -1,4 +1,4 @@
-"""How a group's attempts ended: after a fixed number, or at the first success; and what speaks against it."""
+"""End of a group's attempts: after a fixed number, or at the first success; and what speaks against it."""
 
 from typing import Literal
 

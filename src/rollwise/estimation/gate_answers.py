@@ -94,8 +94,8 @@ def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, An
     if evidence.share and end is not None and abs(bound - end) > 1e-12:
         side, outcome = ("upper", "successes") if upper else ("lower", "failures")
         verb = "pass" if row["answer"] == "passed" else "fail"
-        own = own_ends(evidence.row, evidence.row["level"])
-        if own and abs((own[upper] or 0.0) - bound) < 1e-9:  # the exact end of this very share
+        exact_ends = own_ends(evidence.row, evidence.row["level"])
+        if exact_ends and abs((exact_ends[upper] or 0.0) - bound) < 1e-9:  # the exact end of this very share
             return None
         return (
             f"the {side} end with fewer {outcome}, so that one more never helps to {verb} (of these alone: {end:.4g})"
@@ -105,10 +105,12 @@ def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, An
 
 def _by_chance(required: Required, evidence: Evidence) -> str | None:
     """Say that the interval of `summarize` alone would decide, and why it must not."""
-    low, high, own = evidence.row["low"], evidence.row["high"], own_ends(evidence.row, evidence.row["level"])
-    if not evidence.share or evidence.looks != "one" or None in (low, high) or own is None or None in own:
+    low, high, exact_ends = evidence.row["low"], evidence.row["high"], own_ends(evidence.row, evidence.row["level"])
+    if not evidence.share or evidence.looks != "one" or None in (low, high) or exact_ends is None or None in exact_ends:
         return None
-    answer, exact = (required.answer(*((ends[1], ends[0]) if required.below else ends)) for ends in ((low, high), own))
+    answer, exact = (
+        required.answer(*((ends[1], ends[0]) if required.below else ends)) for ends in ((low, high), exact_ends)
+    )
     if answer == "undecided" or exact != "undecided":
         return None
     verb = "pass" if answer == "passed" else "fail"

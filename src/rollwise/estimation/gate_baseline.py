@@ -67,12 +67,12 @@ def with_same_goals(
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """Return the rollouts to compare, and what to say of each group in which the runs did not meet the same goals.
 
-    They are those of goals that both runs met, whether judged or not, unless all are asked for.
+    They are over the goals that both runs met, whether judged or not, unless all are asked for.
     """
     data = Columns(both, (_RUN, *by))
     applicable = statuses(data, metric) != INAPPLICABLE
     here = (data.frame[_RUN] == _THIS).to_numpy()
-    kept, notes = np.ones(applicable.size, dtype=np.bool_), {}
+    is_compared, notes = np.ones(applicable.size, dtype=np.bool_), {}
     for key, rows in _keys(data, by):
         tried = rows[applicable[rows]]
         arms = tried[here[tried]], tried[~here[tried]]
@@ -81,9 +81,9 @@ def with_same_goals(
             continue
         notes[key] = _other_goals(data, metric, arms, met, goals)
         if goals != "all":
-            for arm, of_both in zip(arms, met.kept, strict=True):
-                kept[arm[~of_both]] = False
-    return data.frame.filter(pl.Series(kept)), notes
+            for arm, of_both in zip(arms, met.is_common, strict=True):
+                is_compared[arm[~of_both]] = False
+    return data.frame.filter(pl.Series(is_compared)), notes
 
 
 def of_this_run(both: pl.DataFrame) -> pl.DataFrame:
@@ -94,20 +94,20 @@ def of_this_run(both: pl.DataFrame) -> pl.DataFrame:
 def _other_goals(data: Columns, metric: str, arms: tuple[IntArray, IntArray], met: Overlap, goals: Goals) -> str:
     """Say how many goals only one run has, and the rates of both over all of theirs."""
     nouns = plural(met.noun)
-    alone = f"{met.only[0]:,} only in this run and {met.only[1]:,} only in the baseline"
+    only_one = f"{met.only[0]:,} only in this run and {met.only[1]:,} only in the baseline"
     shared = f"the {counted(met.common, met.noun)} of both runs" if met.common else f"no {met.noun}, as none is in both"
     if goals == "all":
-        return f"compared over all {nouns}: {counted(met.common, met.noun)} of both, {alone}"
+        return f"compared over all {nouns}: {counted(met.common, met.noun)} of both, {only_one}"
     if goals == "common":
-        return f"compared over {shared}, without {alone}"
+        return f"compared over {shared}, without {only_one}"
     numbers = [data.numbers(metric)[arm] for arm in arms] if data.kinds[metric] != "time" else []
-    known = [values[~np.isnan(values)] for values in numbers]
+    values_of_runs = [values[~np.isnan(values)] for values in numbers]
     rates = ""
-    if known and all(values.size for values in known):
+    if values_of_runs and all(values.size for values in values_of_runs):
         share = data.kinds[metric] == "proportion"
-        means = [f"{100 * values.mean():.3g} %" if share else f"{values.mean():.3g}" for values in known]
+        means = [f"{100 * values.mean():.3g} %" if share else f"{values.mean():.3g}" for values in values_of_runs]
         rates = f" ({means[0]} in this run and {means[1]} in the baseline, each over all of its own)"
-    return f"the runs did not meet the same {nouns}: {met.common:,} in both, {alone}{rates}; {TO_COMPARE}"
+    return f"the runs did not meet the same {nouns}: {met.common:,} in both, {only_one}{rates}; {TO_COMPARE}"
 
 
 def differences(

@@ -85,7 +85,7 @@ def _numbered(data: Columns) -> Loops | None:
 
 
 def _further(data: Columns, names: Sequence[str]) -> Iterator[str]:
-    """Yield the run, and then each column of a few words that is no fact of the rollout itself."""
+    """Yield the run, and then each column of a few words that does not describe the rollout itself."""
     if data.has("run"):
         yield "run"
     for name, dtype in data.frame.schema.items():
@@ -110,8 +110,8 @@ def _in_order_of_rows(data: Columns) -> Loops:
     return Loops(codes, rank, names, numbered=False, distinct=not places.null_count())
 
 
-def _crossed(one: IntArray, other: IntArray) -> IntArray:
-    return renumbered(one * (other.max(initial=0) + 1) + other)
+def _crossed(codes: IntArray, finer: IntArray) -> IntArray:
+    return renumbered(codes * (finer.max(initial=0) + 1) + finer)
 
 
 def _distinct(codes: IntArray, ranks: IntArray) -> int:

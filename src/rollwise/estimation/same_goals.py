@@ -1,4 +1,4 @@
-"""Whether groups met the same goals: rates over other goals say nothing about which group is higher."""
+"""Goals that groups have in common: rates over other goals say nothing about which group is higher."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Overlap:
     noun: str  # goal, task, or goal × task
     common: int  # goals of all groups
     only: tuple[int, ...]  # goals of each group that not all others met
-    kept: tuple[BoolArray, ...]  # the rows of each group whose goals all groups met
+    is_common: tuple[BoolArray, ...]  # the rows of each group whose goals all groups met
 
     @property
     def same(self) -> bool:
-        """Whether all groups met the same goals."""
+        """All groups met the same goals."""
         return not any(self.only)
 
 
@@ -53,8 +53,8 @@ def compared_over(noun: str, common: int, only: tuple[int, int], names: tuple[st
     """Say over which goals two groups are compared, where they did not meet the same; None where they did."""
     if not any(only):
         return None
-    alone = " and ".join(f"{number:,} only in {name}" for number, name in zip(only, names, strict=True))
+    only_one = " and ".join(f"{number:,} only in {name}" for number, name in zip(only, names, strict=True))
     if not common:
-        return f"no {noun} is in both ({alone}): the difference may be one of the {plural(noun)}"
+        return f"no {noun} is in both ({only_one}): the difference may be one of the {plural(noun)}"
     shared = f"the {counted(common, noun)} of both"
-    return f"compared over {shared}, without {alone}" if paired else f"compared over {shared}, and {alone}"
+    return f"compared over {shared}, without {only_one}" if paired else f"compared over {shared}, and {only_one}"

@@ -40,21 +40,21 @@ def later_attempts(data: Columns, metric: str) -> BoolArray:
 
 def why_first(data: Columns, metric: str, rows: IntArray) -> str | None:
     """Return the reason why later attempts among these rows do not count; None if all count."""
-    found = _left_out(data, metric)[rows]
-    if not found.any():
+    left_out = _left_out(data, metric)[rows]
+    if not left_out.any():
         return None
-    reason = FIRST_ATTEMPTS if (found == _STOPPED).any() else PERHAPS
+    reason = FIRST_ATTEMPTS if (left_out == _STOPPED).any() else PERHAPS
     return reason if loops_of(data).numbered else f"{reason}; {IN_ORDER}"
 
 
 def _left_out(data: Columns, metric: str) -> IntArray:
     outcome = outcome_of(metric)
     if outcome not in data.left_out:
-        data.left_out[outcome] = _found(data, outcome)
+        data.left_out[outcome] = _of_campaigns(data, outcome)
     return data.left_out[outcome]
 
 
-def _found(data: Columns, metric: str) -> IntArray:
+def _of_campaigns(data: Columns, metric: str) -> IntArray:
     left_out = np.zeros(data.frame.height, dtype=np.int64)
     if not _may_stop(data, metric):
         return left_out

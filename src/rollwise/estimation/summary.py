@@ -137,7 +137,8 @@ def summarize(
         If True, also pool over each of the grouping columns, whose value is then ``"all"``; these columns must be text.
     merge
         If True, work from mergeable counts: rollouts are read in batches, shares and times are counted by group and cluster,
-        and numbers are kept without their ids. For a `LazyFrame` larger than memory. The rows are the same, except for the
+        and numbers are kept without their ids. For a `LazyFrame` larger than memory; give it a column `attempt`, since without
+        one each rollout is counted by itself, to keep the order of attempts. The rows are the same, except for the
         last digits of sums, and for draws over independent rollouts or unknown clusters, whose ids are not kept.
 
     Returns

@@ -102,7 +102,7 @@ def training(
     frame = rollouts_frame(rollouts, "training")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")
-    metric, step = _taken(frame, metric, step, by)
+    metric, step = _metric_and_step(frame, metric, step, by)
     _check_names(frame, metric, step, by)
     check_metric(frame, metric, "training")
     unit_of(
@@ -156,25 +156,25 @@ def training(
     return rows_of(result, frame, by, schema.TRAINING)
 
 
-def _taken(frame: pl.DataFrame, metric: str | None, step: str | None, by: tuple[str, ...]) -> tuple[str, str]:
+def _metric_and_step(frame: pl.DataFrame, metric: str | None, step: str | None, by: tuple[str, ...]) -> tuple[str, str]:
     """Return the names of metric and step: those given, the usual ones, or the only ones that are there, which is said."""
-    told = []
+    choices = []
     if step is None:
         numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name not in by]
         steps = [name for name in numbers if name == USUAL_STEP] or [name for name in numbers if names_a_step(name)]
         step = steps[0] if len(steps) == 1 else USUAL_STEP
-        told += [f"step={step!r}"] if step != USUAL_STEP else []
+        choices += [f"step={step!r}"] if step != USUAL_STEP else []
     if metric is None:
         kinds = {name: schema.kind_of(dtype) for name, dtype in frame.schema.items() if frame[name].count()}
-        own = [name for name in kinds if name not in {*schema.ROLLOUTS.names, *by, step}]
-        own = [name for name in own if kinds[name] != "number" or not names_a_step(name)]
-        rates, numbers = ([name for name in own if kinds[name] == kind] for kind in ("proportion", "number"))
-        usual = [name for name in USUAL_METRICS if name in own][:1]
-        found = usual or rates or numbers
-        metric = found[0] if len(found) == 1 else USUAL_METRICS[0]
-        told += [f"metric={metric!r}"] if metric != USUAL_METRICS[0] else []
-    if told:
-        say(f"training: took {' and '.join(told)}")
+        metrics = [name for name in kinds if name not in {*schema.ROLLOUTS.names, *by, step}]
+        metrics = [name for name in metrics if kinds[name] != "number" or not names_a_step(name)]
+        rates, numbers = ([name for name in metrics if kinds[name] == kind] for kind in ("proportion", "number"))
+        usual = [name for name in USUAL_METRICS if name in metrics][:1]
+        candidates = usual or rates or numbers
+        metric = candidates[0] if len(candidates) == 1 else USUAL_METRICS[0]
+        choices += [f"metric={metric!r}"] if metric != USUAL_METRICS[0] else []
+    if choices:
+        say(f"training: took {' and '.join(choices)}")
     return metric, step
 
 

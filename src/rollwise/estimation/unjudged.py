@@ -132,7 +132,7 @@ def pseudo_values(data: Columns, metric: str, rows: IntArray) -> FloatArray:
 
 
 class Unknown(NamedTuple):
-    """How many rollouts of a group have no verdict, and what is done with them, in words."""
+    """Numbers of rollouts of a group without a verdict, and what is done with them, in words."""
 
     partly: int  # with unjudged turns and no success
     wholly: int  # without any verdict, or with an undetermined one

@@ -141,13 +141,13 @@ def _report(evaluation: Evaluation) -> None:
         if keyword in evaluation.failures:
             say(f"evaluator {keyword} failed and has no results: {evaluation.failures[str(keyword)]}")
             continue
-        told = [
+        reasons = [
             f"{task}{f' (attempt {attempt})' if repeated else ''}: {reason}"
             for task, attempt, reason in rows.select("task", "attempt", "why").head(MOST_TOLD).iter_rows()
         ]
-        told += [f"{rows.height - MOST_TOLD:,} more in scores.parquet"] if rows.height > MOST_TOLD else []
+        reasons += [f"{rows.height - MOST_TOLD:,} more in scores.parquet"] if rows.height > MOST_TOLD else []
         say(
-            f"evaluator {keyword}: no score for {rows.height:,} of {counted(evaluation.items.height, 'item')}, {'; '.join(told)}"
+            f"evaluator {keyword}: no score for {rows.height:,} of {counted(evaluation.items.height, 'item')}, {'; '.join(reasons)}"
         )
 
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.metrics.effort import SPENT
-from rollwise.metrics.metric import Known
+from rollwise.metrics.metric import PackageMetric
 from rollwise.schema.named import column_named
 
 _EXPLAINS = {"error", "ending", "outcome"}  # an expression that reads one of these decides itself what an error means
@@ -15,10 +15,10 @@ _SPENT = SPENT | {"queries", "total_tokens", "total_seconds", "total_cost_usd"}
 def honest(expression: pl.Expr, columns: pl.Schema) -> pl.Expr:
     """Return the expression, null where it cannot be known: `any()` and `sum()` of nulls alone are False and 0 in Polars.
 
-    Metrics of this package, expressions that read `error`, `ending` or `outcome`, and those that read nothing stay as they are.
+    Metrics of this package stay as they are, and so do expressions that read `error`, `ending` or `outcome`, or nothing.
     """
     roots = sorted(filter(None, expression.meta.root_names()))
-    if isinstance(expression, Known) or not roots or _EXPLAINS & set(roots):
+    if isinstance(expression, PackageMetric) or not roots or _EXPLAINS & set(roots):
         return expression
     unknown = [column_named(name).first().eq_missing(pl.lit(schema.ERROR)) for name in ("ending", "outcome")]
     unknown += [column_named(name).is_null().all() for name in roots if _is_verdict(name, columns[name])]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import polars as pl
 
 from rollwise.errors import MetricError
-from rollwise.metrics.metric import known
+from rollwise.metrics.metric import package_metric
 from rollwise.schema.named import column_named
 from rollwise.schema.option_types import check_option_types
 
@@ -70,7 +70,9 @@ def composite(
     # A score without a weight does not matter, so it may be null.
     enough = pl.all_horizontal if missing == "null" else pl.any_horizontal
     combination = _COMBINATIONS[how](scores, weights)
-    return known(pl.when(enough(score.is_not_null() for score in scores.values())).then(combination).alias(name))
+    return package_metric(
+        pl.when(enough(score.is_not_null() for score in scores.values())).then(combination).alias(name)
+    )
 
 
 def _mean(scores: Mapping[str, pl.Expr], weights: Mapping[str, float]) -> pl.Expr:

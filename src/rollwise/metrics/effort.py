@@ -114,9 +114,13 @@ def tokens_used() -> pl.Expr:
     """
     sent, received = "prompt_tokens", "response_tokens"
     both = _whole_sum(sent) + _whole_sum(received)
-    one = pl.when(column_named(received).count() == 0).then(_whole_sum(sent))
-    other = pl.when(column_named(sent).count() == 0).then(_whole_sum(received))
-    return pl.coalesce(pl.col("total_tokens").first(), both, one, other).cast(pl.Int64).alias("tokens_used")
+    sent_alone = pl.when(column_named(received).count() == 0).then(_whole_sum(sent))
+    received_alone = pl.when(column_named(sent).count() == 0).then(_whole_sum(received))
+    return (
+        pl.coalesce(pl.col("total_tokens").first(), both, sent_alone, received_alone)
+        .cast(pl.Int64)
+        .alias("tokens_used")
+    )
 
 
 @metric(better="lower", sets=("EFFORT",), values=AMOUNT)

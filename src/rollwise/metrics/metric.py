@@ -81,17 +81,17 @@ class Form:
         return {part: numbers.get(self.kinds[part], str)(text) for part, text in match.groupdict().items()}
 
 
-class Known(pl.Expr):
+class PackageMetric(pl.Expr):
     """An expression of a metric of this package, which itself says where it is unknown; it stays one under another name."""
 
     def alias(self, name: str) -> pl.Expr:
         """Return the same metric under another name."""
-        return known(super().alias(name))
+        return package_metric(super().alias(name))
 
 
-def known(expression: pl.Expr) -> pl.Expr:
+def package_metric(expression: pl.Expr) -> pl.Expr:
     """Mark the expression of a metric that is null where it is not known, even in rollouts that ended in an error."""
-    expression.__class__ = Known
+    expression.__class__ = PackageMetric
     return expression
 
 
@@ -147,7 +147,7 @@ def metric(
             expression = function(*args, **kwargs)
             if names is None and _is_unnamed(expression):
                 expression = expression.alias(name)
-            return known(expression) if is_ours else expression
+            return package_metric(expression) if is_ours else expression
 
         # A cell of a notebook that runs again registers its metric anew; what a function makes has other names.
         source, own_names = _source(function), set(names or (name,))

@@ -84,7 +84,7 @@ def _of_scores(data: Frames, metric: str) -> str:
 
 
 def _over_common(shared: Shared, subject: str, named: pl.DataFrame, by: tuple[str, ...], *, rate: bool) -> str:
-    """Compare groups that did not meet the same goals over those that all of them met, or leave them without an order."""
+    """Compare groups that did not meet the same goals over the goals that all of them met, or leave them without an order."""
     groups = labels.counted(named.height, "group")
     of = " of rollouts" if rate else ""
     rows = shared.rows.join(named.select(columns_named(by)), on=columns_named(by), how="semi", nulls_equal=True)

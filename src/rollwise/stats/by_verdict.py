@@ -93,7 +93,7 @@ def by_verdict(
     -------
     Estimate
         `n` counts all rollouts and `n_clusters` the clusters with a label, which determine the interval. Without a label all
-        values are None. If only one verdict has labels, there is no point: the rate among the others may be anything, and the
+        values are None. If only one verdict has labels, nothing can be estimated: the rate among the others may be anything and the
         interval covers all of it. With labels in one cluster of several rollouts the bounds are None.
 
     References

@@ -1,4 +1,4 @@
-"""Ranks of groups: by estimate, with an interval from pairs that are told apart, in tiers, and the chance of being best."""
+"""Ranks of groups: by estimate, with an interval from pairs that differ, in tiers, and the chance of being best."""
 
 import numpy as np
 
@@ -34,8 +34,8 @@ def ranks_of(behind: BoolArray) -> tuple[IntArray, IntArray]:
 def tiers_of(behind: BoolArray) -> IntArray:
     """Return the tier of each group: integer (m,), from 1.
 
-    Tier 1 holds the groups that none is shown to be better than; tier 2 those of the others that none of the others is shown to
-    be better than, and so on. No two groups of a tier are told apart.
+    Tier 1 holds the groups that none is shown to be better than; tier 2 the groups that only groups of tier 1 are shown to
+    be better than, and so on. No two groups of a tier are shown to differ.
 
     Parameters
     ----------

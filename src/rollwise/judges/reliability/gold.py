@@ -46,7 +46,7 @@ class Gold:
         return accuracy(self.judged[rows], self.truth[rows], self.clusters(rows, names), level=level)
 
     def probabilities(self, name: str, verb: str) -> FloatArray:
-        """Return with which probability each label was chosen, and refuse what is none."""
+        """Return with which probability each label was chosen, and refuse a number outside (0, 1]."""
         if not self.data.has(name) or not self.data.frame.schema[name].is_numeric():
             raise ArgumentError(f"{verb}: the labels have no column of numbers {name!r}, named by probability=")
         values = self.data.numbers(name)

@@ -90,9 +90,9 @@ def _refuse_strangers(raters: list[_Rater], keys: Mapping[str, bool | str | None
     if len(linked) < 2:
         return
     first, second = next(
-        (one, other)
-        for (one, used), (other, others) in combinations(zip(raters, of_raters, strict=True), 2)
-        if used and others and not used & others
+        (first_rater, second_rater)
+        for (first_rater, used), (second_rater, used_too) in combinations(zip(raters, of_raters, strict=True), 2)
+        if used and used_too and not used & used_too
     )
     means = ", ".join(f'"{text}": "?"' for text in sorted(second.words)[:_MOST_WORDS])
     whose = "labels" if second.name == LABELS else "verdicts"
@@ -116,10 +116,10 @@ def _say(result: Mapping[str, str | None]) -> None:
     groups: dict[str | None, list[str]] = {}
     for text, counts_as in result.items():
         groups.setdefault(counts_as, []).append(text)
-    told = [
+    readings = [
         f"{', '.join(f'`{text}`' for text in texts)} {'as no verdict' if counts_as is None else 'as one'}"
         for counts_as, texts in groups.items()
         if len(texts) > 1 or counts_as is None
     ]
-    if told:
-        say(f"agreement: read {'; '.join(told)}")
+    if readings:
+        say(f"agreement: read {'; '.join(readings)}")

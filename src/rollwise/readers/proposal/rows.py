@@ -188,7 +188,7 @@ def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Fie
 
 
 def _mostly_once(owner: Field, files: Sequence[int]) -> bool:
-    """Return whether most ids occur once in their file, so that those that repeat are no conversations."""
+    """Return whether most ids occur once in their file, so that an id that repeats says nothing of conversations."""
     counts = [len(values) for values in _by_owner(owner, owner, files)]
     return 2 * counts.count(1) > len(counts)
 

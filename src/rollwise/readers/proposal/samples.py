@@ -64,7 +64,7 @@ def samples_of(items: Sequence[Item], draft: "Structure", names: Container[str])
 
 
 def _redundant(fields: Mapping[str, Field], lists: Mapping[str, Field], verdict: str) -> list[Field] | None:
-    """Return the verdicts of whole records that are those of any or of all samples; None where one says something else."""
+    """Return the verdicts of whole records that repeat the verdict of any or of all samples; None where one says something else."""
     sides = [[word(each).side for each in _listed(value) or ()] for value in lists[verdict].values]
     sums = [any(each) for each in sides], [all(each) for each in sides]
     found = [field for name, field in fields.items() if name not in lists and judges(field)]

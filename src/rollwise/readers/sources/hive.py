@@ -111,7 +111,7 @@ def _means(text: str, values: pl.Series) -> pl.Series:
 def in_place_options(options: Options | None) -> dict[str, Any]:
     """Return what Polars needs to scan an object store as `obstore` lists it.
 
-    Its own search for credentials is switched off: it finds others than those that listed the objects, and runs Python on
+    Its own search for credentials is switched off: it finds other ones than listed the objects, and runs Python on
     threads of Rust, where one of our test runs crashed.
     """
     return {"storage_options": dict(options) if options else None, "credential_provider": None}

@@ -7,7 +7,7 @@ from rollwise.schema.named import columns_named
 
 
 def ranking(ranks: pl.DataFrame) -> str:
-    """Describe RANKS in one sentence: the group that is best, and those of each tier, which cannot be told apart.
+    """Describe RANKS in one sentence: the best group, and the groups of each tier, which cannot be told apart.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from rollwise.readers.columns import arrange, reconcile, without_nulls
 from rollwise.readers.crashes import crashed, may_report_crashes
 from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.benign import set_apart
+from rollwise.readers.roles.benign import may_have_benign, set_apart
 from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, may_say_sides, own_names
 from rollwise.readers.roles.decisions import applied, decided, in_words, is_told
 from rollwise.readers.roles.verdicts import ON_ATTACKS
@@ -51,7 +51,9 @@ def _is_open(part: Part, named: Collection[str]) -> bool:
     has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
     if has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or ON_ATTACKS & {*named}:
         return True
-    return any(may_say_sides(values_named(part.frame, name)) for name in columns)
+    if any(may_say_sides(values_named(part.frame, name)) for name in columns):
+        return True
+    return "attack" not in named and may_have_benign(part.frame)
 
 
 def understood(
@@ -86,8 +88,9 @@ def understood(
     if has_no_attack is not None:
         on_attacks = bool(ON_ATTACKS & ({*named} | {role.name for role in roles}))
         joint = _benign(joint, has_no_attack, on_attacks=on_attacks)
-    joint, apart = set_apart(joint, table, {name for one in questions for name in (one.column, *one.options)})
-    problems.suggest(apart)
+    if "attack" not in named:  # else it is the user who says which are attacks
+        joint, notices = set_apart(joint, {name for one in questions for name in (one.column, *one.options)})
+        problems.suggest(notices)
     return _apart(parts, joint, problems, {role.column for role in roles})
 
 

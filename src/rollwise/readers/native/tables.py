@@ -28,6 +28,7 @@ from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
 from rollwise.readers.native.own_columns import Part, concerns, understood
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
+from rollwise.readers.roles.benign import may_have_benign, may_say
 from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is_text
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.words import BLANK, normal, word
@@ -35,7 +36,7 @@ from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 from rollwise.schema.frame_checks import check_values, facts_change
-from rollwise.schema.named import column_named, values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _OF_LISTS = (
@@ -80,7 +81,8 @@ def conformed(
     if isinstance(frame, pl.LazyFrame):
         has_ids = names.get("rollout_id", "rollout_id") in frame.collect_schema()
         renamed = _renamed(frame, names) if has_ids else frame
-        if has_ids and not may_change_values(names, values) and fits(renamed.collect_schema()):
+        is_plain = has_ids and not may_change_values(names, values) and fits(renamed.collect_schema())
+        if is_plain and ("attack" in names or not _has_benign(renamed)):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems() if problems is None else problems
@@ -221,6 +223,13 @@ def fits(columns: pl.Schema) -> bool:
     has_others = any(role_of(name) in {"prompt", "response"} for name in columns if name not in dtypes)
     is_plain = not doubtful and not concerns(columns) and not has_others
     return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
+
+
+def _has_benign(lazy: pl.LazyFrame) -> bool:
+    """Return whether a lazy frame may hold rollouts that are no attacks: only what says so is read."""
+    columns = lazy.collect_schema()
+    names = [] if is_complete(columns) else [name for name, dtype in columns.items() if may_say(name, dtype)]
+    return bool(names) and may_have_benign(lazy.select(columns_named(names)).unique().collect())
 
 
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:

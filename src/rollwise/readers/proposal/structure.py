@@ -33,7 +33,7 @@ from rollwise.readers.proposal.signs import (
     speaks,
 )
 from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import OF_ATTACKS, role_of, verdict_claim, words_of
+from rollwise.readers.roles.names import role_of, speaks_of_attacks_alone, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
@@ -180,7 +180,7 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
     if not sides:
         return ()
     sentence = "if each record is a rollout, which field says whether "
-    if OF_ATTACKS & {word for name in fields for word in words_of(name)}:
+    if speaks_of_attacks_alone({word for name in fields for word in words_of(name)}):
         return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
     sentence += "it succeeded, and whose success is it: attack or task?"
     return (Question("", sentence, {"succeeded": "?", "of": "?"}, sides),)

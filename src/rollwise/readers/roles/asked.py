@@ -3,7 +3,7 @@
 from typing import Any
 
 from rollwise.readers.roles.columns import Column, Table
-from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else
+from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speaks_of_attacks_alone
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
 from rollwise.readers.roles.words import without_categories, word
@@ -47,8 +47,7 @@ def unnamed(table: Table) -> list[Question]:
     found = [column for column in table.of_records if _may_be_any_verdict(column)]
     if not found or len(found) > MOST_LABELS:
         return []
-    is_of_attacks = table.words & OF_ATTACKS and not table.words & OF_TASKS  # a file may speak of both
-    of = {} if is_of_attacks else {"of": ASK}
+    of = {} if speaks_of_attacks_alone(table.words) else {"of": ASK}
     whose = (
         "whether the attack succeeded" if not of else "whether it succeeded, and whose success is it: attack or task"
     )

@@ -10,6 +10,7 @@ GPTFuzz, PAIR, HarmBench, JailbreakBench, WildBench); and of 49 more, on which t
 
 import re
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -121,6 +122,12 @@ OF_TASKS = _bag(
     "task tasks instance solved resolved patch exit expected reference gold difficulty accuracy correct steps test tests tool "
     "tools correctness benchmark"
 )
+
+
+def speaks_of_attacks_alone(words: AbstractSet[str]) -> bool:
+    """Return whether the words of all names of a file are on attacks, and not on tasks as well: then a verdict is the attack's."""
+    return bool(words & OF_ATTACKS) and not words & OF_TASKS
+
 
 # What `true` says where a name of a verdict has the word.
 ATTACK_TRUE = _bag(

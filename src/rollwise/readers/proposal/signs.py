@@ -86,11 +86,12 @@ def holds_messages(field: Field) -> bool:
     texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
     if not texts or len(texts) < len(field.held[:20]):
         return False
-    values = [value for text in texts if (value := _decoded(text)) is not None]  # some may be cut
+    values = [value for text in texts if (value := decoded(text)) is not None]  # some may be cut
     return 2 * len(values) > len(texts) and all(isinstance(value, list) and speaking(value) for value in values)
 
 
-def _decoded(text: str) -> Any:
+def decoded(text: str) -> Any:
+    """Return the list or object that the text of a cell is; None for a text that is neither, such as one that is cut."""
     try:
         return list_in_cell(text)
     except BrokenError:

@@ -130,8 +130,9 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not all(isinstance(value, dict) for value in values):
         draft.data |= _of_values(path, items)
         return draft
-    items = samples_of(items, draft, names)
-    fields = fields_of(item.value for item in items)
+    fields = fields_of(values)
+    samples = samples_of(items, fields, draft, names)
+    items, fields = samples, fields if samples is items else fields_of(sample.value for sample in samples)
     if OUTCOME_LIST in draft.data.get("columns", {}):
         fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}

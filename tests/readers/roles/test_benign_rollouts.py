@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.readers.native import batches
+from rollwise.schema import TURNS
 
 
 def mixed(turns_of_attack: int) -> pl.DataFrame:
@@ -50,7 +52,7 @@ def test_a_rollout_with_a_turn_of_an_attack_is_one(
 
 @pytest.mark.parametrize("further", [{}, {"passed_x": "yes"}], ids=["alone", "beside a verdict"])
 @pytest.mark.parametrize("name", ["category", "prompt_type", "attack", "kind"])
-@pytest.mark.parametrize("way", ["frame", "lazy", "csv", "jsonl"])
+@pytest.mark.parametrize("way", ["frame", "lazy", "csv", "jsonl", "parquet", "files", "scan", "scan files"])
 def test_benign_rollouts_are_set_apart_whatever_else_a_table_has(
     tmp_path: Path, name: str, further: dict[str, Any], way: str
 ) -> None:
@@ -61,13 +63,17 @@ def test_benign_rollouts_are_set_apart_whatever_else_a_table_has(
         | further
         for k in range(20)
     ]
-    frame = pl.DataFrame(rows)
+    frame = pl.DataFrame(rows).cast({name: TURNS.dtypes[name] for name in ("turn", "succeeded")})
     if way in {"frame", "lazy"}:
         turns = rw.turns(frame if way == "frame" else frame.lazy()).lazy().collect()
-    else:
+    elif way in {"csv", "jsonl"}:
         path = tmp_path / f"log.{way}"
         path.write_bytes((frame.write_csv() if way == "csv" else frame.write_ndjson()).encode())
         turns = rw.read(path)
+    else:
+        for number, part in enumerate(frame.iter_slices(5 if "files" in way else 20)):
+            part.write_parquet(tmp_path / f"log{number}.parquet")
+        turns = rw.scan(tmp_path).collect() if "scan" in way else rw.read(tmp_path)
     assert (turns["succeeded"].sum(), turns["succeeded"].count()) == (5, 15)
     assert (turns["attack"] == "none").sum() == 5
     assert turns["benign_verdict"].sum() == 2
@@ -84,8 +90,27 @@ def test_the_files_of_a_folder_are_benign_together(tmp_path: Path) -> None:
 
 
 def test_a_lazy_frame_without_benign_rollouts_stays_lazy() -> None:
-    frame = pl.LazyFrame({"rollout_id": ["a"], "turn": [1], "response": ["r"], "category": ["fraud"]})
-    assert isinstance(rw.turns(frame), pl.LazyFrame)
+    """Only the column that may say so is read: the prompts cannot be."""
+    columns = {"rollout_id": ["a"], "turn": [1], "prompt": ["p"], "category": ["fraud"]}
+
+    def unread(_: pl.Series) -> pl.Series:
+        raise AssertionError
+
+    prompts = pl.col("prompt").map_batches(unread, return_dtype=pl.String)
+    lazy = pl.LazyFrame(columns).with_columns(prompts, pl.col("turn").cast(TURNS.dtypes["turn"]))
+    assert rw.turns(lazy).select("category").collect().item() == "fraud"
+
+
+def test_small_files_without_fractions_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing column of fractions was an error that read each by itself."""
+    for k in range(4):
+        row = {"rollout_id": [f"r{k}"], "turn": [1], "prompt": ["p"], "response": ["x"]}
+        pl.DataFrame(row).cast({"turn": TURNS.dtypes["turn"]}).write_parquet(tmp_path / f"{k}.parquet")
+    together = []
+    original = batches.Batches._together
+    monkeypatch.setattr(batches.Batches, "_together", lambda *given: together.append(original(*given)) or together[-1])
+    assert rw.read(tmp_path).height == 4
+    assert together == [True]
 
 
 def test_rollouts_that_say_nothing_are_not_named_as_benign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,7 @@ from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
+from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 from rollwise.schema.frame_checks import check_values, facts_change
@@ -82,7 +83,7 @@ def conformed(
         has_ids = names.get("rollout_id", "rollout_id") in frame.collect_schema()
         renamed = _renamed(frame, names) if has_ids else frame
         is_plain = has_ids and not may_change_values(names, values) and fits(renamed.collect_schema())
-        if is_plain and ("attack" in names or not _has_benign(renamed)):
+        if is_plain and not has_benign(renamed, names):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems() if problems is None else problems
@@ -225,11 +226,21 @@ def fits(columns: pl.Schema) -> bool:
     return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
 
 
-def _has_benign(lazy: pl.LazyFrame) -> bool:
-    """Return whether a lazy frame may hold rollouts that are no attacks: only what says so is read."""
+def has_benign(lazy: pl.LazyFrame, named: Collection[str]) -> bool:
+    """Return whether a lazy frame that `fits` may hold rollouts that are no attacks: only the columns that may say so are read."""
     columns = lazy.collect_schema()
-    names = [] if is_complete(columns) else [name for name, dtype in columns.items() if may_say(name, dtype)]
-    return bool(names) and may_have_benign(lazy.select(columns_named(names)).unique().collect())
+    if is_complete(columns) or "attack" in named:
+        return False
+    names = [name for name, dtype in columns.items() if may_say(name, dtype)]
+    try:
+        with without_backtraces():
+            return bool(names) and may_have_benign(lazy.select(columns_named(names)).unique().collect())
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+    ):  # whoever collects the frame is told what is wrong with it
+        return False
 
 
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:

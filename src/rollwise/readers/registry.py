@@ -332,9 +332,9 @@ def _refuse_other(document: Document, forced: Format) -> None:
     else:
         is_table = document.kind == "table" and not {".csv", ".tsv", ".txt"} & {*forced.suffixes}
         reason = "is a table" if is_table else None
-    other = _recognized(document) or _recognized_loosely(document)
-    if other is not None and other is not forced:
-        reason = f"is recognized as {other.name} ({other.about}): leave format= out"
+    recognized = _recognized(document) or _recognized_loosely(document)
+    if recognized is not None and recognized is not forced:
+        reason = f"is recognized as {recognized.name} ({recognized.about}): leave format= out"
     if reason is not None:
         raise ReadError(f"{document.name}: does not fit format={forced.name!r}: it {reason}")
 

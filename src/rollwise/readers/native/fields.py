@@ -246,7 +246,7 @@ def _labels_of_samples(value: Any, values: Iterable[Any]) -> list[Any] | None:
     labels = _decoded(value)
     if not isinstance(labels, list) or not labels or any(isinstance(label, dict | list) for label in labels):
         return None
-    lists = (_decoded(other) for other in values if other is not value)
+    lists = (_decoded(field_value) for field_value in values if field_value is not value)
     is_of_samples = any(
         isinstance(texts, list) and len(texts) == len(labels) and all(isinstance(text, str) for text in texts)
         for texts in lists

@@ -179,9 +179,9 @@ def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
         if name in frame.columns:
             unread = unread.filter(values_named(unread, name).is_null())
         if name != "ending":  # words of verdicts that are known are read, or asked about, once all files are
-            said = unread[column].unique().drop_nulls()
-            known = [label for label in said if word(str(label).strip('"')).side is not None]
-            unread = unread.filter(~values_named(unread, column).is_in(known))
+            labels = unread[column].unique().drop_nulls()
+            understood_labels = [label for label in labels if word(str(label).strip('"')).side is not None]
+            unread = unread.filter(~values_named(unread, column).is_in(understood_labels))
         if unread.height:
             words = listing(_labels_in(unread[column]), most=MOST_LABELS)
             reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"

@@ -112,13 +112,13 @@ def _attempts_beside_each_other(fields: Mapping[str, Field]) -> dict[str, str]:
 
 def _one_row_each(attempts: Mapping[str, str], fields: Mapping[str, Field]) -> str:
     """Return the predicate that says how the attempts of a record become rows."""
-    kept = ", ".join(f'"{field.name}"' for field in fields.values() if field.name not in attempts)
+    index = ", ".join(f'"{field.name}"' for field in fields.values() if field.name not in attempts)
     renamed = ", ".join(f'"{name}": "{number}"' for name, number in attempts.items())
     numbers = ", ".join(f'"{number}"' for number in attempts.values())
     return (
         f"holds {len(attempts)} {_IN_A_ROW} ({', '.join(f'`{name}`' for name in attempts)}): make a row of each, and name "
         "their verdict `succeeded` (of an attack) or `solved` (of a task), as in "
-        f'`rw.turns(frame.rename({{{renamed}}}).unpivot([{numbers}], index=[{kept}], variable_name="attempt", value_name="?"))`'
+        f'`rw.turns(frame.rename({{{renamed}}}).unpivot([{numbers}], index=[{index}], variable_name="attempt", value_name="?"))`'
     )
 
 
@@ -202,14 +202,15 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
 def _is_share(part: Field, total: Field, rate: Field) -> bool:
     """Return whether a rate is the share of a part in a total on all rows; a single row of zeros shows nothing."""
     rows = [
-        (float(share), float(whole), float(given))
-        for share, whole, given in zip(part.values, total.values, rate.values, strict=True)
-        if None not in (share, whole, given) and "" not in (share, whole, given) and float(whole)
+        (float(share), float(count), float(percentage))
+        for share, count, percentage in zip(part.values, total.values, rate.values, strict=True)
+        if None not in (share, count, percentage) and "" not in (share, count, percentage) and float(count)
     ]
     if not rows or (len(rows) == 1 and not rows[0][0]):
         return False
     return all(
-        abs(share / whole - given) < 0.02 or abs(100 * share / whole - given) < 1 for share, whole, given in rows
+        abs(share / count - percentage) < 0.02 or abs(100 * share / count - percentage) < 1
+        for share, count, percentage in rows
     )
 
 

@@ -18,7 +18,7 @@ _ATTACKS = frozenset({"attack", "injected", "injection", "malicious", "attacked"
 _BENIGN = frozenset({"benign", "control"})
 # Names that say it of other things as well: a plain harmful prompt is no adversarial one, and yet an attempt.
 _MAYBE_ATTACKS, _MAYBE_BENIGN = frozenset({"adversarial", "poisoned"}), frozenset({"clean"})
-_BESIDE = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
+_FILLERS = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
 # Words of the names of columns in which the word `benign` is one of a few kinds of prompts.
 _KINDS = frozenset(
     {"type", "kind", "class", "category", "label", "prompt", "case", "sample", "attack", "split", "condition", "is"}
@@ -27,17 +27,17 @@ _NONE = frozenset({"benign", "no_attack", "none_benign", "benign_control"})
 _FEW = 50  # kinds of prompts
 
 
-def set_apart(frame: pl.DataFrame, asked: Collection[str]) -> tuple[pl.DataFrame, list[str]]:
+def set_apart(frame: pl.DataFrame, doubtful: Collection[str]) -> tuple[pl.DataFrame, list[str]]:
     """Return turns in which rollouts that are no attacks say so, with their verdicts in a column of their own, and the notice.
 
     A column that is asked about, as it may be a verdict, says nothing. A rollout of which some turn is of an attack is one.
     """
-    for name, of_turns, words in _statements(frame, asked):
+    for name, of_turns, words in _statements(frame, doubtful):
         benign = _of_rollouts(frame, of_turns)
         if not benign.any() or (benign | of_turns.is_null()).all():
             continue
-        apart = _verdicts(frame).set(~benign, None)
-        rollouts = pl.DataFrame({"id": frame["rollout_id"], "benign": benign, "yes": apart}).group_by("id")
+        verdicts = _verdicts(frame).set(~benign, None)
+        rollouts = pl.DataFrame({"id": frame["rollout_id"], "benign": benign, "yes": verdicts}).group_by("id")
         counts = rollouts.agg(pl.col("benign").all(), pl.col("yes").any())
         count, successes = int(counts["benign"].sum()), int(counts["yes"].sum() or 0)
         attack = frame["attack"] if "attack" in frame.columns else pl.repeat(None, frame.height, eager=True)
@@ -49,8 +49,8 @@ def set_apart(frame: pl.DataFrame, asked: Collection[str]) -> tuple[pl.DataFrame
         sentence = (
             f"`{name_in_file(name)}` is {words} for {count:,} of {counts.height:,} rollouts, which are no attacks then"
         )
-        if apart.count():
-            frame = frame.with_columns(apart.alias(APART))
+        if verdicts.count():
+            frame = frame.with_columns(verdicts.alias(APART))
             sentence += f": their verdicts ({counted(successes, 'success', 'successes')}) do not count, and are kept as `{APART}`"
         return frame, [sentence]
     return frame, []
@@ -71,10 +71,10 @@ def may_say(column: str, dtype: pl.DataType) -> bool:
     return (dtype == pl.Boolean or dtype.is_integer()) and _sign(name, _ATTACKS, _BENIGN) is not None
 
 
-def _statements(frame: pl.DataFrame, asked: Collection[str]) -> Iterator[tuple[str, pl.Series, str]]:
+def _statements(frame: pl.DataFrame, doubtful: Collection[str]) -> Iterator[tuple[str, pl.Series, str]]:
     """Iterate over the columns that say of some turns that they are of no attack: name, what they say of each, and the word."""
     for name, dtype in frame.schema.items():
-        if not may_say(name, dtype) or {name, name_in_file(name)} & {*asked}:
+        if not may_say(name, dtype) or {name, name_in_file(name)} & {*doubtful}:
             continue
         values, sign = values_named(frame, name), _sign(name_in_file(name), _ATTACKS, _BENIGN)
         if _are_two(values):
@@ -105,7 +105,7 @@ def _all_say(name: str) -> pl.Expr:
 
 def _sign(name: str, attacks: AbstractSet[str], benign: AbstractSet[str]) -> bool | None:
     """Return which of two values of a column says that a rollout is no attack, by its name; None where it says nothing."""
-    words = {*words_of(name)} - _BESIDE
+    words = {*words_of(name)} - _FILLERS
     signs = ((False, attacks), (True, benign))
     return next((sign for sign, names in signs if words and words <= names), None)
 

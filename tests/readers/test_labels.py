@@ -333,6 +333,21 @@ def test_a_list_in_a_file_is_no_label(tmp_path: Path, value: Any) -> None:
         assert rw.read(path).select("outcome", "succeeded").row(0) == (None, None)
 
 
+@pytest.mark.parametrize("column", ["succeeded", "solved", "outcome"])
+@pytest.mark.parametrize("place", ["turns", "messages", "on the answer"])
+def test_a_list_of_labels_beside_a_list_of_texts_is_no_label(tmp_path: Path, column: str, place: str) -> None:
+    """Two times no beside two tags are no verdicts of two samples: a record with its turns is one rollout, and no success."""
+    lists = {"labels": ["no", "no"], "tags": ["x", "y"]}
+    answer = {"role": "assistant", "content": "r"} | (lists if place == "on the answer" else {})
+    chat = {"messages": [{"role": "user", "content": "p"}, answer]}
+    record = {"turns": [{"prompt": "p", "response": "r"}]} if place == "turns" else chat
+    record = {"id": "a0", **record} | ({} if place == "on the answer" else lists)
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    with pytest.raises(ReadError, match="field `labels`: is a list, not a label"):
+        rw.read(path, names={column: ("labels", {"no": False, "yes": True})})
+
+
 def test_numbers_beside_words_are_no_scores(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("rollout_id,response,succeeded\na,x,true\nb,y,0.5\nc,z,0.75\nd,w,\n")

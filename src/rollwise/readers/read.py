@@ -231,8 +231,11 @@ def in_place(
         lazy = lazy.collect().lazy() if whole else lazy
     except (pl.exceptions.PolarsError, OSError):  # a damaged file: the others are read nevertheless
         return None
+    renamed = naming.lazily(lazy, remote)
+    if native.has_benign(renamed, naming.names):
+        return None
     problems.recall(tried.memory())
-    lazy = native.conform_lazily(naming.lazily(lazy, remote))
+    lazy = native.conform_lazily(renamed)
     naming.finish()
     return lazy
 

@@ -61,7 +61,7 @@ from rollwise.readers.native import files as native_files
 from rollwise.readers.plugins import Format, installed
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.proposal.reading import refusal_of
-from rollwise.readers.proposal.refusals import ATTEMPTS
+from rollwise.readers.proposal.refusals import is_closer
 from rollwise.readers.proposal.structure import is_elsewhere
 from rollwise.readers.results.hints import holds_outcomes, holds_rollouts, of_other_tool
 from rollwise.readers.results.lookalikes import Lookalike, lookalike
@@ -303,7 +303,7 @@ def _refusal(document: Document, kind: Lookalike | None) -> str | None:
     """Return why a file of no known format holds no rollouts; None where it may hold some."""
     if kind is not None:
         closer = refusal_of(document) if kind.is_guess else kind.reason
-        return closer if closer is None or ATTEMPTS in closer else kind.reason
+        return closer if closer is None or is_closer(closer) else kind.reason
     reason = wrapping(document.head, document.suffix) or of_other_tool(document)
     if document.kind == "sqlite":
         reason = without_rollouts(document)
@@ -332,9 +332,9 @@ def _refuse_other(document: Document, forced: Format) -> None:
     else:
         is_table = document.kind == "table" and not {".csv", ".tsv", ".txt"} & {*forced.suffixes}
         reason = "is a table" if is_table else None
-    other = _recognized(document) or _recognized_loosely(document)
-    if other is not None and other is not forced:
-        reason = f"is recognized as {other.name} ({other.about}): leave format= out"
+    recognized = _recognized(document) or _recognized_loosely(document)
+    if recognized is not None and recognized is not forced:
+        reason = f"is recognized as {recognized.name} ({recognized.about}): leave format= out"
     if reason is not None:
         raise ReadError(f"{document.name}: does not fit format={forced.name!r}: it {reason}")
 

@@ -113,7 +113,7 @@ def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems,
 
 
 def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
-    """Return the files as one lazy frame; None without files, or if one is not TURNS or contradicts another."""
+    """Return the files as one lazy frame; None without files, or if one is not TURNS, contradicts another or holds benign cases."""
     schemas = [naming.renamed(document.schema) for document in files]
     if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
@@ -125,5 +125,8 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
     for _, group in groupby(files, key=lambda document: (document.schema, document.folder_facts.columns)):
         part = list(group)
         lazy = scanned([document.path for document in part], [document.folder_facts for document in part])
-        lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in part])))
+        lazy = naming.lazily(lazy, [document.name for document in part])
+        if native.has_benign(lazy, naming.names):
+            return None  # which are no attacks is decided for all files together
+        lazies.append(native.conform_lazily(lazy))
     return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")

@@ -320,6 +320,19 @@ def test_a_file_that_speaks_of_attacks_and_of_tasks_is_asked_whose(
     assert ("of" in question.names) == asks
 
 
+@pytest.mark.parametrize(
+    ("beside", "asks"), [({"injection": "x"}, False), ({"injection": "x", "user_task": "u"}, True)]
+)
+def test_records_without_answers_are_asked_whose_success_it_is(
+    tmp_path: Path, beside: dict[str, str], asks: bool
+) -> None:
+    """Beside the task of a user and an injection, `landed` may say that either was done."""
+    (tmp_path / "a.json").write_text(json.dumps([{"uid": 7 * n, "landed": n % 2 == 0, **beside} for n in range(6)]))
+    with pytest.raises(ReadError, match=r'"succeeded": "\?"') as refused:
+        rw.read(tmp_path / "a.json")
+    assert ('"of": "?"' in str(refused.value)) == asks
+
+
 @pytest.mark.parametrize("name", ["n_hits", "reason_ok", "expected", "attacker_refusal", "is_attack"])
 def test_a_name_of_something_else_is_not_asked_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

@@ -125,7 +125,7 @@ def test_lists_of_other_lengths_are_a_problem_of_their_record(tmp_path: Path) ->
     log[5]["passed"] = [True]
     turns, problems = rw.read(written(tmp_path, log), errors="collect")
     assert (turns["rollout_id"].n_unique(), turns["solved"].count()) == (34, 33)
-    assert problems["reason"].to_list() == ["has not as many items as the other lists of samples (3)"]
+    assert problems["reason"].to_list() == ["has fewer items than another list of samples (3)"]
 
 
 def test_a_mapping_says_which_lists_are_samples(tmp_path: Path) -> None:

@@ -139,16 +139,16 @@ class Targets:
                 continue
             rest = {name: value for name, value in record.value.items() if name not in used}
             rest = {spare(name) if name in short else name: value for name, value in rest.items()}
-            found = {
+            of_targets = {
                 target: {name: record[path] for name, path in paths.items()} for target, paths in self.fields.items()
             }
-            for target, own in found.items():
-                if all(value is None for value in own.values()):
+            for target, values in of_targets.items():
+                if all(value is None for value in values.values()):
                     reason = f"holds nothing of the target {target}, which is no rollout then"
                     builder.problems.warned(record.around.document.name, record.name, None, reason)
                     continue
-                yield _like(record, {**rest, **own, TARGET: target})
-            if all(value is None for own in found.values() for value in own.values()):
+                yield _like(record, {**rest, **values, TARGET: target})
+            if all(value is None for values in of_targets.values() for value in values.values()):
                 builder.passes_over(record.around.document.name)
 
 
@@ -176,8 +176,8 @@ class Samples:
             rest = {spare(name) if name in short else name: value for name, value in rest.items()}
             count = len(next(iter(lists.values())))
             for place in range(count):
-                own = {name: values[place] for name, values in lists.items()}
-                yield _like(record, {**rest, **own, SAMPLE: place + 1})
+                sample = {name: values[place] for name, values in lists.items()}
+                yield _like(record, {**rest, **sample, SAMPLE: place + 1})
             if not count:
                 builder.passes_over(record.around.document.name)
 
@@ -187,7 +187,7 @@ class Samples:
         longest = max(map(len, lists.values()))
         for name, values in lists.items():
             if len(values) < longest:
-                reason = f"has not as many items as the other lists of samples ({longest})"
+                reason = f"has fewer items than another list of samples ({longest})"
                 raise BrokenError(reason, field=self.fields[name])
         return lists
 
@@ -219,9 +219,9 @@ class Pair:
                 continue
             rest = {name: value for name, value in record.value.items() if name not in used}
             rest = {f"{name}_source" if name in names else name: value for name, value in rest.items()}
-            own = {name: record[paths[self.of - 1]] for name, paths in self.fields.items()}
-            other = {f"{OTHER}{name}": record[paths[2 - self.of]] for name, paths in self.fields.items()}
-            yield _like(record, {**rest, **own, **other})
+            evaluated = {name: record[paths[self.of - 1]] for name, paths in self.fields.items()}
+            second = {f"{OTHER}{name}": record[paths[2 - self.of]] for name, paths in self.fields.items()}
+            yield _like(record, {**rest, **evaluated, **second})
 
 
 def with_header(records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
@@ -249,9 +249,9 @@ def without_totals(records: Iterable[Record], builder: TurnsBuilder) -> Iterator
         yield waiting
 
 
-def _is_of_file(record: Record, other: Record | None, builder: TurnsBuilder) -> bool:
+def _is_of_file(record: Record, neighbor: Record | None, builder: TurnsBuilder) -> bool:
     """Return whether a record tells of its whole file, seen beside another one, and note that it is passed over."""
-    if other is None or not tells_of_file(record.value, other.value):
+    if neighbor is None or not tells_of_file(record.value, neighbor.value):
         return False
     builder.problems.dropped(record.around.document.name, OF_FILE, record.name)
     return True

@@ -25,7 +25,6 @@ from rollwise.readers.native.tables import TEXTS, fits
 from rollwise.readers.nesting import is_deep
 from rollwise.readers.of_files import are_all_rollouts
 from rollwise.readers.problems import BrokenError, LabelError, Problems
-from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.sources.binary import PARQUET
 from rollwise.readers.sources.contents import BOM
 from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
@@ -106,7 +105,7 @@ class Batches:
         if frame is None:
             return False
         heights = frame[_FILE].rle().struct.field("len")
-        traits = traits_of(documents[0], frame)._replace(is_written=is_parquet or is_complete(documents[0].keys))
+        traits = traits_of(documents[0], frame)
         return self._table.take_all([document.name for document in documents], heights, frame.drop(_FILE), traits)
 
     def _texts(self, documents: list[Document], rows: list[list[Row]]) -> pl.DataFrame | None:
@@ -219,13 +218,13 @@ def _parquet(documents: list[Document], source: str) -> pl.DataFrame | None:
 
 def _is_sound(frame: pl.DataFrame, rows: pl.Series) -> bool:
     """Return whether there is nothing to mend or to tell, and each file, of so many rows, begins with a rollout of its own."""
-    odd = pl.selectors.float().is_nan().any()
+    numbers = frame.select(pl.selectors.float()).get_columns()
     turn = frame["turn"]
     first = turn.gather(rows.cum_sum().shift(1, fill_value=0))
     return bool(
         (first.is_null() | (first == 1)).all()
         and not frame["rollout_id"].null_count()
-        and not any(frame.select(odd).row(0))
+        and not any(series.is_nan().any() for series in numbers)
         and in_order(frame)
     )
 

@@ -109,13 +109,16 @@ class Fields:
             is_chat = any(isinstance(item, dict) and words_of(frozenset(item)) is not None for item in inner)
             result[name] = [self._checked(item) if is_chat and isinstance(item, dict) else item for item in inner]
         if inner_names:
+            self._refuse_lists_of_labels(result)
             self._move_verdict(record, result, inner_names)
             self._refuse_of_turns(record, inner_names)
             self._check_totals(result, inner_names)
         return self._checked(result, has_chat=bool(inner_names)) if is_chat else result
 
-    def _rename(self, record: dict[str, Any], of_record: AbstractSet[str] = frozenset()) -> dict[str, Any]:
-        """Rename the fields of a record, except those that the surrounding record states of the whole rollout."""
+    def _rename(self, record: dict[str, Any], of_record: AbstractSet[str] | None = None) -> dict[str, Any]:
+        """Rename the fields of a record, or of one of its turns or messages but those that it states of the whole rollout."""
+        is_record = of_record is None
+        of_record = of_record or frozenset()
         self.occurring |= record.keys()
         result = {}
         for name, value in record.items():
@@ -123,9 +126,14 @@ class Fields:
             source = self._source_of.get(name, name)
             if column is not None:
                 self.renamed.add(name)
-                is_of_samples = column in self._meanings and _is_of_samples(value, record.values())
-                labels = [self._meaning(column, label) for label in _decoded(value)] if is_of_samples else None
-                result[column] = labels or (self._meaning(column, value) if column in self._meanings else value)
+                result[column] = value
+                if column in self._meanings:
+                    labels = _labels_of_samples(value, record.values()) if is_record else None
+                    result[column] = (
+                        self._meaning(column, value)
+                        if labels is None
+                        else [self._meaning(column, label) for label in labels]
+                    )
             elif source == name or source not in record or source in of_record:
                 result[name] = value
             elif not _is_null(value):
@@ -155,6 +163,12 @@ class Fields:
             raise hiding("outcome", source)
         if verdict is not None:
             result["outcome"] = SUCCESS if verdict else FAILURE
+
+    def _refuse_lists_of_labels(self, result: Mapping[str, Any]) -> None:
+        """Refuse a list of labels in a record of one rollout: it is of no samples, and as a list it would count as true."""
+        for column in self._meanings:
+            if isinstance(result.get(column), list):
+                raise BrokenError("is a list, not a label", field=self._source_of[column])
 
     def _refuse_of_turns(self, record: Mapping[str, Any], inner_names: AbstractSet[str]) -> None:
         """Refuse a column of turns that is mapped to a field of whole rollouts, where no total can be made of it."""
@@ -227,13 +241,14 @@ def _is_null(value: Any) -> bool:
     return value is None or (isinstance(value, msgspec.Raw) and bytes(value).strip() == b"null")
 
 
-def _is_of_samples(value: Any, values: Iterable[Any]) -> bool:
-    """Return whether a value is a list of labels, and another field of the record a list of as many texts: of samples."""
+def _labels_of_samples(value: Any, values: Iterable[Any]) -> list[Any] | None:
+    """Return a list of labels where another field of the record is a list of as many texts, those of samples; else None."""
     labels = _decoded(value)
     if not isinstance(labels, list) or not labels or any(isinstance(label, dict | list) for label in labels):
-        return False
-    lists = (_decoded(other) for other in values if other is not value)
-    return any(
+        return None
+    lists = (_decoded(field_value) for field_value in values if field_value is not value)
+    is_of_samples = any(
         isinstance(texts, list) and len(texts) == len(labels) and all(isinstance(text, str) for text in texts)
         for texts in lists
     )
+    return labels if is_of_samples else None

@@ -126,40 +126,42 @@ def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFr
     file_of = dict(zip(firsts["run"], origins.files_of(firsts["rollout_id"]), strict=True))
     sizes = dict(rows["run"].value_counts().iter_rows())
     exports, pairs = {}, []
-    for inner, outer, held, size in _contained(rows):
+    for inner, outer, num_shared, size in _contained(rows):
         files = file_of[inner], file_of[outer]
-        if held == size == sizes[outer] and _is_export(*files):
+        if num_shared == size == sizes[outer] and _is_export(*files):
             exports[inner] = files
         else:
-            pairs.append((*_apart(*files), held, size))
+            pairs.append((*_apart(*files), num_shared, size))
     for inner, outer in exports.values():
         problems.record_counts.pass_over(inner, None)
         problems.record_counts.of(inner).is_repeat = True
         problems.suggest([f"{Path(inner).name} has the rows of {Path(outer).name} in another form: read once"])
     problems.suggest(_in_words(pairs))
-    told = {name for inner, outer, *_ in pairs for name in (inner, outer)} | {
+    names = {name for inner, outer, *_ in pairs for name in (inner, outer)} | {
         Path(inner).name for inner, _ in exports.values()
     }
-    problems.suggest(_judged_again(rows, file_of, told))
+    problems.suggest(_judged_again(rows, file_of, names))
     return turns.filter(~pl.col("run").is_in([*exports]).fill_null(value=False)) if exports else turns
 
 
-def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], told: Collection[str]) -> Iterator[str]:
+def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], names: Collection[str]) -> Iterator[str]:
     """Iterate over notices on files that judge the rollouts of another file beside them, by their texts or by their ids."""
     parts = {str(key[0]): part for key, part in rows.group_by("run", maintain_order=True)}
     texts = {run: _texts_of(part) for run, part in parts.items()}
     ids = {run: _ids_of(part, run) for run, part in parts.items()}
-    for run, other in permutations(parts, 2):
-        first, second = file_of[run], file_of[other]
+    for run, second_run in permutations(parts, 2):
+        first, second = file_of[run], file_of[second_run]
         inner, outer = _apart(first, second)
-        if Path(first).parent != Path(second).parent or {inner, outer} & {*told}:
+        if Path(first).parent != Path(second).parent or {inner, outer} & {*names}:
             continue
-        has_texts = texts[run] and texts[run] <= texts[other] and (texts[run] != texts[other] or run < other)
-        has_ids = not parts[run]["response"].count() and texts[other] and ids[run] and ids[run] <= ids[other]
+        has_texts = (
+            texts[run] and texts[run] <= texts[second_run] and (texts[run] != texts[second_run] or run < second_run)
+        )
+        has_ids = not parts[run]["response"].count() and texts[second_run] and ids[run] and ids[run] <= ids[second_run]
         if has_texts or has_ids:
             what = "texts" if has_texts else "ids"
             yield f"{inner} has {what} of {outer}, and both count: join them, or leave one out"
-        elif _is_by_task(parts[run], parts[other]):
+        elif _is_by_task(parts[run], parts[second_run]):
             yield f"{inner} has a row for each task of {outer}, and both count: leave it out if it is a summary of these"
 
 
@@ -169,12 +171,12 @@ def _texts_of(part: pl.DataFrame) -> frozenset[Any]:
     return texts if len(texts) == part.height > LEAST else frozenset()
 
 
-def _is_by_task(part: pl.DataFrame, other: pl.DataFrame) -> bool:
+def _is_by_task(part: pl.DataFrame, rollouts: pl.DataFrame) -> bool:
     """Return whether a file without texts and models has one row for each task, and another one has several for these."""
     if "task" not in part.columns or any(part[name].count() for name in ("prompt", "response", "target")):
         return False
     tasks = frozenset(part["task"].drop_nulls())
-    rows = other.filter(pl.col("task").is_in([*tasks]))
+    rows = rollouts.filter(pl.col("task").is_in([*tasks]))
     return len(tasks) == part.height > LEAST and rows["task"].n_unique() == len(tasks) < rows.height
 
 
@@ -195,14 +197,14 @@ def _in_words(pairs: Sequence[tuple[str, str, int, int]]) -> list[str]:
     if not pairs:
         return []
     if len(pairs) == 1:
-        inner, outer, held, size = pairs[0]
-        share = "all" if held == size else f"{held:,} of {size:,}"
+        inner, outer, num_shared, size = pairs[0]
+        share = "all" if num_shared == size else f"{num_shared:,} of {size:,}"
         return [
             f"{share} rows of {inner} are in {outer} as well, and count twice: leave one of them out if it is a copy"
         ]
-    share = "all" if all(held == size for *_, held, size in pairs) else "nearly all"
-    shown = listing([f"{inner} in {outer}" for inner, outer, *_ in pairs], most=_MOST_FILES)
-    return [f"{share} rows of {len(pairs)} files are in others as well, and count twice ({shown}): leave copies out"]
+    share = "all" if all(num_shared == size for *_, num_shared, size in pairs) else "nearly all"
+    in_words = listing([f"{inner} in {outer}" for inner, outer, *_ in pairs], most=_MOST_FILES)
+    return [f"{share} rows of {len(pairs)} files are in others as well, and count twice ({in_words}): leave copies out"]
 
 
 def _apart(inner: str, outer: str) -> tuple[str, str]:
@@ -244,15 +246,15 @@ def _contained(rows: pl.DataFrame) -> list[tuple[str, str, int, int]]:
     rarest = counts.filter(is_inner & (shared >= _NEARLY_ALL * pl.col("size"))).filter(is_shared)
     rarest = rarest.sort("num_runs", "order", maintain_order=True).unique("run", keep="first", maintain_order=True)
     largest = counts.sort("size", "order", descending=[True, False]).group_by("row", maintain_order=True)
-    found = rarest.join(largest.head(_MOST_CANDIDATES + 1), on="row", suffix="_outer", maintain_order="left")
+    candidates = rarest.join(largest.head(_MOST_CANDIDATES + 1), on="row", suffix="_outer", maintain_order="left")
     is_larger = pl.col("size_outer") > pl.col("size")
     is_earlier = (pl.col("size_outer") == pl.col("size")) & (pl.col("order_outer") < pl.col("order"))
-    found = found.filter(is_larger | is_earlier).select("run", "order", "size", "run_outer")
-    of_inner = counts.select("run", "row", "len").join(found, on="run")
+    candidates = candidates.filter(is_larger | is_earlier).select("run", "order", "size", "run_outer")
+    of_inner = counts.select("run", "row", "len").join(candidates, on="run")
     of_outer = counts.select(run_outer="run", row="row", has="len")
     both = of_inner.join(of_outer, on=["run_outer", "row"], how="left")
     held = both.group_by("run", "run_outer", "order", "size").agg(
         held=pl.min_horizontal("len", pl.col("has").fill_null(0)).sum()
     )
-    whole = held.filter(pl.col("held") >= _NEARLY_ALL * pl.col("size")).sort("order", "held", descending=[False, True])
-    return whole.unique("run", keep="first", maintain_order=True).select("run", "run_outer", "held", "size").rows()
+    pairs = held.filter(pl.col("held") >= _NEARLY_ALL * pl.col("size")).sort("order", "held", descending=[False, True])
+    return pairs.unique("run", keep="first", maintain_order=True).select("run", "run_outer", "held", "size").rows()

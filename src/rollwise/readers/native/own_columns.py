@@ -13,7 +13,7 @@ from rollwise.readers.columns import arrange, reconcile, without_nulls
 from rollwise.readers.crashes import crashed, may_report_crashes
 from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.benign import set_apart
+from rollwise.readers.roles.benign import may_have_benign, set_apart
 from rollwise.readers.roles.columns import CUSTOM, Table, is_complete, may_matter, may_say_sides, own_names
 from rollwise.readers.roles.decisions import applied, decided, in_words, is_told
 from rollwise.readers.roles.verdicts import ON_ATTACKS
@@ -51,7 +51,9 @@ def _is_open(part: Part, named: Collection[str]) -> bool:
     has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
     if has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or ON_ATTACKS & {*named}:
         return True
-    return any(may_say_sides(values_named(part.frame, name)) for name in columns)
+    if any(may_say_sides(values_named(part.frame, name)) for name in columns):
+        return True
+    return "attack" not in named and may_have_benign(part.frame)
 
 
 def understood(
@@ -63,32 +65,35 @@ def understood(
 ) -> list[pl.DataFrame]:
     """Return the frames of all parts, the columns of people's own in them read as columns of TURNS where that is beyond doubt."""
     parts = [_with_models(part, problems, named) for part in parts]
-    own = [part for part in parts if part.is_own and part.frame.height]
-    if not any(_is_open(part, named) for part in own):
+    own_parts = [part for part in parts if part.is_own and part.frame.height]
+    if not any(_is_open(part, named) for part in own_parts):
         return [part.frame for part in parts]
-    joint = _joint(own)
+    joint = _joint(own_parts)
     has_no_attack = None
     if any(
-        part.source == SHAREGPT for part in own
+        part.source == SHAREGPT for part in own_parts
     ):  # its reader says so of each chat; a column on attacks says otherwise
         has_no_attack = ((joint["source"] == SHAREGPT) & (joint["attack"] == NO_ATTACK)).fill_null(value=False)
         joint = joint.with_columns(joint["attack"].set(has_no_attack, None))
-    whole = _whole(own, joint)
+    rows_of_records = _rows_of_records(own_parts, joint)
     files = [Path(file).stem for file, counts in problems.record_counts.items() if counts.format in CUSTOM]
-    table = Table(joint, whole, frozenset(named), of, frozenset(enclosing), files)
-    roles, questions, left = decided(table)
+    table = Table(joint, rows_of_records, frozenset(named), of, frozenset(enclosing), files)
+    roles, questions, unused = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
     problems.roles += roles
     problems.told_whose |= bool(table.told)
     problems.questions += questions
-    problems.suggest(of_facts(left, joint))
+    problems.suggest(of_facts(unused, joint))
     joint = applied(table, roles)
     if has_no_attack is not None:
         on_attacks = bool(ON_ATTACKS & ({*named} | {role.name for role in roles}))
         joint = _benign(joint, has_no_attack, on_attacks=on_attacks)
-    joint, apart = set_apart(joint, table, {name for one in questions for name in (one.column, *one.options)})
-    problems.suggest(apart)
-    return _apart(parts, joint, problems, {role.column for role in roles})
+    if "attack" not in named:  # else it is the user who says which are attacks
+        joint, notices = set_apart(
+            joint, {name for question in questions for name in (question.column, *question.options)}
+        )
+        problems.suggest(notices)
+    return _frames_of_parts(parts, joint, problems, {role.column for role in roles})
 
 
 def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part:
@@ -125,7 +130,7 @@ def _joint(parts: Sequence[Part]) -> pl.DataFrame:
     return reconcile([without_nulls(part.frame) for part in parts])
 
 
-def _whole(parts: Sequence[Part], joint: pl.DataFrame) -> dict[str, pl.Series]:
+def _rows_of_records(parts: Sequence[Part], joint: pl.DataFrame) -> dict[str, pl.Series]:
     """Return for each column that records state of their whole rollout the rows where they do."""
     names = {name for part in parts for name in part.of_records if name in joint.columns}
     heights = [part.frame.height for part in parts]
@@ -146,7 +151,9 @@ def _benign(frame: pl.DataFrame, has_no_attack: pl.Series, *, on_attacks: bool) 
     return frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
 
 
-def _apart(parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str]) -> list[pl.DataFrame]:
+def _frames_of_parts(
+    parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str]
+) -> list[pl.DataFrame]:
     """Return the frames of all parts, those of people's own cut out of `joint`, with crashes as errors."""
     frames, start = [], 0
     for part in parts:

@@ -28,14 +28,16 @@ from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
 from rollwise.readers.native.own_columns import Part, concerns, understood
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
+from rollwise.readers.roles.benign import may_have_benign, may_say
 from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is_text
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
+from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 from rollwise.schema.frame_checks import check_values, facts_change
-from rollwise.schema.named import column_named, values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _OF_LISTS = (
@@ -80,7 +82,8 @@ def conformed(
     if isinstance(frame, pl.LazyFrame):
         has_ids = names.get("rollout_id", "rollout_id") in frame.collect_schema()
         renamed = _renamed(frame, names) if has_ids else frame
-        if has_ids and not may_change_values(names, values) and fits(renamed.collect_schema()):
+        is_plain = has_ids and not may_change_values(names, values) and fits(renamed.collect_schema())
+        if is_plain and not has_benign(renamed, names):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems() if problems is None else problems
@@ -176,9 +179,9 @@ def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
         if name in frame.columns:
             unread = unread.filter(values_named(unread, name).is_null())
         if name != "ending":  # words of verdicts that are known are read, or asked about, once all files are
-            said = unread[column].unique().drop_nulls()
-            known = [label for label in said if word(str(label).strip('"')).side is not None]
-            unread = unread.filter(~values_named(unread, column).is_in(known))
+            labels = unread[column].unique().drop_nulls()
+            understood_labels = [label for label in labels if word(str(label).strip('"')).side is not None]
+            unread = unread.filter(~values_named(unread, column).is_in(understood_labels))
         if unread.height:
             words = listing(_labels_in(unread[column]), most=MOST_LABELS)
             reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"
@@ -221,6 +224,23 @@ def fits(columns: pl.Schema) -> bool:
     has_others = any(role_of(name) in {"prompt", "response"} for name in columns if name not in dtypes)
     is_plain = not doubtful and not concerns(columns) and not has_others
     return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
+
+
+def has_benign(lazy: pl.LazyFrame, named: Collection[str]) -> bool:
+    """Return whether a lazy frame that `fits` may hold rollouts that are no attacks: only the columns that may say so are read."""
+    columns = lazy.collect_schema()
+    if is_complete(columns) or "attack" in named:
+        return False
+    names = [name for name, dtype in columns.items() if may_say(name, dtype)]
+    try:
+        with without_backtraces():
+            return bool(names) and may_have_benign(lazy.select(columns_named(names)).unique().collect())
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+    ):  # whoever collects the frame is told what is wrong with it
+        return False
 
 
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:

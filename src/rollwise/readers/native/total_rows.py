@@ -26,7 +26,7 @@ _FACTS = ("task", "target", "category", "goal")
 _LEAST = 3  # rows of a file whose last may be a total
 _MOST = 4  # rows of totals, such as a mean and its deviation
 _TEXTS = ("prompt", "response")
-_MADE = {"rollout_id", "run", "source", "turn", "attempt"}  # columns that a reader fills
+_ADDED = {"rollout_id", "run", "source", "turn", "attempt"}  # columns that a reader fills
 _NOTES = {"note", "notes", "comment", "comments", "remark", "remarks", "analysis", "summary"}  # words of names of notes
 _CORE, _MOSTLY = 3, 0.9  # columns that rollouts have, and the share of them that have one
 _ID = re.compile(r".*/")
@@ -37,25 +37,25 @@ def without_totals(parts: Sequence[Part], origins: Origins, problems: Problems) 
 
     Such a row is the first or the last of its file, or its numbers are the sums or means of the rows above it.
     """
-    found = []
+    mended_parts = []
     for part in parts:
-        kept = part.frame
-        is_own = part.is_own and kept.height >= _LEAST
-        rows = {row: IS_TOTAL.format(*words) for row, words in _totals(kept).items()} if is_own else {}
-        rows |= {row: IS_NOTE for row in _notes(kept) if row not in rows} if is_own else {}
+        frame = part.frame
+        is_own = part.is_own and frame.height >= _LEAST
+        rows = {row: IS_TOTAL.format(*words) for row, words in _totals(frame).items()} if is_own else {}
+        rows |= {row: IS_NOTE for row in _notes(frame) if row not in rows} if is_own else {}
         if rows:
             where = origins.files_of(part.frame["rollout_id"])
             for row, reason in rows.items():
                 record = _ID.sub("", part.frame["rollout_id"][row])
                 problems.dropped(str(where[row]), reason, record)
-            kept = part.frame.with_row_index("").filter(~pl.col("").is_in([*rows])).drop("")
-        found.append(part._replace(frame=kept))
-    return found
+            frame = part.frame.with_row_index("").filter(~pl.col("").is_in([*rows])).drop("")
+        mended_parts.append(part._replace(frame=frame))
+    return mended_parts
 
 
 def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
     """Return the rows of totals, each with the column and the word that say so."""
-    found: dict[int, tuple[str, str]] = {}
+    labels: dict[int, tuple[str, str]] = {}
     runs = frame["run"] if "run" in frame.columns else pl.repeat("", frame.height, eager=True)
     for name, values in _labels(frame):
         rows = values.str.contains(_TOTAL).fill_null(value=False).arg_true().to_list()
@@ -68,13 +68,15 @@ def _totals(frame: pl.DataFrame) -> dict[int, tuple[str, str]]:
             words = [values[row] for row in totals]
             is_outside = totals in (places[: len(totals)], places[-len(totals) :]) and len(words) <= _MOST
             is_clear = is_outside and len({*words}) == len(words) and all(_CLEAR.search(word) for word in words)
-            made = {
-                row for row in totals if any(_is_made_of(each, row, _above(row, totals, places)) for each in numbers)
+            sums = {
+                row
+                for row in totals
+                if any(_is_made_of(series, row, _above(row, totals, places)) for series in numbers)
             }
             for row in totals:
-                if is_clear or row in made or (is_outside and made):  # a deviation is next to its mean
-                    found.setdefault(row, (name_in_file(name), values[row].strip()))
-    return found
+                if is_clear or row in sums or (is_outside and sums):  # a deviation is next to its mean
+                    labels.setdefault(row, (name_in_file(name), values[row].strip()))
+    return labels
 
 
 def _notes(frame: pl.DataFrame) -> list[int]:
@@ -88,17 +90,23 @@ def _notes(frame: pl.DataFrame) -> list[int]:
         return []
     speaks = frame.select(pl.any_horizontal([column_named(name).is_not_null() for name in texts])).to_series()
     spoken = frame.filter(speaks)
-    names = [name for name in frame.columns if name not in _MADE and not {*words_of(name)} & _NOTES]
+    names = [name for name in frame.columns if name not in _ADDED and not {*words_of(name)} & _NOTES]
     core = [name for name in names if values_named(spoken, name).count() >= _MOSTLY * spoken.height]
     core = [name for name in core if name in texts or values_named(spoken, name).n_unique() < spoken.height]
     if len(core) < _CORE or 2 * spoken.height < frame.height:
         return []
     # Beside a number, a note has texts of no role: an error, a reason or a model are of a rollout.
-    held = [name for name in names if name in core or not _may_be_noted(frame, name)]
-    is_empty = pl.DataFrame([values_named(frame, name).is_null().alias(str(place)) for place, name in enumerate(held)])
-    said = [values_named(frame, name).is_not_null().alias(name) for name in {*own_names(frame.columns)} - {*held}]
+    expected = [name for name in names if name in core or not _may_be_noted(frame, name)]
+    is_empty = pl.DataFrame(
+        [values_named(frame, name).is_null().alias(str(place)) for place, name in enumerate(expected)]
+    )
+    has_notes = [
+        values_named(frame, name).is_not_null().alias(name) for name in {*own_names(frame.columns)} - {*expected}
+    ]
     rows = pl.DataFrame({"is_note": is_empty.select(pl.all_horizontal(pl.all())).to_series()})
-    rows = rows.with_columns(says=pl.DataFrame(said).select(pl.any_horizontal(pl.all())).to_series() if said else False)
+    rows = rows.with_columns(
+        says=pl.DataFrame(has_notes).select(pl.any_horizontal(pl.all())).to_series() if has_notes else False
+    )
     # An empty row between notes is of the sheet; one alone may be a rollout that could not be read.
     says = pl.col("says").any().over(pl.col("is_note").rle_id())
     return rows.select(pl.col("is_note") & says).to_series().arg_true().to_list()
@@ -106,11 +114,11 @@ def _notes(frame: pl.DataFrame) -> list[int]:
 
 def _may_be_noted(frame: pl.DataFrame, name: str) -> bool:
     """Return whether a column may be a number of rows, or a text that says nothing of a rollout."""
-    own = name_in_file(name)
-    if name in TURNS.names or {*words_of(own)} & LOST:
+    file_name = name_in_file(name)
+    if name in TURNS.names or {*words_of(file_name)} & LOST:
         return False
-    is_text_alone = is_text(frame.schema[name]) and role_of(own) is None
-    return role_of(own) == "id" or is_text_alone or _numbers_rows(values_named(frame, name))
+    is_text_alone = is_text(frame.schema[name]) and role_of(file_name) is None
+    return role_of(file_name) == "id" or is_text_alone or _numbers_rows(values_named(frame, name))
 
 
 def _numbers_rows(values: pl.Series) -> bool:
@@ -149,7 +157,8 @@ def _is_made_of(numbers: pl.Series, row: int, rows: Sequence[int]) -> bool:
         return False
     total = sum(others)
     return bool(total) and any(
-        abs(value - made) <= 0.005 * abs(made) for made in (total, total / len(others), 100 * total / len(others))
+        abs(value - sum_or_mean) <= 0.005 * abs(sum_or_mean)
+        for sum_or_mean in (total, total / len(others), 100 * total / len(others))
     )
 
 

@@ -33,7 +33,7 @@ PAIRS = "holds judgments of pairs of answers, not rollouts: `{}` says which of t
 _WINNERS = frozenset({"winner", "preferred", "preference", "choice", "won"})
 _TIES = frozenset({"tie", "tied", "draw", "equal", "both", "neither"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
-ATTEMPTS = "attempts in a row"
+_IN_A_ROW = "attempts in a row"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
 _NUMBERS = {"whole", "binary", "unit", "number"}
@@ -65,7 +65,8 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     parts = _of_logs(names, roles_of(dict(fields)))
     if parts is not None:
         return parts
-    has_texts = _has_texts(path, fields, places) or any(field.kind == "text" for field in fields.values())
+    has_answers = _has_answers(path, fields, places)
+    has_texts = has_answers or any(field.kind == "text" for field in fields.values())
     winner = None if has_texts else _winner(fields)
     if winner is not None:
         return PAIRS.format(winner)
@@ -74,11 +75,11 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
     attempts = _attempts_beside_each_other(fields)
-    if attempts and not _has_texts(path, fields, places):
+    if attempts and not has_answers:
         return _one_row_each(attempts, fields)
-    if groups is None and _are_labeled_prompts(fields, verdicts) and not _has_texts(path, fields, places):
+    if groups is None and _are_labeled_prompts(fields, verdicts) and not has_answers:
         return PROMPTS
-    if groups is not None or is_clear or _has_texts(path, fields, places):
+    if groups is not None or is_clear or has_answers:
         return groups or (LESSONS if _are_lessons(fields) else None)
     return _refusal_without_answers(fields, verdicts)
 
@@ -111,14 +112,19 @@ def _attempts_beside_each_other(fields: Mapping[str, Field]) -> dict[str, str]:
 
 def _one_row_each(attempts: Mapping[str, str], fields: Mapping[str, Field]) -> str:
     """Return the predicate that says how the attempts of a record become rows."""
-    kept = ", ".join(f'"{field.name}"' for field in fields.values() if field.name not in attempts)
+    index = ", ".join(f'"{field.name}"' for field in fields.values() if field.name not in attempts)
     renamed = ", ".join(f'"{name}": "{number}"' for name, number in attempts.items())
     numbers = ", ".join(f'"{number}"' for number in attempts.values())
     return (
-        f"holds {len(attempts)} {ATTEMPTS} ({', '.join(f'`{name}`' for name in attempts)}): make a row of each, and name "
+        f"holds {len(attempts)} {_IN_A_ROW} ({', '.join(f'`{name}`' for name in attempts)}): make a row of each, and name "
         "their verdict `succeeded` (of an attack) or `solved` (of a task), as in "
-        f'`rw.turns(frame.rename({{{renamed}}}).unpivot([{numbers}], index=[{kept}], variable_name="attempt", value_name="?"))`'
+        f'`rw.turns(frame.rename({{{renamed}}}).unpivot([{numbers}], index=[{index}], variable_name="attempt", value_name="?"))`'
     )
+
+
+def is_closer(reason: str) -> bool:
+    """Return whether a refusal says what to do with records that look like those of something else."""
+    return _IN_A_ROW in reason
 
 
 def _winner(fields: Mapping[str, Field]) -> str | None:
@@ -149,7 +155,7 @@ def _of_logs(names: AbstractSet[str], roles: AbstractSet[str]) -> str | None:
 def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether a record says of which rollout it is: by a text, or by an id or a task beside a clear verdict."""
     roles = roles_of(dict(fields))
-    if "prompt" in roles or _has_texts(path, fields, places):
+    if "prompt" in roles or _has_answers(path, fields, places):
         return True
     claims = [verdict_claim(field.name) for field in fields.values() if field.is_usual and judges(field)]
     return bool(roles & {"id", "task"}) and any(claim is not None and not claim.doubt for claim in claims)
@@ -160,7 +166,7 @@ def _are_lessons(fields: Mapping[str, Field]) -> bool:
     return {name.lower() for name, field in fields.items() if field.role not in {"id", "category"}} <= _LESSONS
 
 
-def _has_texts(path: str, fields: Mapping[str, Field], places: Places) -> bool:
+def _has_answers(path: str, fields: Mapping[str, Field], places: Places) -> bool:
     """Return whether records answer, or hold messages or turns that do."""
     if "response" in roles_of(dict(fields)) or any(map(holds_messages, fields.values())):
         return True
@@ -196,14 +202,15 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
 def _is_share(part: Field, total: Field, rate: Field) -> bool:
     """Return whether a rate is the share of a part in a total on all rows; a single row of zeros shows nothing."""
     rows = [
-        (float(share), float(whole), float(given))
-        for share, whole, given in zip(part.values, total.values, rate.values, strict=True)
-        if None not in (share, whole, given) and "" not in (share, whole, given) and float(whole)
+        (float(share), float(count), float(percentage))
+        for share, count, percentage in zip(part.values, total.values, rate.values, strict=True)
+        if None not in (share, count, percentage) and "" not in (share, count, percentage) and float(count)
     ]
     if not rows or (len(rows) == 1 and not rows[0][0]):
         return False
     return all(
-        abs(share / whole - given) < 0.02 or abs(100 * share / whole - given) < 1 for share, whole, given in rows
+        abs(share / count - percentage) < 0.02 or abs(100 * share / count - percentage) < 1
+        for share, count, percentage in rows
     )
 
 

@@ -16,7 +16,7 @@ WHOLE = {"whole", "binary"}
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
 _JUDGES = frozenset({"metric", "filter", "judge", "evaluator", "scorer", "grader", "rater", "annotator"})
-_APART = {"target", "attempt", "attack", "task", "goal"}  # roles of what tells rollouts of one id apart
+_TELLING_APART = {"target", "attempt", "attack", "task", "goal"}  # roles of what tells rollouts of one id apart
 _MOSTLY = 0.6  # share of ids
 _IDS = {"whole", "binary", "words", "strings", "text", "unit"}
 
@@ -63,12 +63,12 @@ def ids_of(
     owners = [field for field in owners if len(field.distinct) > 1 or {*words_of(field.name)} & CONVERSATIONS]
     if not _ask_alone(draft, turn, owners, files):
         _ask_rows(draft, fields, owners, files)
-    own = next(
+    row_id = next(
         (field for field in fields.values() if _is_id(field) and _is_own(field, files) and field.name != "task"), None
     )
-    if own is not None:
-        draft.data["rollout"] = [own.path]
-        draft.why.append(f"`{own.name}` is different on every record")
+    if row_id is not None:
+        draft.data["rollout"] = [row_id.path]
+        draft.why.append(f"`{row_id.name}` is different on every record")
     return False
 
 
@@ -118,10 +118,10 @@ def _is_own(field: Field, files: Sequence[int]) -> bool:
 
 def _by_owner(number: Field, owner: Field, files: Sequence[int]) -> Iterable[list[Any]]:
     """Return the values of a field in the records of each id."""
-    seen: dict[tuple[int, str], list[Any]] = {}
+    values_by_id: dict[tuple[int, str], list[Any]] = {}
     for file, key, value in zip(files, owner.values, number.values, strict=True):
-        seen.setdefault((file, str(key)), []).append(value)
-    return seen.values()
+        values_by_id.setdefault((file, str(key)), []).append(value)
+    return values_by_id.values()
 
 
 def _counts_within(turn: Field, owner: Field, files: Sequence[int]) -> bool:
@@ -153,10 +153,10 @@ def _ask_alone(draft: "Structure", turn: Field | None, owners: Sequence[Field], 
 
 def _by_file(field: Field, files: Sequence[int]) -> Iterable[list[Any]]:
     """Return the values of a field in each file."""
-    found: dict[int, list[Any]] = {}
+    values_by_file: dict[int, list[Any]] = {}
     for file, value in zip(files, field.values, strict=True):
-        found.setdefault(file, []).append(value)
-    return found.values()
+        values_by_file.setdefault(file, []).append(value)
+    return values_by_file.values()
 
 
 def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
@@ -164,22 +164,22 @@ def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Fie
     counters = [
         field for field in fields.values() if field.kind in WHOLE and field.role != "attempt" and _counts(field.name)
     ]
-    asked, said = (
+    prompts, answers = (
         [field for field in fields.values() if field.role == role and field.held] for role in ("prompt", "response")
     )
-    apart = [field for field in fields.values() if field.role in _APART]
+    facts = [field for field in fields.values() if field.role in _TELLING_APART]
     for owner in owners:
         if _mostly_once(owner, files) and not {*words_of(owner.name)} & CONVERSATIONS:
             continue
-        others = [field for field in apart if field is not owner]
+        others = [field for field in facts if field is not owner]
         is_task = owner.role == "task"
         if counters and _rises_within(counters[0], owner, others, files):
             sentence = f"`{counters[0].name}` counts within each `{owner.name}`: is a row a rollout, or a turn of one?"
-        elif said and _same_within([*asked, *said], owner, others, files) >= _MOSTLY:
+        elif answers and _same_within([*prompts, *answers], owner, others, files) >= _MOSTLY:
             sentence = f"`{owner.name}` repeats with the same answer: is a row a rollout, or one of several judgments?"
-        elif said and not is_task and 0 <= _same_within(asked, owner, others, files) < _MOSTLY:
+        elif answers and not is_task and 0 <= _same_within(prompts, owner, others, files) < _MOSTLY:
             sentence = f"`{owner.name}` repeats with other texts: is a row a rollout, or a turn of one?"
-        elif not (said and asked) and len(owner.distinct) > 1 and {*words_of(owner.name)} & CONVERSATIONS:
+        elif not (answers and prompts) and len(owner.distinct) > 1 and {*words_of(owner.name)} & CONVERSATIONS:
             sentence = f"`{owner.name}` repeats: is a row a rollout, or a turn of one?"
         else:
             continue
@@ -201,10 +201,12 @@ def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Field, f
     judge = next((field for field in names if _counts_within(field, owner, files)), None)
     # Without texts, nothing else may tell the rows of one id apart.
     facts = [
-        field for field in fields.values() if field.role in _APART and field is not owner and len(field.distinct) > 1
+        field
+        for field in fields.values()
+        if field.role in _TELLING_APART and field is not owner and len(field.distinct) > 1
     ]
-    alike = texts or facts
-    if judge is None or verdict is None or (alike and _same_within(alike, owner, [], files) < 1):
+    same_fields = texts or facts
+    if judge is None or verdict is None or (same_fields and _same_within(same_fields, owner, [], files) < 1):
         return False
     draft.data |= {
         "rows": {"by": [owner.path]},
@@ -223,27 +225,27 @@ def _counts(name: str) -> bool:
     return bool({words[-2] if is_numbered else words[-1]} & _COUNTERS) if words else False
 
 
-def _rises_within(counter: Field, owner: Field, apart: Sequence[Field], files: Sequence[int]) -> bool:
+def _rises_within(counter: Field, owner: Field, facts: Sequence[Field], files: Sequence[int]) -> bool:
     """Return whether a number rises over more than two records of one id, with one target, attack and attempt."""
     if not _is_filled(counter):
         return False
     groups: dict[tuple[str, ...], list[float]] = {}
-    for *key, number in zip(files, owner.values, *(field.values for field in apart), counter.values, strict=True):
+    for *key, number in zip(files, owner.values, *(field.values for field in facts), counter.values, strict=True):
         groups.setdefault(tuple(map(str, key)), []).append(float(number))
     rises = all(numbers == sorted({*numbers}) for numbers in groups.values())
     return rises and any(len(numbers) > 2 for numbers in groups.values())
 
 
-def _same_within(texts: Sequence[Field], owner: Field, apart: Sequence[Field], files: Sequence[int]) -> float:
+def _same_within(texts: Sequence[Field], owner: Field, facts: Sequence[Field], files: Sequence[int]) -> float:
     """Return for how many of the ids that repeat, with one target, attack and attempt, all texts are the same.
 
     Negative where no id repeats, or all records of the file say the same.
     """
-    found: dict[tuple[str, ...], list[str]] = {}
-    for place, key in enumerate(zip(files, owner.values, *(field.values for field in apart), strict=True)):
+    texts_by_id: dict[tuple[str, ...], list[str]] = {}
+    for place, key in enumerate(zip(files, owner.values, *(field.values for field in facts), strict=True)):
         text = json.dumps([field.values[place] for field in texts], default=str)
-        found.setdefault(tuple(map(str, key)), []).append(text)
-    several = [group for group in found.values() if len(group) > 1]
-    if not several or not texts or len({text for group in found.values() for text in group}) == 1:
+        texts_by_id.setdefault(tuple(map(str, key)), []).append(text)
+    several = [group for group in texts_by_id.values() if len(group) > 1]
+    if not several or not texts or len({text for group in texts_by_id.values() for text in group}) == 1:
         return -1
     return sum(len({*group}) == 1 for group in several) / len(several)

@@ -1,14 +1,11 @@
 """Records with lists of answers and of verdicts, such as several samples of a model for one task: each sample is a rollout."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rollwise.readers.json_texts import list_in_cell
-from rollwise.readers.problems import BrokenError
-from rollwise.readers.proposal.fields import Field, fields_of, flat
+from rollwise.readers.proposal.fields import Field, flat
 from rollwise.readers.proposal.places import Item
-from rollwise.readers.proposal.signs import judges
+from rollwise.readers.proposal.signs import decoded, judges
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.values import kind_of
 from rollwise.readers.roles.words import word
@@ -29,47 +26,48 @@ _SAMPLED = frozenset(
 _OF_TURNS = frozenset(
     {"prompt", "prompts", "question", "questions", "queries", "turn", "turns", "round", "rounds", "messages"}
 )
+_OF_VERDICTS = frozenset({"results", "result", "score", "scores", "correctness"})
 
 
-def samples_of(items: Sequence[Item], draft: "Structure", names: Container[str]) -> list[Item]:
-    """Return the records, one for each place in their lists of answers and verdicts, such as samples of a model for one task.
+def samples_of(items: list[Item], fields: Mapping[str, Field], draft: "Structure", names: Container[str]) -> list[Item]:
+    """Return a record for each place in their lists of answers and verdicts, such as samples of a model for one task.
 
     Lists of prompts beside them are of turns. A verdict of the whole record says no more if it is that of any or of all samples;
     where it says something else, the records are left as they are, as they are where the user names their ids.
     """
-    fields = fields_of(item.value for item in items)
+    if "rollout_id" in names:
+        return items
     lists = {name: field for name, field in fields.items() if field.is_usual and _are_lists(field)}
     verdict = next((name for name, field in lists.items() if _are_verdicts(name, field)), None)
-    if verdict is None or "rollout_id" in names:
-        return list(items)
+    if verdict is None:
+        return items
     sizes = [_size(value) for value in lists[verdict].values]
     lists = {name: field for name, field in lists.items() if _share(map(_size, field.values), sizes) >= _MOSTLY}
-    said = [name for name, field in lists.items() if {*words_of(name)[-1:]} & _SAMPLED and _are_texts(field)]
+    answers = [name for name, field in lists.items() if {*words_of(name)[-1:]} & _SAMPLED and _are_texts(field)]
     is_asked = any(field.role in {"prompt", "task", "goal"} and field.kind != "list" for field in fields.values())
-    if not said or not is_asked or any({*words_of(name)} & _OF_TURNS for name in lists):
-        return list(items)
+    if not answers or not is_asked or any({*words_of(name)} & _OF_TURNS for name in lists):
+        return items
     redundant = _redundant(fields, lists, verdict)
     if redundant is None:
-        return list(items)
-    answer = next((name for name in said if role_of(name) == "response"), said[0])
+        return items
+    answer = next((name for name in answers if role_of(name) == "response"), answers[0])
     short = {name: "response" if name == answer else words_of(name)[-1] if "." in name else name for name in lists}
     draft.data["samples"] = {short[name]: lists[name].path for name in lists}
-    shown = "`, `".join(lists)
-    draft.why.append(f"`{shown}` have an item for each sample")
+    draft.why.append(f"`{'`, `'.join(lists)}` have an item for each sample")
     if redundant:
         draft.data["left_out"] = [field.path for field in redundant]
         draft.why.append(f"`{'`, `'.join(field.name for field in redundant)}` says the same of any or all samples")
     used = {*lists, *(field.name for field in redundant)}
-    return [made for item, size in zip(items, sizes, strict=True) for made in _split(item, size, short, used)]
+    return [sample for item, size in zip(items, sizes, strict=True) for sample in _split(item, size, short, used)]
 
 
 def _redundant(fields: Mapping[str, Field], lists: Mapping[str, Field], verdict: str) -> list[Field] | None:
-    """Return the verdicts of whole records that repeat the verdict of any or of all samples; None where one says something else."""
-    sides = [[word(each).side for each in _listed(value) or ()] for value in lists[verdict].values]
-    sums = [any(each) for each in sides], [all(each) for each in sides]
-    found = [field for name, field in fields.items() if name not in lists and judges(field)]
-    wholes = ([None if value is None else word(value).side for value in field.values] for field in found)
-    return found if all(whole in sums for whole in wholes) else None
+    """Return the verdicts of whole records that are those of any or of all samples; None where one says something else."""
+    sides = [[word(label).side for label in _listed(value) or ()] for value in lists[verdict].values]
+    sums = [any(labels) for labels in sides], [all(labels) for labels in sides]
+    verdicts = [field for name, field in fields.items() if name not in lists and judges(field)]
+    of_records = ([None if value is None else word(value).side for value in field.values] for field in verdicts)
+    return verdicts if all(sides_of_records in sums for sides_of_records in of_records) else None
 
 
 def _split(item: Item, size: int, short: Mapping[str, str], used: Container[str]) -> Iterator[Item]:
@@ -85,15 +83,14 @@ def _split(item: Item, size: int, short: Mapping[str, str], used: Container[str]
 def _listed(value: Any) -> list[Any] | None:
     """Return a list, which may be text in a cell; None for all else."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(BrokenError):
-            value = list_in_cell(value)
+        value = decoded(value)
     return value if isinstance(value, list) else None
 
 
-def _share(sizes: Iterable[int], others: Sequence[int]) -> float:
+def _share(sizes: Iterable[int], of_verdicts: Sequence[int]) -> float:
     """Return for how many records two lists have equally many items."""
-    same: int = sum(size == other for size, other in zip(sizes, others, strict=True))
-    return same / max(1, len(others))
+    count: int = sum(size == expected for size, expected in zip(sizes, of_verdicts, strict=True))
+    return count / max(1, len(of_verdicts))
 
 
 def _size(value: Any) -> int:
@@ -104,22 +101,16 @@ def _are_lists(field: Field) -> bool:
     """Return whether all values are lists of plain values, some with items."""
     lists = [_listed(value) for value in field.held[:_FIRST]]
     return any(lists) and all(
-        values is not None and not any(isinstance(each, list | dict) for each in values) for values in lists
+        values is not None and not any(isinstance(label, list | dict) for label in values) for values in lists
     )
 
 
 def _are_verdicts(name: str, field: Field) -> bool:
     """Return whether lists hold yes and no under a name that may be one of verdicts."""
-    items = [each for value in field.held[:_FIRST] for each in _listed(value) or ()]
-    may_be = verdict_claim(name) is not None or {*words_of(name)} & {
-        "results",
-        "result",
-        "score",
-        "scores",
-        "correctness",
-    }
-    return bool(may_be) and kind_of(items) in {"bool", "binary"}
+    items = [label for value in field.held[:_FIRST] for label in _listed(value) or ()]
+    may_be = verdict_claim(name) is not None or bool({*words_of(name)} & _OF_VERDICTS)
+    return may_be and kind_of(items) in {"bool", "binary"}
 
 
 def _are_texts(field: Field) -> bool:
-    return all(isinstance(each, str) for value in field.held[:_FIRST] for each in _listed(value) or ())
+    return all(isinstance(text, str) for value in field.held[:_FIRST] for text in _listed(value) or ())

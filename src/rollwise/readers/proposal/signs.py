@@ -60,9 +60,9 @@ def speaking(values: Sequence[Any]) -> tuple[str, str] | None:
         return None
     names = {name for value in values[:_FIRST] for name in value}
     for role in (*SPOKEN, *(name for name in names if role_of(name) == "role" and name not in SPOKEN)):
-        said = [value[role] for value in values if isinstance(value.get(role), str)]
-        known = [speaker(name).lower() for name in said if name in SPEAKERS or name.lower() in SPEAKERS]
-        if len(known) < 0.9 * len(values) or not {*known} & (_ANSWERING | {"user", "human"}):
+        texts_of_role = [value[role] for value in values if isinstance(value.get(role), str)]
+        speakers = [speaker(name).lower() for name in texts_of_role if name in SPEAKERS or name.lower() in SPEAKERS]
+        if len(speakers) < 0.9 * len(values) or not {*speakers} & (_ANSWERING | {"user", "human"}):
             continue
         texts = (*TEXTS, *(name for name in names if role_of(name) == "content" and name not in TEXTS))
         text = next((name for name in texts if any(name in value for value in values)), None)
@@ -86,11 +86,12 @@ def holds_messages(field: Field) -> bool:
     texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
     if not texts or len(texts) < len(field.held[:20]):
         return False
-    values = [value for text in texts if (value := _decoded(text)) is not None]  # some may be cut
+    values = [value for text in texts if (value := decoded(text)) is not None]  # some may be cut
     return 2 * len(values) > len(texts) and all(isinstance(value, list) and speaking(value) for value in values)
 
 
-def _decoded(text: str) -> Any:
+def decoded(text: str) -> Any:
+    """Return the list or object that the text of a cell is; None for a text that is neither, such as one that is cut."""
     try:
         return list_in_cell(text)
     except BrokenError:
@@ -99,8 +100,8 @@ def _decoded(text: str) -> Any:
 
 def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
     """Return whether a list in each record is its chat, and not the prompt of an answer that stands beside it."""
-    beside = any(role_of(other.partition(".")[0]) == "response" for other in fields)
-    is_prompt = beside and any(role_of(part) == "prompt" for part in name.removesuffix("[*]").split("."))
+    has_answer = any(role_of(field_name.partition(".")[0]) == "response" for field_name in fields)
+    is_prompt = has_answer and any(role_of(part) == "prompt" for part in name.removesuffix("[*]").split("."))
     return not is_prompt and speaking([item.value for item in items[:ENOUGH]]) is not None
 
 
@@ -126,12 +127,12 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
 
 def _begins_again(number: Field, items: Sequence[Item]) -> bool:
     """Return whether a number repeats within one list."""
-    seen: set[tuple[int, str]] = set()
+    pairs: set[tuple[int, str]] = set()
     for value, item in zip(number.values, items, strict=False):
         key = (id(item.outers[-1]) if item.outers else item.file, str(value))
-        if value is not None and key in seen:
+        if value is not None and key in pairs:
             return True
-        seen.add(key)
+        pairs.add(key)
     return False
 
 
@@ -212,7 +213,11 @@ def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Fi
     start = "" if path == ALONE else f"{path}."
     inner = [place[len(start) :].partition("{*}")[0] for place in places if place.startswith(start) and place != path]
     inner = [name for name in inner if name and "[" not in name and f"{start}{name}{{*}}" in places]
-    return {name: field for name, field in fields.items() if not any(field.path.startswith(f"{one}.") for one in inner)}
+    return {
+        name: field
+        for name, field in fields.items()
+        if not any(field.path.startswith(f"{object_name}.") for object_name in inner)
+    }
 
 
 def _merit_of_values(path: str, items: Sequence[Item]) -> tuple[float, list[str]]:

@@ -33,7 +33,7 @@ from rollwise.readers.proposal.signs import (
     speaks,
 )
 from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import OF_ATTACKS, role_of, verdict_claim, words_of
+from rollwise.readers.roles.names import role_of, speaks_of_attacks_alone, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 
@@ -42,7 +42,7 @@ _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turn
 OUTCOME_LIST = "outcome_list"  # the column with the name of the list of a record, where that is what came of it
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
-_SAID = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
+_OF_ROLLOUTS = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
 
 @dataclass
@@ -72,14 +72,14 @@ def structures(
 ) -> list[Structure]:
     """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`."""
     contents = [read for document in documents if (read := content(document)) is not None]
-    found = [_structure(group, names) for group in alike(contents)]
-    reshaped.join_ids(found, contents)
-    if len(found) > 1:
-        reshaped.judged_beside(found)
-    if any(draft.refusal is None for draft in found):  # then questions with answers beside them are references
-        for draft in found:
+    drafts = [_structure(group, names) for group in alike(contents)]
+    reshaped.join_ids(drafts, contents)
+    if len(drafts) > 1:
+        reshaped.judged_beside(drafts)
+    if any(draft.refusal is None for draft in drafts):  # then questions with answers beside them are references
+        for draft in drafts:
             draft.questions = [] if draft.refusal == refusals.LESSONS else draft.questions
-    return found
+    return drafts
 
 
 def is_elsewhere(document: Document) -> bool:
@@ -130,13 +130,15 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not all(isinstance(value, dict) for value in values):
         draft.data |= _of_values(path, items)
         return draft
-    items = samples_of(items, draft, names)
-    fields = fields_of(item.value for item in items)
+    fields = fields_of(values)
+    samples = samples_of(items, fields, draft, names)
+    items, fields = samples, fields if samples is items else fields_of(sample.value for sample in samples)
     if OUTCOME_LIST in draft.data.get("columns", {}):
         fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
     draft.data |= reshaped.targets_of(fields, draft)
-    if not {names[name] for name in _SAID & names.keys()} & fields.keys():  # else the user says that these are rollouts
+    # Where the user names what only rollouts have, the records are some.
+    if not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
         draft.refusal = _refusal(draft, path, fields, places, is_lone=is_lone)
         _offer(draft, path, fields, places)
@@ -154,14 +156,16 @@ def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Pla
     start = "" if path == ALONE else f"{path}."
     inner = [place for place in places if place.startswith(start) and place.endswith("[*]") and place != path]
     for place in inner if counts or (draft.refusal == refusals.NOTHING and not draft.offered) else ():
-        own = fields_of(item.value for item in places[place][:ENOUGH] if isinstance(item.value, dict))
-        offered = _offered(refusals.NOTHING, own) if refusals.counts_of_groups(own) is None else ()
+        fields_of_place = fields_of(item.value for item in places[place][:ENOUGH] if isinstance(item.value, dict))
+        offered = (
+            _offered(refusals.NOTHING, fields_of_place) if refusals.counts_of_groups(fields_of_place) is None else ()
+        )
         if offered and "succeeded" in offered[0].names:
             draft.refusal, draft.offered = refusals.NOTHING, offered
-            draft.examples = {name: field.distinct[:2] for name, field in own.items()}
+            draft.examples = {name: field.distinct[:2] for name, field in fields_of_place.items()}
             return
-    said = [name for question in draft.offered if "response" in question.names for name in question.options]
-    answers = [name for name in said if {*words_of(name)[-1:]} & reshaped.ANSWERS]
+    options = [name for question in draft.offered if "response" in question.names for name in question.options]
+    answers = [name for name in options if {*words_of(name)[-1:]} & reshaped.ANSWERS]
     if len(answers) > 2:
         draft.refusal, draft.offered = SIDE_BY_SIDE.format("`, `".join(answers)), ()
 
@@ -171,16 +175,16 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
     if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
         return ()
     open_fields = [field for field in fields.values() if field.role is None and verdict_claim(field.name) is None]
-    said = tuple(field.name for field in fields.values() if _may_answer(field))
+    texts = tuple(field.name for field in fields.values() if _may_answer(field))
     has_answer = any(field.role == "response" for field in fields.values())  # with too few values to count
     sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
-    if said and not has_answer and not (refusal == refusals.NOTHING and sides):
+    if texts and not has_answer and not (refusal == refusals.NOTHING and sides):
         sentence = "if each record is a rollout, which field is the answer of the model?"
-        return (Question("", sentence, {"response": "?"}, said),)
+        return (Question("", sentence, {"response": "?"}, texts),)
     if not sides:
         return ()
     sentence = "if each record is a rollout, which field says whether "
-    if OF_ATTACKS & {word for name in fields for word in words_of(name)}:
+    if speaks_of_attacks_alone({word for name in fields for word in words_of(name)}):
         return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
     sentence += "it succeeded, and whose success is it: attack or task?"
     return (Question("", sentence, {"succeeded": "?", "of": "?"}, sides),)
@@ -229,8 +233,8 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     if records is not None:
         if records in places:
             return records, []
-        shown = ", ".join(f"`{place}`" for place in places)
-        draft.refusal = f"has no records at `{records}`: lists of records are at {shown}"
+        paths = ", ".join(f"`{place}`" for place in places)
+        draft.refusal = f"has no records at `{records}`: lists of records are at {paths}"
         return None, []
     outcomes = of_outcomes(places)
     if outcomes is not None:
@@ -316,9 +320,9 @@ def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
     if all(isinstance(item.value, list) for item in items):
         return {"turns": "value"}
     if not path.endswith("{*}"):
-        asked = next((quoted(name) for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
-        around = {name: rule for name, rule in around_of(items[0]).items() if rule != f"^{asked}"}
-        return {"response": "value", "columns": around} | ({} if asked is None else {"prompt": f"^{asked}"})
+        prompt = next((quoted(name) for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
+        around = {name: rule for name, rule in around_of(items[0]).items() if rule != f"^{prompt}"}
+        return {"response": "value", "columns": around} | ({} if prompt is None else {"prompt": f"^{prompt}"})
     return {"facts": {"task": "@key"}, "columns": {"solved": "value"}} if path.endswith("{*}") else {}
 
 

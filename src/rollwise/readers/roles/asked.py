@@ -3,7 +3,7 @@
 from typing import Any
 
 from rollwise.readers.roles.columns import Column, Table
-from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else
+from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speaks_of_attacks_alone
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
 from rollwise.readers.roles.words import without_categories, word
@@ -13,30 +13,30 @@ _ANSWERS = ("true", "false", "null")
 
 def question(verdict: Verdict) -> Question:
     """Return the question about a verdict in doubt."""
-    own, labels = verdict.column.own, _meanings(verdict)
+    column, labels = verdict.column.own, _meanings(verdict)
     name = "solved" if verdict.whose == "task" or _speaks_of_tasks(verdict) else "succeeded"
-    shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
+    subject = f"`{column}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.is_unknown:
         unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
-        names: dict[str, Any] = {name: (own, labels)}
+        names: dict[str, Any] = {name: (column, labels)}
         if verdict.whose == "either" and name == "succeeded" and _has_tests(verdict):  # of an attack, or of a task
-            sentence = f"{shown}: did it succeed where it is {unknown}, and whose success is it: attack or task?"
-            return Question(own, sentence, names | {"of": ASK}, _ANSWERS)
-        return Question(own, f"{shown}: {_outcome(name, side=True)} where it is {unknown}?", names, _ANSWERS)
+            sentence = f"{subject}: did it succeed where it is {unknown}, and whose success is it: attack or task?"
+            return Question(column, sentence, names | {"of": ASK}, _ANSWERS)
+        return Question(column, f"{subject}: {_outcome(name, side=True)} where it is {unknown}?", names, _ANSWERS)
     if verdict.whose == "either" and verdict.claim.when_true is not False and verdict.claim.doubt is None:
-        sentence = f"{shown}: is it the success of the attack or of the task?"
-        return Question(own, sentence, {"of": ASK}, ("attack", "task"))
+        sentence = f"{subject}: is it the success of the attack or of the task?"
+        return Question(column, sentence, {"of": ASK}, ("attack", "task"))
     side = True in labels.values()
     if verdict.doubt in {DOUBT_OF_PROMPTS, DOUBT_OF_CONSTANTS}:  # it may be no verdict at all: nothing is filled in
         open_labels = dict.fromkeys(labels, ASK)
         where = " or ".join(labels)
-        sentence = f"{shown}: {_outcome(name, side=True)} where it is {where}? {verdict.doubt}"
-        return Question(own, sentence, {name: (own, open_labels)}, _ANSWERS)
+        sentence = f"{subject}: {_outcome(name, side=True)} where it is {where}? {verdict.doubt}"
+        return Question(column, sentence, {name: (column, open_labels)}, _ANSWERS)
     where = " or ".join(label for label, meaning in labels.items() if meaning is side)
-    sentence = f"{shown}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
+    sentence = f"{subject}: {_outcome(name, side=side)} where it is {where}? {verdict.doubt or 'Its name says little'}"
     if verdict.is_contradicted and verdict.claim.doubt is None:  # a verdict it is
-        return Question(own, sentence, {name: _named(verdict, labels)})
-    return Question(own, sentence, {name: (own, dict.fromkeys(labels, ASK))}, _ANSWERS)
+        return Question(column, sentence, {name: _named(verdict, labels)})
+    return Question(column, sentence, {name: (column, dict.fromkeys(labels, ASK))}, _ANSWERS)
 
 
 def unnamed(table: Table) -> list[Question]:
@@ -44,19 +44,18 @@ def unnamed(table: Table) -> list[Question]:
     stated = {"succeeded", "outcome", "solved", "refused", "score", "reward"}
     if not table.holds("response") or stated & table.named or any(map(table.holds, stated)):
         return []
-    found = [column for column in table.of_records if _may_be_any_verdict(column)]
-    if not found or len(found) > MOST_LABELS:
+    candidates = [column for column in table.of_records if _may_be_any_verdict(column)]
+    if not candidates or len(candidates) > MOST_LABELS:
         return []
-    is_of_attacks = table.words & OF_ATTACKS and not table.words & OF_TASKS  # a file may speak of both
-    of = {} if is_of_attacks else {"of": ASK}
+    of = {} if speaks_of_attacks_alone(table.words) else {"of": ASK}
     whose = (
         "whether the attack succeeded" if not of else "whether it succeeded, and whose success is it: attack or task"
     )
-    names = tuple(column.own for column in found)
-    if len(found) > 1:
-        shown = ", ".join(f"`{name}`" for name in names)
-        return [Question("", f"does one of {shown} say {whose}?", {"succeeded": ASK} | of, names)]
-    labels = sorted(_label(value) for value in found[0].distinct if word(value).whose == "answer")
+    names = tuple(column.own for column in candidates)
+    if len(candidates) > 1:
+        subject = ", ".join(f"`{name}`" for name in names)
+        return [Question("", f"does one of {subject} say {whose}?", {"succeeded": ASK} | of, names)]
+    labels = sorted(_label(value) for value in candidates[0].distinct if word(value).whose == "answer")
     sentence = f"does `{names[0]}` ({', '.join(labels)}) say {whose}?"
     return [Question(names[0], sentence, {"succeeded": (names[0], dict.fromkeys(labels, ASK))} | of, _ANSWERS)]
 
@@ -66,8 +65,10 @@ def _may_be_any_verdict(column: Column) -> bool:
     is_known = column.role is not None or column.claim is not None or is_of_else(column.own)
     if is_known or column.kind not in {"bool", "binary", "words"}:
         return False
-    said = [word(value) for value in column.distinct]
-    return {one.side for one in said if one.whose == "answer"} == {True, False} and {one.whose for one in said} <= {
+    meanings = [word(value) for value in column.distinct]
+    return {meaning.side for meaning in meanings if meaning.whose == "answer"} == {True, False} and {
+        meaning.whose for meaning in meanings
+    } <= {
         "answer",
         "blank",
     }
@@ -93,9 +94,9 @@ def _speaks_of_tasks(verdict: Verdict) -> bool:
 def which(group: list[Verdict]) -> Question:
     """Return the question which of several verdicts that differ counts."""
     names = [verdict.column.own for verdict in group]
-    shown = " and ".join(f"`{name}`" for name in names)
+    subject = " and ".join(f"`{name}`" for name in names)
     name = {"task": "solved", "refusal": "refused"}.get(group[0].whose, "succeeded")
-    return Question(names[0], f"{shown} differ: which is the verdict?", {name: ASK}, tuple(names))
+    return Question(names[0], f"{subject} differ: which is the verdict?", {name: ASK}, tuple(names))
 
 
 def beside(question: Question, rivals: list[Verdict]) -> Question:
@@ -109,11 +110,11 @@ def beside(question: Question, rivals: list[Verdict]) -> Question:
 def of_conversations(verdict: Verdict) -> Question:
     """Return the question about verdicts that are the same on all turns of each rollout, or of a task, that are not."""
     own, labels = verdict.column.own, _meanings(verdict)
-    shown = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
+    subject = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.whose == "task":
-        sentence = f"{shown} differs between the turns of a rollout: is each row a rollout of its own?"
+        sentence = f"{subject} differs between the turns of a rollout: is each row a rollout of its own?"
         return Question(own, sentence, {"rollout_id": ASK}, ("@key",))
-    sentence = f"{shown} is the same on all turns of each rollout: does it judge the whole conversation?"
+    sentence = f"{subject} is the same on all turns of each rollout: does it judge the whole conversation?"
     return Question(own, sentence, {"outcome": _named(verdict, labels)})
 
 
@@ -131,12 +132,12 @@ def _named(verdict: Verdict, labels: dict[str, Any]) -> Any:
 
 def _meanings(verdict: Verdict) -> dict[str, Any]:
     """Return the meaning of each label, as a user writes it, in order."""
-    shown = {
+    labels = {
         _label(value): side
         for value, side in verdict.labels.items()
         if side is not None or word(value).whose != "blank"
     }
-    return dict(sorted(shown.items()))
+    return dict(sorted(labels.items()))
 
 
 def _label(value: Any) -> str:

@@ -1,11 +1,12 @@
 """Rollouts that a column of the user's says are no attacks: their verdicts say nothing of an attack, and are set apart."""
 
 from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
 
 import polars as pl
 
 from rollwise.errors import counted
-from rollwise.readers.roles.columns import CUSTOM, Table, is_text, name_in_file, own_names
+from rollwise.readers.roles.columns import CUSTOM, is_text, name_in_file, own_names
 from rollwise.readers.roles.names import words_of
 from rollwise.readers.roles.words import normal
 from rollwise.schema import NO_ATTACK, SUCCESS, TURNS
@@ -17,7 +18,7 @@ _ATTACKS = frozenset({"attack", "injected", "injection", "malicious", "attacked"
 _BENIGN = frozenset({"benign", "control"})
 # Names that say it of other things as well: a plain harmful prompt is no adversarial one, and yet an attempt.
 _MAYBE_ATTACKS, _MAYBE_BENIGN = frozenset({"adversarial", "poisoned"}), frozenset({"clean"})
-_BESIDE = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
+_FILLERS = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
 # Words of the names of columns in which the word `benign` is one of a few kinds of prompts.
 _KINDS = frozenset(
     {"type", "kind", "class", "category", "label", "prompt", "case", "sample", "attack", "split", "condition", "is"}
@@ -26,16 +27,17 @@ _NONE = frozenset({"benign", "no_attack", "none_benign", "benign_control"})
 _FEW = 50  # kinds of prompts
 
 
-def set_apart(frame: pl.DataFrame, table: Table, asked: Collection[str]) -> tuple[pl.DataFrame, list[str]]:
+def set_apart(frame: pl.DataFrame, doubtful: Collection[str]) -> tuple[pl.DataFrame, list[str]]:
     """Return turns in which rollouts that are no attacks say so, with their verdicts in a column of their own, and the notice.
 
-    A column that is asked about, as it may be a verdict, says nothing; nor does any where the user names the attack.
+    A column that is asked about, as it may be a verdict, says nothing. A rollout of which some turn is of an attack is one.
     """
-    if "attack" in table.named:
-        return frame, []
-    for name, benign, words in _benign_turns(frame, table, asked):
-        apart = _verdicts(frame).set(~benign, None)
-        rollouts = pl.DataFrame({"id": frame["rollout_id"], "benign": benign, "yes": apart}).group_by("id")
+    for name, of_turns, words in _statements(frame, doubtful):
+        benign = _of_rollouts(frame, of_turns)
+        if not benign.any() or (benign | of_turns.is_null()).all():
+            continue
+        verdicts = _verdicts(frame).set(~benign, None)
+        rollouts = pl.DataFrame({"id": frame["rollout_id"], "benign": benign, "yes": verdicts}).group_by("id")
         counts = rollouts.agg(pl.col("benign").all(), pl.col("yes").any())
         count, successes = int(counts["benign"].sum()), int(counts["yes"].sum() or 0)
         attack = frame["attack"] if "attack" in frame.columns else pl.repeat(None, frame.height, eager=True)
@@ -44,42 +46,68 @@ def set_apart(frame: pl.DataFrame, table: Table, asked: Collection[str]) -> tupl
             frame[verdict].set(benign, None) for verdict in ("succeeded", "outcome") if verdict in frame.columns
         ]
         frame = frame.with_columns(columns)
-        said = (
+        sentence = (
             f"`{name_in_file(name)}` is {words} for {count:,} of {counts.height:,} rollouts, which are no attacks then"
         )
-        if apart.count():
-            frame = frame.with_columns(apart.alias(APART))
-            said += f": their verdicts ({counted(successes, 'success', 'successes')}) do not count, and are kept as `{APART}`"
-        return frame, [said]
+        if verdicts.count():
+            frame = frame.with_columns(verdicts.alias(APART))
+            sentence += f": their verdicts ({counted(successes, 'success', 'successes')}) do not count, and are kept as `{APART}`"
+        return frame, [sentence]
     return frame, []
 
 
-def _benign_turns(frame: pl.DataFrame, table: Table, asked: Collection[str]) -> Iterator[tuple[str, pl.Series, str]]:
-    """Iterate over the columns that say of some turns, and not of all, that they are of no attack: name, which, and the word."""
-    for name in frame.columns:
-        if (name in TURNS.names and name not in {"attack", "category"}) or {name, name_in_file(name)} & {*asked}:
+def may_have_benign(frame: pl.DataFrame) -> bool:
+    """Return whether a column says of some turns that they are of no attack; those of other files may be of attacks."""
+    return next(_statements(frame, ()), None) is not None
+
+
+def may_say(column: str, dtype: pl.DataType) -> bool:
+    """Return whether a column may say which rollouts are no attacks, by its name and dtype."""
+    if column in TURNS.names:
+        return column in {"attack", "category"}
+    name = name_in_file(column)
+    if is_text(dtype):
+        return bool(words := {*words_of(name)}) and words <= _KINDS
+    return (dtype == pl.Boolean or dtype.is_integer()) and _sign(name, _ATTACKS, _BENIGN) is not None
+
+
+def _statements(frame: pl.DataFrame, doubtful: Collection[str]) -> Iterator[tuple[str, pl.Series, str]]:
+    """Iterate over the columns that say of some turns that they are of no attack: name, what they say of each, and the word."""
+    for name, dtype in frame.schema.items():
+        if not may_say(name, dtype) or {name, name_in_file(name)} & {*doubtful}:
             continue
-        values, sign = values_named(frame, name), _sign(name)
-        if sign is not None and _are_two(values):
-            benign = (values.cast(pl.Int64) == int(sign)).fill_null(value=False)
+        values, sign = values_named(frame, name), _sign(name_in_file(name), _ATTACKS, _BENIGN)
+        if _are_two(values):
+            benign = values.cast(pl.Int64) == int(bool(sign))
             words = "true" if sign else "false"
-        elif is_text(values.dtype) and {*words_of(name_in_file(name))} <= _KINDS and values.n_unique() <= _FEW:
-            kinds = {value: normal(value) in _NONE for value in values.unique().drop_nulls().to_list()}
-            words = ", ".join(sorted(str(value) for value, is_none in kinds.items() if is_none))
-            benign = values.cast(pl.String).is_in([str(value) for value, is_none in kinds.items() if is_none])
-            benign = benign.fill_null(value=False)
-            if words and _varies_within_prompts(frame, benign):
+        elif is_text(dtype) and values.n_unique() <= _FEW:
+            kinds = [value for value in values.unique().drop_nulls().to_list() if normal(value) in _NONE]
+            words = ", ".join(sorted(map(str, kinds)))
+            benign = values.cast(pl.String).is_in([str(value) for value in kinds])
+            if words and _varies_within_prompts(frame, benign.fill_null(value=False)):
                 continue
         else:
             continue
-        if benign.any() and not (benign | values.is_null()).all():
+        if benign.any():
             yield name, benign, words
 
 
-def _sign(name: str) -> bool | None:
+def _of_rollouts(frame: pl.DataFrame, benign: pl.Series) -> pl.Series:
+    """Return for each turn whether its rollout is of no attack: it says so, and says nothing else, on any of its turns."""
+    turns = pl.DataFrame({"id": frame["rollout_id"], "benign": benign})
+    return turns.select(_all_say("benign").over("id")).to_series()
+
+
+def _all_say(name: str) -> pl.Expr:
+    """Return whether all turns that say yes or no say yes, and some do: unknown is neither."""
+    return pl.col(name).all() & pl.col(name).any()
+
+
+def _sign(name: str, attacks: AbstractSet[str], benign: AbstractSet[str]) -> bool | None:
     """Return which of two values of a column says that a rollout is no attack, by its name; None where it says nothing."""
-    words = {*words_of(name_in_file(name))} - _BESIDE
-    return next((sign for sign, known in ((False, _ATTACKS), (True, _BENIGN)) if words and words <= known), None)
+    words = {*words_of(name)} - _FILLERS
+    signs = ((False, attacks), (True, benign))
+    return next((sign for sign, names in signs if words and words <= names), None)
 
 
 def _are_two(values: pl.Series) -> bool:
@@ -109,19 +137,17 @@ def benign_cases(turns: pl.DataFrame) -> list[str]:
     """Return the notice on rollouts that may be no attacks, and count as attempts."""
     schema = turns.schema
     for name in own_names(schema):
-        words = {*words_of(name)} - _BESIDE
-        known = ((False, _ATTACKS | _MAYBE_ATTACKS), (True, _BENIGN | _MAYBE_BENIGN))
-        sign = next((sign for sign, bag in known if words and words <= bag), None)
+        sign = _sign(name, _ATTACKS | _MAYBE_ATTACKS, _BENIGN | _MAYBE_BENIGN)
         if sign is None or not _are_two(values_named(turns, name)):
             continue
         rollouts = _judged(turns.with_columns(_benign=values_named(turns, name).cast(pl.Boolean) == sign))
         count, successes = rollouts["_benign"].sum(), rollouts.filter("_benign")["success"].sum()
         if count and count < rollouts.height:
             word = "true" if sign else "false"
-            kept = f' (with keep="{name}" in `rw.measure`)'  # which a command does itself
-            shown = f"`{name}` is {word} for {count:,} of {rollouts.height:,} rollouts"
-            shown += f", and {successes:,} of them count as successes" if successes else ""
-            return [f'{shown}: if they are no attacks, do not count them; by="{name}" shows them apart{kept}']
+            with_keep = f' (with keep="{name}" in `rw.measure`)'  # which a command does itself
+            sentence = f"`{name}` is {word} for {count:,} of {rollouts.height:,} rollouts"
+            sentence += f", and {successes:,} of them count as successes" if successes else ""
+            return [f'{sentence}: if they are no attacks, do not count them; by="{name}" shows them apart{with_keep}']
     return []
 
 
@@ -135,6 +161,6 @@ def _judged(turns: pl.DataFrame) -> pl.DataFrame:
     sides = [verdict.cast(pl.String).is_in(["success", "true"]).any() for verdict in verdicts]
     judged = [verdict.is_not_null().any() for verdict in verdicts]
     rollouts = turns.group_by("rollout_id").agg(
-        pl.col("_benign").all(), success=pl.any_horizontal(sides), is_judged=pl.any_horizontal(judged)
+        _all_say("_benign"), success=pl.any_horizontal(sides), is_judged=pl.any_horizontal(judged)
     )
     return rollouts.filter("is_judged")

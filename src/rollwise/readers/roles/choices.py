@@ -12,24 +12,28 @@ from rollwise.readers.roles.words import word
 
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
-    found = [verdict for column in table.of_records if (verdict := verdict_of(column)) is not None]
-    for verdict in found:
+    candidates = [verdict for column in table.of_records if (verdict := verdict_of(column)) is not None]
+    for verdict in candidates:
         settle(table, verdict)
-    found = [verdict for verdict in found if is_open(table, verdict)]
+    candidates = [verdict for verdict in candidates if is_open(table, verdict)]
     if any(
         candidate.whose in {"attack", "either"} and candidate.sides and not is_negative(candidate.column.own)
-        for candidate in found
+        for candidate in candidates
     ):
         # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
-        found = [
+        candidates = [
             candidate
-            for candidate in found
-            if candidate.whose != "attack" or not is_negative(candidate.column.own) or not _overlap(candidate, found)
+            for candidate in candidates
+            if candidate.whose != "attack"
+            or not is_negative(candidate.column.own)
+            or not _overlap(candidate, candidates)
         ]
     choice = _Choice(table)
     for whose in ("attack", "task", "refusal"):
-        choice.read([verdict for verdict in found if verdict.whose == whose])
-    groups = {whose: [verdict for verdict in found if verdict.whose == whose] for whose in ("attack", "task", "either")}
+        choice.read([verdict for verdict in candidates if verdict.whose == whose])
+    groups = {
+        whose: [verdict for verdict in candidates if verdict.whose == whose] for whose in ("attack", "task", "either")
+    }
     for whose in sorted(groups, key=lambda whose: min(map(_likelihood, groups[whose]), default=())):
         choice.ask(groups[whose], whose)
     if not choice.roles and not choice.questions:
@@ -67,23 +71,25 @@ class _Choice:
                 for candidate in group
                 if candidate.is_sure and (candidate.column.name in self.table.whole) == is_whole
             ]
-            own = [
+            equals = [
                 candidate
                 for candidate in level
                 if candidate.column.own in {"succeeded", "outcome", "solved", "refused"}
             ] or level
-            if not own:
+            if not equals:
                 continue
-            said = own[0].series
+            sides = equals[0].series
             used: list[Verdict] = []
-            rivals = [candidate for candidate in group if candidate.doubt is not None and _is_rival(own[0], candidate)]
-            if rivals or any(_differ(said, candidate.series) for candidate in own[1:]):
-                self._asked(which([*own, *rivals]), own)
+            rivals = [
+                candidate for candidate in group if candidate.doubt is not None and _is_rival(equals[0], candidate)
+            ]
+            if rivals or any(_differ(sides, candidate.series) for candidate in equals[1:]):
+                self._asked(which([*equals, *rivals]), equals)
                 continue
-            for verdict in own:
-                if not used or (said.is_null() & verdict.series.is_not_null()).any():
+            for verdict in equals:
+                if not used or (sides.is_null() & verdict.series.is_not_null()).any():
                     used.append(verdict)
-                    said = said.zip_with(said.is_not_null(), verdict.series)
+                    sides = sides.zip_with(sides.is_not_null(), verdict.series)
             for verdict in used:
                 role = _read(self.table, verdict)
                 if role is None:
@@ -126,19 +132,19 @@ def _likelihood(verdict: Verdict) -> tuple[bool, ...]:
 
 def _says_no_of_errors(verdict: Verdict, others: list[Verdict]) -> bool:
     """Return whether a column says something of rows of which another one, that else agrees, says that judging them failed."""
-    for other in others:
-        errors = other.column.values.is_not_null() & other.series.is_null()
-        is_same = other is verdict or other.is_unknown or verdict.labels.keys() == other.labels.keys()
-        if not is_same and (errors & verdict.series.is_not_null()).any() and not _differ(verdict.series, other.series):
+    for judge in others:
+        errors = judge.column.values.is_not_null() & judge.series.is_null()
+        is_same = judge is verdict or judge.is_unknown or verdict.labels.keys() == judge.labels.keys()
+        if not is_same and (errors & verdict.series.is_not_null()).any() and not _differ(verdict.series, judge.series):
             return True
     return False
 
 
-def _has_words_of(first: Verdict, other: Verdict) -> bool:
+def _has_words_of(first: Verdict, second: Verdict) -> bool:
     """Return whether two columns in doubt have the same words, and differ: of two judges, or of one and the truth."""
-    if not first.column.kind == other.column.kind == "words" or first.labels != other.labels:
+    if not first.column.kind == second.column.kind == "words" or first.labels != second.labels:
         return False
-    return bool((first.column.values != other.column.values).any())
+    return bool((first.column.values != second.column.values).any())
 
 
 def _differ(first: pl.Series, second: pl.Series) -> bool:
@@ -146,14 +152,16 @@ def _differ(first: pl.Series, second: pl.Series) -> bool:
     return bool((first != second).fill_null(value=False).any())
 
 
-def _is_rival(first: Verdict, other: Verdict) -> bool:
+def _is_rival(first: Verdict, second: Verdict) -> bool:
     """Return whether a verdict in doubt has the words of one beyond doubt, in its name or its values, and says otherwise."""
-    if first.column.kind == other.column.kind == "words" and {*first.column.distinct} == {*other.column.distinct}:
-        return _differ(first.series, other.series)
-    words = (first.column.words & other.column.words) - OF_ATTACKS
+    if first.column.kind == second.column.kind == "words" and {*first.column.distinct} == {*second.column.distinct}:
+        return _differ(first.series, second.series)
+    words = (first.column.words & second.column.words) - OF_ATTACKS
     same = {word for word in words if (claim := verdict_claim(word)) is not None and claim.when_true is not None}
-    is_same = bool(same) or is_rate(other.column.own) or bool(first.column.words & other.column.words & {"jailbroken"})
-    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series, other.series)
+    is_same = (
+        bool(same) or is_rate(second.column.own) or bool(first.column.words & second.column.words & {"jailbroken"})
+    )
+    return is_same and first.column.kind in {"bool", "binary"} and _differ(first.series, second.series)
 
 
 def _read(table: Table, verdict: Verdict) -> Role | None:

@@ -108,8 +108,10 @@ class Column:
         """True if its words are those of attacks alone, some of each side: complied and refused."""
         if self.kind != "words":
             return False
-        known = [one for value in self.distinct if (one := word(value)).whose != "blank"]
-        return {one.whose for one in known} == {"attack"} and len({one.side for one in known}) == 2
+        meanings = [meaning for value in self.distinct if (meaning := word(value)).whose != "blank"]
+        return {meaning.whose for meaning in meanings} == {"attack"} and len(
+            {meaning.side for meaning in meanings}
+        ) == 2
 
     @property
     def claim(self) -> Claim | None:

@@ -41,23 +41,23 @@ _LONGEST = 10_000_000  # seconds: more is a moment
 
 def facts(table: Table) -> tuple[list[Role], list[Role]]:
     """Return the columns that are facts of rollouts or turns, and those that may be one and were not taken."""
-    taken: list[Role] = []
-    left: list[Role] = []
+    roles: list[Role] = []
+    unused: list[Role] = []
     for name in ("target", "attack", "goal", "task", "category"):
-        used = {role.column for role in taken}
+        used = {role.column for role in roles}
         candidates = [column for column in _named(table, name) if column.name not in used]
         if name == "task" and not candidates:
             candidates = [column for column in table.columns if joined(column.own) in EITHER_IDS and _is_task(column)]
         if not candidates or name in table.named:
             continue
         chosen = _chosen(table, candidates, name)
-        taken += [Role(column.name, name, "named so") for column in chosen]
+        roles += [Role(column.name, name, "named so") for column in chosen]
         if not chosen and not table.holds(name):
-            left.append(Role(candidates[0].name, name, "named so"))
-    attempt = _attempt(table, taken)
+            unused.append(Role(candidates[0].name, name, "named so"))
+    attempt = _attempt(table, roles)
     if attempt is not None:
-        (taken if attempt[1] else left).append(attempt[0])
-    return [*taken, *_scores(table), *_rewards(table), *_numbers(table)], left
+        (roles if attempt[1] else unused).append(attempt[0])
+    return [*roles, *_scores(table), *_rewards(table), *_numbers(table)], unused
 
 
 def _named(table: Table, name: str) -> list[Column]:
@@ -86,13 +86,13 @@ def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
     if any(_differ(first, rival) for rival in rivals):
         return []
     chosen = [candidate for candidate in candidates if candidate.is_fact and _is_open(table, candidate, name)]
-    kept, filled = [], pl.repeat(value=False, n=table.frame.height, eager=True)
+    columns, filled = [], pl.repeat(value=False, n=table.frame.height, eager=True)
     for column in chosen if first in chosen else []:
-        held = column.values.is_not_null()
-        if not (held & filled).any():
-            kept.append(column)
-            filled = filled | held
-    return kept
+        has_value = column.values.is_not_null()
+        if not (has_value & filled).any():
+            columns.append(column)
+            filled = filled | has_value
+    return columns
 
 
 def _differ(first: Column, second: Column) -> bool:
@@ -132,7 +132,7 @@ def _is_task(column: Column) -> bool:
     return 1 < column.values.n_unique() < column.table.frame["rollout_id"].n_unique()
 
 
-def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
+def _attempt(table: Table, roles: list[Role]) -> tuple[Role, bool] | None:
     """Return the column that numbers the attempts, and whether it does so beyond doubt."""
     candidates = [
         column for column in _named(table, "attempt") if column.dtype.is_integer() and column.values.n_unique() > 1
@@ -141,10 +141,10 @@ def _attempt(table: Table, taken: list[Role]) -> tuple[Role, bool] | None:
         return None
     column = candidates[0]
     role = Role(column.name, "attempt", "counts the attempts")
-    beside = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
-    beside += [table.frame[candidate.column] for candidate in taken if candidate.name != "category"]
+    series_of_facts = [table.frame[name] for name in ("target", "attack", "goal", "task") if table.holds(name)]
+    series_of_facts += [table.frame[candidate.column] for candidate in roles if candidate.name != "category"]
     named = [table.frame["rollout_id"].alias("id"), column.values.alias("attempt")]
-    rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(beside))])
+    rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(series_of_facts))])
     rollouts = rows.unique("id") if column.is_fact else rows
     is_number = bool(column.values.drop_nulls().cast(pl.Float64).is_between(0, 2**31 - 1).all())
     counts = column.is_fact and is_number and rollouts.drop("id").n_unique() == rollouts.height
@@ -163,8 +163,8 @@ def _scores(table: Table) -> Iterator[Role]:
     scores = [column for column in scores if table.is_single or not column.is_fact]
     for name in ("score", "reward"):
         named = [column for column in scores if joined(column.own) == name]
-        rest = [column for column in scores if joined(column.own) != "reward"] if name == "score" else []
-        chosen = named or (rest if len(rest) == 1 else [])
+        scores_alone = [column for column in scores if joined(column.own) != "reward"] if name == "score" else []
+        chosen = named or (scores_alone if len(scores_alone) == 1 else [])
         if len(chosen) == 1 and not table.holds(name) and (name not in table.named or chosen[0].own == name):
             yield Role(chosen[0].name, name, "named so")
 
@@ -187,7 +187,7 @@ def _is_number(column: Column) -> bool:
 
 def _numbers(table: Table) -> Iterator[Role]:
     """Iterate over costs, tokens and seconds; what is one for each rollout is of the rollout, and never counted by turn."""
-    found: dict[str, list[Column]] = {}
+    columns_by_name: dict[str, list[Column]] = {}
     for column in table.of_records:
         if not column.dtype.is_numeric() or column.role not in {"cost", "tokens", "seconds"} or not _is_amount(column):
             continue
@@ -198,8 +198,8 @@ def _numbers(table: Table) -> Iterator[Role]:
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
         is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
         if name is not None and not is_named and not table.holds(name):
-            found.setdefault(name, []).append(column)
-    for name, columns in found.items():
+            columns_by_name.setdefault(name, []).append(column)
+    for name, columns in columns_by_name.items():
         shared = frozenset.intersection(*(column.words for column in columns))
         # `latency_ms` says more than nothing beside `judge_latency_ms`; `a_latency_ms` and `b_latency_ms` are of two things.
         plain = [column for column in columns if column.words <= shared | _PLAIN]
@@ -217,13 +217,13 @@ def _is_amount(column: Column) -> bool:
 
 def _is_of_rollout(column: Column) -> bool:
     """Return whether an amount is of whole rollouts; what turns within records state is theirs, even where it is constant."""
-    whole = column.table.whole
-    if column.name in whole or not column.is_fact:
+    of_records = column.table.whole
+    if column.name in of_records or not column.is_fact:
         return column.is_fact
     in_records = pl.repeat(value=False, n=column.table.frame.height, eager=True)
-    for rows in whole.values():
+    for rows in of_records.values():
         in_records = in_records | rows
-    return not whole or bool((column.values.is_not_null() & ~in_records).any())
+    return not of_records or bool((column.values.is_not_null() & ~in_records).any())
 
 
 def _cost_name(column: Column) -> str | None:

@@ -10,6 +10,7 @@ GPTFuzz, PAIR, HarmBench, JailbreakBench, WildBench); and of 49 more, on which t
 
 import re
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -78,9 +79,11 @@ _OTHERS: Mapping[str, str] = {
     "response": "response assistant botmsg bot assistantmsg assistanttext messageout outputtext responsetext generatedtext "
     "aimessage botmessage bottext assistantmessage finaltext victimtext modeltext",
 }  # fmt: skip
-_WHOLE = {name: role for role, names in _OTHERS.items() for name in names.split()}
-_WHOLE |= {name: role for role, groups in reversed([*FACTS.items()]) for group in groups for name in group.split()}
-_WHOLE |= dict.fromkeys(("case", "trialid", "attackid", "attemptid"), "id")
+_ROLE_OF_NAME = {name: role for role, names in _OTHERS.items() for name in names.split()}
+_ROLE_OF_NAME |= {
+    name: role for role, groups in reversed([*FACTS.items()]) for group in groups for name in group.split()
+}
+_ROLE_OF_NAME |= dict.fromkeys(("case", "trialid", "attackid", "attemptid"), "id")
 RANKS = {
     role: {name: rank for rank, group in enumerate(groups) for name in group.split()} for role, groups in FACTS.items()
 }
@@ -121,6 +124,12 @@ OF_TASKS = _bag(
     "task tasks instance solved resolved patch exit expected reference gold difficulty accuracy correct steps test tests tool "
     "tools correctness benchmark"
 )
+
+
+def speaks_of_attacks_alone(words: AbstractSet[str]) -> bool:
+    """Return whether the words of all names of a file are on attacks, and not on tasks as well: then a verdict is the attack's."""
+    return bool(words & OF_ATTACKS) and not words & OF_TASKS
+
 
 # What `true` says where a name of a verdict has the word.
 ATTACK_TRUE = _bag(
@@ -174,8 +183,8 @@ class Claim(NamedTuple):
 @lru_cache(maxsize=4096)
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a name in lower case."""
-    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
-    return tuple(word for word in re.split(r"[^a-z0-9]+", apart.lower()) if word)
+    split = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    return tuple(word for word in re.split(r"[^a-z0-9]+", split.lower()) if word)
 
 
 def joined(name: str) -> str:
@@ -192,8 +201,8 @@ def role_of(name: str) -> str | None:
     words = words_of(name.rpartition(".")[2])
     if not words:
         return None
-    known = _WHOLE.get("".join(words))
-    return known or next((role for role, is_so in _RULES if is_so(words, frozenset(words))), None)
+    exact = _ROLE_OF_NAME.get("".join(words))
+    return exact or next((role for role, is_so in _RULES if is_so(words, frozenset(words))), None)
 
 
 Words = tuple[str, ...]
@@ -267,9 +276,9 @@ def verdict_claim(name: str) -> Claim | None:
     if "test" in bag and bag & {"result", "results"} and bag <= {"test", "unit", "result", "results", "the"}:
         return Claim("task", True)
     cores = [_core(word) for word in words]
-    known = [side for core, _ in cores if (side := _side(core)) is not None]
+    sides = [side for core, _ in cores if (side := _side(core)) is not None]
     whose, when_true = next(
-        (side for side in reversed(known) if side[0] != "either"), known[0] if known else ("named", None)
+        (side for side in reversed(sides) if side[0] != "either"), sides[0] if sides else ("named", None)
     )
     doubt = _doubt([core for core, _ in cores], bag)
     if when_true is None and "jailbreak" in bag:
@@ -347,9 +356,9 @@ def is_negative(name: str) -> bool:
 
 def _core(word: str) -> tuple[str, bool]:
     """Return a word without `un`, where the rest is known, and whether it was negated."""
-    rest = word.removeprefix("un")
-    is_negated = rest != word and _side(word) is None and _side(rest) is not None
-    return (rest, True) if is_negated else (word, False)
+    positive = word.removeprefix("un")
+    is_negated = positive != word and _side(word) is None and _side(positive) is not None
+    return (positive, True) if is_negated else (word, False)
 
 
 def _side(word: str) -> tuple[str, bool] | None:

@@ -98,6 +98,7 @@ def timeline(
         seen = theme.visible(marks, ax)
         theme.dress(ax, grid="x")
         _limits(sheet, ax, seen, lanes, measured)
+        ticking.thousands(ax, "x")
         for part in seen.partition_by("lane", maintain_order=True):
             _paint(ax, part)
         if steps:

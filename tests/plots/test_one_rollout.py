@@ -89,7 +89,7 @@ def test_many_seconds_have_separators():
     found = steps({"start": 0.0, "end": 7000.0}, {"start": 7000.0, "end": 12000.0})
     for plot in (plots.timeline(hours, axis="seconds"), plots.timeline(found)):
         (ax,) = plot.axes
-        ax.figure.draw_without_rendering()
+        plot.figure.draw_without_rendering()
         assert {"0", "10,000", "12,000"} <= {text.get_text() for text in ax.get_xticklabels()}
 
 

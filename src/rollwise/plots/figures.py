@@ -92,7 +92,7 @@ class Plot:
         self._axes: tuple[Axes, ...] = tuple(axes)
         self.figure: Figure = self._axes[0].get_figure(root=True)  # type: ignore[assignment]
         self.alt = alt
-        self._about = about or {}
+        self._texts = about or {}
 
     @property
     def axes(self) -> "tuple[Axes, ...]":
@@ -102,7 +102,7 @@ class Plot:
     @property
     def caption(self) -> str:
         """What stands below the figure, or would if it were wide enough."""
-        return self._about.get("caption", "")
+        return self._texts.get("caption", "")
 
     def __repr__(self) -> str:
         return f"<Plot: {self.alt}>"

@@ -208,12 +208,12 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
     ax.tick_params(labelsize=small())
 
 
-def make_room(ax: "Axes | None") -> None:
+def make_room(ax: "Axes") -> None:
     """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
     from matplotlib.gridspec import SubplotParams
 
-    figure = None if ax is None else ax.get_figure(root=True)
-    if ax is None or figure is None or figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
+    figure = ax.get_figure(root=True)
+    if figure is None or figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
         return
     if vars(figure.subplotpars) == vars(SubplotParams()):
         figure.set_layout_engine("constrained")

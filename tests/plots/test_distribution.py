@@ -157,6 +157,24 @@ def test_a_frame_from_a_file_draws_the_same(tmp_path):
         assert marks.equals(plots.marks.distribution(frame, metric="num_turns", by="target", kind=kind))
 
 
+@pytest.mark.parametrize("kind", ["ecdf", "box"])
+def test_amounts_on_a_logarithmic_axis_are_written_out(kind):
+    """No powers of ten and no labels between them; where there is one power at most, 2 and 5 have a tick, too."""
+
+    def written(values: list[float | None], **options: Any) -> list[str]:
+        plot = plots.distribution(rollouts(values), metric="harm", kind=kind, **options)
+        (ax,) = plot.axes
+        plot.figure.draw_without_rendering()
+        low, high = ax.get_xlim()
+        labels = [*ax.xaxis.get_ticklabels(), *ax.xaxis.get_ticklabels(minor=True)]
+        return [text.get_text() for text in labels if text.get_text() and low <= text.get_position()[0] <= high]
+
+    assert written([15.0, 200.0, 3000.0, 25000.0]) == ["100", "1,000", "10,000"]
+    assert written([2e6, 4e7, 9e8]) == ["10M", "100M", "1B"]
+    assert written([2.0, 3.0, 7.0], log=True) == ["2", "5"]
+    assert written([2000.0, 12000.0], log=False)[-1] == "12,000"
+
+
 def test_scores_and_shares_are_on_no_logarithmic_axis():
     """A single score of 0.002 does not bend the axis; tokens over two decades do, and log=True is obeyed."""
     frame = pl.DataFrame({"rollout_id": list("abcd"), "harm": [0.002, 0.4, 0.7, 1.0], "tokens": [2, 400, 700, 1000]})

@@ -1,5 +1,6 @@
 """Every figure at every width: no text leaves the canvas, none runs into another, none is too small to read."""
 
+import copy
 import itertools
 from collections.abc import Callable
 from functools import partial
@@ -168,6 +169,35 @@ def test_a_figure_is_drawn_again_at_every_size(tmp_path: Any, summary_of: Any, r
     assert rw.plots.forest(summary, size="column", caption=False).caption == ""
 
 
+@pytest.mark.parametrize("size", [None, (5.0, None), (5.0, 3.0)])
+def test_a_file_of_another_size_leaves_the_figure_as_it_was(
+    size: Any, tmp_path: Any, summary_of: Any, rate: Any
+) -> None:
+    """Byte for byte; one that is as high as it needs to be stays so, also after it was resized. Copies are pictures of one size."""
+    plot = rw.plots.forest(summary_of([rate(3, 20, target=name) for name in "abc"]), size=size)
+    for again in (plot, plot.resize(4.0)):
+        before = again.svg()
+        again.save(tmp_path / "other.svg", size=(3.3, 2.6), overwrite=True)
+        assert again.svg() == before
+    copied, sides = copy.deepcopy(plot), tuple(plot.figure.get_size_inches())
+    copied.save(tmp_path / "other.svg", size=(3.3, 2.6), overwrite=True)
+    assert tuple(copied.figure.get_size_inches()) == sides
+    plot.save(tmp_path / "other.svg", size="page", overwrite=True)
+    lower = plot.resize(6.9).figure.get_figheight()
+    fresh = rw.plots.forest(summary_of([rate(3, 20, target=name) for name in "abc"]), size="page")
+    assert lower == fresh.figure.get_figheight()
+
+
+@pytest.mark.integration
+def test_figures_higher_than_any_size_are_saved_at_another_width(tmp_path: Any, summary_of: Any, rate: Any) -> None:
+    """350 rows are 106 inches high, which no size may ask for, and it needs none to be drawn again."""
+    plot = rw.plots.forest(summary_of([rate(3, 20, target=f"t{place:03}") for place in range(350)]))
+    sides = tuple(plot.figure.get_size_inches())
+    assert sides[1] > 100
+    assert "<svg" in plot.save(tmp_path / "page.svg", size="page").read_text()
+    assert tuple(plot.figure.get_size_inches()) == sides
+
+
 def test_fonts_follow_the_settings(summary_of: Any, rate: Any) -> None:
     """Seven points, as journals ask: nothing is larger, nothing below 90 % of it, also when it is drawn again."""
     with rc_context({"font.size": 7.0}):
@@ -189,3 +219,25 @@ def test_what_is_no_size_is_said(size: Any, summary_of: Any, rate: Any) -> None:
         rw.plots.forest(summary, size="page", ax=ax)
     with pytest.raises(ArgumentError, match="resize: this plot is in the Axes that were passed as ax"):
         rw.plots.forest(summary, ax=ax).resize(3.3)
+
+
+def test_what_is_no_size_of_a_file_is_said(tmp_path: Any, summary_of: Any, rate: Any) -> None:
+    """As of a new figure; what is written stays unwritten, and the figure as it was."""
+    plot: Any = rw.plots.forest(summary_of([rate(3, 20, target="a")]), size=(5.0, 3.0))
+    sides = "a width and a height from 1 to 100 inches, such as (3.3, 2.6), or (3.3, None) for a figure as high as it needs to be"
+    for size, words in {
+        "tabloid": f"'tabloid' is not 'column', 'page' or 'slide', or {sides}",
+        ("3", 2): f"('3', 2) is not {sides}",
+        ("column", None): f"('column', None) is not {sides}",
+        (True, 2): f"(True, 2) is not {sides}",
+        3.3: f"3.3 is not {sides}",
+    }.items():
+        with pytest.raises(ArgumentError) as raised:
+            plot.save(tmp_path / "other.svg", size=size)
+        assert str(raised.value) == f"save: size={words}"
+        if isinstance(size, tuple):
+            with pytest.raises(ArgumentError) as raised:
+                plot.resize(*size)
+            assert str(raised.value) == f"resize: size={words}"
+    assert list(tmp_path.iterdir()) == []
+    assert tuple(plot.figure.get_size_inches()) == (5.0, 3.0)

@@ -83,6 +83,16 @@ def test_seconds_are_used_where_all_are_known():
         plots.timeline(half, axis="seconds")
 
 
+def test_many_seconds_have_separators():
+    """Hours of a rollout, of turns as of steps."""
+    hours = turns({"seconds": 7000.0}, {"seconds": 5000.0})
+    found = steps({"start": 0.0, "end": 7000.0}, {"start": 7000.0, "end": 12000.0})
+    for plot in (plots.timeline(hours, axis="seconds"), plots.timeline(found)):
+        (ax,) = plot.axes
+        plot.figure.draw_without_rendering()
+        assert {"0", "10,000", "12,000"} <= {text.get_text() for text in ax.get_xticklabels()}
+
+
 def test_the_timeline_of_steps_has_bars_and_events():
     """A step with an end is a bar, one without an event; without times they stand in their order."""
     found = steps(

@@ -84,9 +84,18 @@ def test_a_real_trajectory_ends_in_the_event():
     assert marks.filter(at=0.0)["at_risk"].item() == 12
 
 
-def test_intervals_of_scores_stay_between_0_and_1():
-    """A t interval of three clusters reaches from -0.41 to 1.91 by its formula; other numbers keep theirs."""
+def test_intervals_of_scores_are_those_of_the_table():
+    """Scores of 0 or 10 may have means below 1: intervals that reach beyond it are no share's, and are drawn whole."""
     frame = aligned({-1: 0.5, 0: 0.75}).with_columns(low=pl.lit(-0.41), high=pl.lit(1.91))
-    assert plots.marks.curve(frame).select(pl.col("low").min(), pl.col("high").max()).row(0) == (0.0, 1.0)
-    wide = frame.with_columns(estimate=pl.lit(7.0))
-    assert plots.marks.curve(wide).select(pl.col("low").min(), pl.col("high").max()).row(0) == (-0.41, 1.91)
+    assert plots.marks.curve(frame).select(pl.col("low").min(), pl.col("high").max()).row(0) == (-0.41, 1.91)
+    # One score of 10 in 40 rollouts: the mean is 0.25.
+    rows = [(f"r{k}", turn, f"g{k}", 10.0 * (k == turn), turn == 3) for k in range(40) for turn in range(1, 4)]
+    names = ["rollout_id", "turn", "goal", "harm", "succeeded"]
+    turns = pl.DataFrame(rows, schema=names, orient="row").cast({"turn": pl.Int32})
+    curve = rw.trajectory(turns, event=pl.col("succeeded"), column="harm")
+    assert curve["estimate"].drop_nulls().unique().to_list() == [0.25]
+    assert (curve["high"] > 1).any()
+    marks = plots.marks.curve(curve).sort("at")
+    assert marks.select("low", "high").rows() == curve.drop_nulls("estimate").sort("at").select("low", "high").rows()
+    shares = frame.with_columns(kind=pl.lit("hazard"))
+    assert plots.marks.curve(shares).select(pl.col("low").min(), pl.col("high").max()).row(0) == (0.0, 1.0)

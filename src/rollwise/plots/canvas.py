@@ -20,11 +20,13 @@ class Canvas(Figure):
         self._paint: Repaint | None = paint
         self._settings = {name: value for name, value in rcParams.items() if not name.startswith("backend")}
         self._busy = False
+        self.asked = width, height  # the size that was asked for: without a height, as high as it needs to be
         self.panels: list[Axes] = []
         self.repaint(width, height)
 
     def repaint(self, width: float, height: float | None) -> None:
         """Draw everything at this size in inches; without a height, as high as it needs to be."""
+        self.asked = width, height
         if self._paint is None:  # restored from a file
             super().set_size_inches(width, height or self.get_figheight())
             return
@@ -50,4 +52,4 @@ class Canvas(Figure):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file keeps: the picture, which then has one size."""
-        return {**super().__getstate__(), "_paint": None}  # type: ignore[dict-item]
+        return {**super().__getstate__(), "_paint": None, "asked": tuple(self.get_size_inches())}  # type: ignore[dict-item]

@@ -53,7 +53,18 @@ def lay_out(
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
         if sheet.ax is not None:
             return _into(sheet, panels[0], marks, words(marks), at_risk=at_risk, key=key, also=also, caption=caption)
-        return _onto(sheet, panels, marks, words, at_risk=at_risk is not False, key=key, also=also, behind=behind)
+        return _onto(
+            sheet,
+            panels,
+            marks,
+            words,
+            curves=curves,
+            combinations=combinations,
+            at_risk=at_risk is not False,
+            key=key,
+            also=also,
+            behind=behind,
+        )
 
     return layout.lay(
         paint,
@@ -143,13 +154,15 @@ def _onto(
     marks: pl.DataFrame,
     words: Callable[[pl.DataFrame], Wording],
     *,
+    curves: int,
+    combinations: Sequence[tuple[object, ...]],
     at_risk: bool,
     key: bool,
     also: Also | None,
     behind: bool,
 ) -> Callable[[], None]:
     """Draw a grid of panels of equal size into a new figure."""
-    single, curves = len(panels) == 1, max(part["group"].n_unique() for part in panels)
+    single = len(panels) == 1
     columns = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
     # Names that do not fit whole at the ends of their curves, in one column if necessary, are in a key.
     room = 0.0
@@ -162,7 +175,6 @@ def _onto(
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
     high = 225.0 if single else 170.0 if curves > 1 else 160.0 if len(panels) == 2 else 125.0
     axes = sheet.panels(len(panels), columns=columns, high=max(min(theme.em(high), 0.66 * sheet.width / columns), 90.0))
-    combinations = [part.select(COMBINATION).row(0) for part in panels]
     rows = -(-len(panels) // columns)
     drawn = []
     for place, (ax, part) in enumerate(zip(axes, panels, strict=True)):
@@ -178,7 +190,7 @@ def _onto(
             words(axis_marks),
             # The other groups in gray give a reference for a single curve.
             behind=axis_marks.filter(pl.col("panel") != place) if behind else None,
-            at_risk=at_risk and sheet.room,
+            at_risk=at_risk and sheet.has_room,
             compact=not single,
             room=room,
             high=sheet.high,

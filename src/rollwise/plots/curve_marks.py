@@ -126,18 +126,10 @@ def curve_marks(
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
     frame = _named(frame, by, colors, one_panel=one_panel)
     parts = frame.partition_by("panel", "group", "level", "style", maintain_order=True)
-    # Means between 0 and 1 are those of scores between 0 and 1, and so are the ends of their intervals.
-    within = pl.col("estimate").drop_nulls().is_between(0.0, 1.0).all()
-    of_one = set(frame.group_by("metric").agg(within=within).filter("within")["metric"])
     rows = [
         row
         for part in parts
-        for row in _steps(
-            part,
-            wide=wide[part.select(COMBINATION).row(0)],
-            anywhere=style is not None,
-            within=part["metric"][0] in of_one,
-        )
+        for row in _steps(part, wide=wide[part.select(COMBINATION).row(0)], anywhere=style is not None)
     ]
     marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
     enough = pl.col("at_risk").fill_null(min_at_risk) >= min_at_risk
@@ -277,15 +269,14 @@ def wide_range(positions: list[float]) -> bool:
     return min(positive) >= 1e-100 and 100 * min(positive) <= max(positive) <= 1e100
 
 
-def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool, within: bool) -> list[dict[str, Any]]:
+def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:
     """Return the marks of one curve at one level: its start, and every position with the end of its step."""
     rows = part.to_dicts()
     first = rows[0]
     style = first["style"]
-    # Intervals of shares may extend beyond [0, 1] by their formula, but not in a figure.
+    # Intervals of shares may extend beyond [0, 1] by their formula, but not in a figure. Those of scores are drawn as they
+    # are: a CURVE does not say on which scale its scores are.
     least, most = (-inf, inf) if anywhere else _WITHIN.get(first["kind"], (0.0, 1.0))
-    if first["kind"] == "trajectory" and within:
-        least, most = 0.0, 1.0
     positions = [row["at"] for row in rows]
     beyond = _beyond(positions, first["axis"], wide=wide)
     ends = [*positions[1:], positions[-1] + beyond] if style == "step" else positions

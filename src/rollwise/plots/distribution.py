@@ -118,8 +118,7 @@ def distribution(
         {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind](sheet, ax, seen, named)
         if sheet.description:
             sheet.description += _of_key(sheet, ax, named) if kind == "ecdf" else _of_rows(ax, named)
-        if not logarithmic:
-            ticking.thousands(ax, "x")
+        ticking.amounts(ax, "x")
         # Integer data get integer ticks; bars of integers start at halves.
         single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         if ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all():

@@ -92,7 +92,7 @@ class Plot:
         self._axes: tuple[Axes, ...] = tuple(axes)
         self.figure: Figure = self._axes[0].get_figure(root=True)  # type: ignore[assignment]
         self.alt = alt
-        self._about = about or {}
+        self._texts = about or {}
 
     @property
     def axes(self) -> "tuple[Axes, ...]":
@@ -102,7 +102,7 @@ class Plot:
     @property
     def caption(self) -> str:
         """What stands below the figure, or would if it were wide enough."""
-        return self._about.get("caption", "")
+        return self._texts.get("caption", "")
 
     def __repr__(self) -> str:
         return f"<Plot: {self.alt}>"
@@ -144,7 +144,8 @@ class Plot:
         path
             The file; its suffix selects the format.
         size
-            Size in this file, as of a new figure: ``"column"``, ``"page"``, ``"slide"`` or inches. The plot keeps its own.
+            Size in this file, as of a new figure: ``"column"``, ``"page"``, ``"slide"`` or inches. The plot keeps its own, but
+            is drawn again for it: a title or line that you set on its `axes` is lost, so pass titles as `title=`.
         alt
             The description to store in the file; by default `alt` of the plot.
         overwrite
@@ -237,12 +238,13 @@ class Plot:
         if sides is None:
             yield
             return
-        before = [float(side) for side in self.figure.get_size_inches()]
+        figure: Any = self.figure
+        asked = getattr(figure, "asked", ())  # those of a user refuse to be resized
         self.resize(*sides)
         try:
             yield
         finally:
-            self.resize(*before)
+            figure.resized(*asked)
 
     def _is_open(self) -> bool:
         """Return whether the figure is in pyplot's list of open figures."""

@@ -116,7 +116,7 @@ def heat_map(
     def paint(sheet: layout.Sheet) -> None:
         columns = min(most, max(int(sheet.width / min(wide, theme.em(_PANEL))), 1))
         across = sheet.width / columns
-        height = None if sheet.free else sheet.height() - theme.em(60)
+        height = None if sheet.is_free else sheet.height() - theme.em(60)
         last = min(columns, len(parts)) - 1
         plans = [
             heat_cells.plan(part, across, height, names=place % columns == 0, key=several or place == last)

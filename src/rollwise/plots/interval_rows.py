@@ -67,14 +67,14 @@ def draw(
         raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not False else {}
-    names = row_names.of(marks)
+    names = row_names.names_of(marks)
 
     name, heading = panels[0].columns[0]
-    wanted = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
+    numbers_width = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
 
     def paint(sheet: layout.Sheet) -> None:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
-        place = row_names.plan(sheet, names, columns, wanted)
+        place = row_names.plan(sheet, names, columns, numbers_width)
         axes = sheet.panels(len(panels), columns=columns, high=max(place.high * len(names), theme.em(36)))
         for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
@@ -169,7 +169,7 @@ def _draw(
         _paint(ax, row, (x_min, x_max), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
     row_names.put(ax, place, named=named)
-    _numbers(ax, part, panel.columns, reasons, across=place.numbers)
+    _numbers(ax, part, panel.columns, reasons, across=place.numbers_width)
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:

@@ -29,17 +29,17 @@ class Sheet:
     """The new figure, or the Axes of the user, that a plot is painted on."""
 
     def __init__(
-        self, figure: "Figure", width: float, *, ax: "Axes | None", description: str, room: bool, free: bool
+        self, figure: "Figure", width: float, *, ax: "Axes | None", description: str, has_room: bool, is_free: bool
     ) -> None:
         self.figure = figure
         self.ax = ax
         self.width = width  # of the figure or the Axes, in points
         self.description = description
-        self.free = free  # the figure is as high as it needs to be
-        self.room = room  # for what can be left out: a table below, a caption
+        self.is_free = is_free  # the figure is as high as it needs to be
+        self.has_room = has_room  # for what can be left out: a table below, a caption
         self.entries: list[Any] = []  # of the key above
         self.below = theme.axis_height()  # points used below the Axes of the user
-        self.keyed: float | None = None  # where a key below them begins
+        self.key_top: float | None = None  # where a key below them begins
         self.axes: list[Axes] = []
         self.columns = 1
         self.high = 0.0
@@ -61,7 +61,7 @@ class Sheet:
             return self.axes
         self.columns, self.high = min(columns, count), high
         rows = math.ceil(count / self.columns)
-        if self.free:
+        if self.is_free:
             self.figure.set_size_inches(self.width / 72, (rows * (high + theme.em(130)) + theme.em(200)) / 72)
         grid = self.figure.subplots(rows, self.columns, squeeze=False)
         self.axes = list(grid.flat)
@@ -82,8 +82,8 @@ class Sheet:
         if self.ax is None:
             self.entries = list(entries)
             return
-        self.keyed = self.below if below is None else below
-        self.below = legends.key(self.ax, entries, below=self.keyed, height=height, short=short)
+        self.key_top = self.below if below is None else below
+        self.below = legends.key(self.ax, entries, below=self.key_top, height=height, short=short)
 
     def height(self) -> float:
         """Return the height in points of the Axes of the user, or of what a new figure of a given height has for them."""
@@ -126,9 +126,11 @@ def lay(
 
     def draw(figure: "Canvas", width: float, height: float | None) -> "list[Axes]":
         with lettering.fonts_for(letters), theme.quiet():
-            for room in (True, False):
-                sheet = Sheet(figure, width * 72, ax=None, description=description, room=room, free=height is None)
-                if _onto(paint, sheet, width, height, title=title, caption=caption) or not room:
+            for has_room in (True, False):
+                sheet = Sheet(
+                    figure, width * 72, ax=None, description=description, has_room=has_room, is_free=height is None
+                )
+                if _onto(paint, sheet, width, height, title=title, caption=caption) or not has_room:
                     break
                 figure.clear()
             about["caption"] = sheet.description
@@ -146,7 +148,7 @@ def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> dict
     theme.make_room(ax)
     figure: Any = ax.get_figure(root=True)
     theme.settle(figure)
-    sheet = Sheet(figure, theme.size_in_points(ax)[0], ax=ax, description=description, room=True, free=False)
+    sheet = Sheet(figure, theme.size_in_points(ax)[0], ax=ax, description=description, has_room=True, is_free=False)
     finish = paint(sheet)
     ticking.fit_labels([ax])
     under = lettering.caption_below(ax, sheet.description, below=sheet.below) if sheet.description else None
@@ -157,9 +159,9 @@ def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> dict
     ticking.fit_labels([ax])
     if under is not None:
         lettering.rewrap(ax, under, sheet.description)
-    if sheet.keyed is not None:
+    if sheet.key_top is not None:
         theme.settle(figure)
-        legends.to_the_left(ax, sheet.keyed)
+        legends.to_the_left(ax, sheet.key_top)
     ticking.keep_neighbors_apart(ax)
     lettering.title_above(ax, title)
     return {"caption": sheet.description or description}
@@ -179,7 +181,7 @@ def _onto(
     words = lettering.filled(title, sheet.width - 2 * _EDGE, size=theme.normal() + 1, lines=3) if title else ""
     title_high = 1.35 * (theme.normal() + 1) * (words.count("\n") + 1) if words else 0.0
     key, key_high = legends.key_above(figure, sheet.entries) if sheet.entries else (None, 0.0)
-    shown = sheet.description if sheet.room and (caption or width >= NARROW) else ""
+    shown = sheet.description if sheet.has_room and (caption or width >= NARROW) else ""
     text = lettering.filled(shown, sheet.width - 2 * _EDGE) if shown else ""
     text_high = 1.32 * theme.small() * (text.count("\n") + 1) + 3 if text else 0.0
     above, below = title_high + key_high + (_EDGE if words or key else 0.0), text_high + (_EDGE if text else 0.0)
@@ -194,7 +196,7 @@ def _onto(
         return not collapsed, min(theme.size_in_points(panel)[1] for panel in sheet.axes)
 
     if height is not None and above + below > 0.9 * height * 72:
-        if sheet.room:
+        if sheet.has_room:
             return False
         above, below = (band * 0.9 * height * 72 / (above + below) for band in (above, below))
     fit = fitted if height is not None else partial(_heightened, sheet, above + below, fitted)

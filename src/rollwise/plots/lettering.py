@@ -40,7 +40,7 @@ _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installe
 )
 
 
-def wrapped(text: str, width: int, *, lines: int = 2) -> str:
+def wrapped(text: str, width: int, *, lines: int) -> str:
     """Wrap the text into lines of at most `width` characters; cut its middle if it needs more than `lines` lines."""
     # Wide characters count twice, so fewer fit into a line.
     if (across := letters(text)) > len(text):
@@ -59,7 +59,7 @@ def letters(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
+def wrapped_all(names: Sequence[str], width: int, *, lines: int) -> list[str]:
     """Wrap each name; different names stay different, if necessary by leaving out what they have in common."""
     broken = [wrapped(name, width, lines=lines) for name in names]
     if len(set(broken)) < len(set(names)):

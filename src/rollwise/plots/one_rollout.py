@@ -23,7 +23,7 @@ STATES = {
     "turn": Look("#BBBBBB", "h"),  # of a rollout that was judged as a whole
     "unjudged": Look("#999999", "."),
 }
-_PLAIN = {"turn", "unjudged"}  # states without a marker
+PLAIN = {"turn", "unjudged"}  # states without a marker
 ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts in the caption of a figure
 _MOST_LETTERS = 90
 
@@ -101,7 +101,7 @@ def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> No
         Line2D(
             [],
             [],
-            marker="s" if row["state"] in _PLAIN else row["marker"],
+            marker="s" if row["state"] in PLAIN else row["marker"],
             color=row["color"],
             label=row["state"],
             **style,

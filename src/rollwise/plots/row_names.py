@@ -29,45 +29,47 @@ class Place:
     above: bool
     small: bool  # in small type
     high: float  # height of a row in points
-    numbers: float  # width in points for columns of numbers
+    numbers_width: float  # width in points for columns of numbers
 
 
-def of(marks: pl.DataFrame) -> list[str]:
+def names_of(marks: pl.DataFrame) -> list[str]:
     """Return the name of each row."""
     rows = marks.select("row", "group").unique(maintain_order=True).sort("row")
     return rows["group"].to_list()
 
 
-def plan(sheet: Sheet, names: Sequence[str], columns: int, wanted: float) -> Place:
+def plan(sheet: Sheet, names: Sequence[str], columns: int, numbers_width: float) -> Place:
     """Find a place for names: beside their lines if these hold them whole, else above if rows are high enough.
 
-    Numbers that are `wanted` points wide should have space too; as a last resort, names have theirs. Rows of a figure of a given
-    height have as many lines as fit.
+    Numbers that are `numbers_width` points wide should have space too; as a last resort, names have theirs. Rows of a figure of a
+    given height have as many lines as fit.
     """
     across = sheet.width / columns
     size = theme.small() if sheet.narrow else theme.normal()
     line, row, least = theme.em(_LINE), theme.em(_ROW), theme.em(_NARROWEST if sheet.narrow else _AXES)
-    given = None if sheet.free else sheet.height() / len(names)
-    lines = 3 if given is None else max(int((0.75 if sheet.narrow else 1.0) * given / line), 1)
+    row_height = None if sheet.is_free else sheet.height() / len(names)
+    lines = 3 if row_height is None else max(int((0.75 if sheet.narrow else 1.0) * row_height / line), 1)
     lines = min(lines, 2 if sheet.narrow else 3)
     share = _NARROW if sheet.narrow else _BESIDE if columns == 1 else _OF_SEVERAL * columns
     beside = min(share * across, theme.em(_LONGEST))
     broken = lettering.filled_all(names, beside, size=size, lines=lines)
     most = max(name.count("\n") for name in broken) + 1
     if not any("…" in name for name in broken) and not _cut(names, beside, size):
-        taken = max(lettering.text_width(part, size) for name in broken for part in name.split("\n")) + theme.em(8)
-        numbers = (sheet.width - taken) / columns - least
-        place = Place(broken, above=False, small=sheet.narrow, high=max(row, line * most + 6), numbers=numbers)
-        if numbers >= wanted or (given is not None and given < row + line):
+        names_width = max(lettering.text_width(part, size) for name in broken for part in name.split("\n")) + theme.em(
+            8
+        )
+        width_left = (sheet.width - names_width) / columns - least
+        place = Place(broken, above=False, small=sheet.narrow, high=max(row, line * most + 6), numbers_width=width_left)
+        if width_left >= numbers_width or (row_height is not None and row_height < row + line):
             return place
-    lines = 2 if given is None else max(int((given - row) / line + 0.1), 0)
+    lines = 2 if row_height is None else max(int((row_height - row) / line + 0.1), 0)
     if lines:
-        over = lettering.filled_all(names, across - theme.em(16), size=theme.small(), lines=lines)
-        most = max(name.count("\n") for name in over) + 1
-        return Place(over, above=True, small=True, high=line * most + row, numbers=across - least)
-    lines = min(max(int((given or row) / line), 1), 2)
+        names_above = lettering.filled_all(names, across - theme.em(16), size=theme.small(), lines=lines)
+        most = max(name.count("\n") for name in names_above) + 1
+        return Place(names_above, above=True, small=True, high=line * most + row, numbers_width=across - least)
+    lines = min(max(int((row_height or row) / line), 1), 2)
     wide = lettering.filled_all(names, _WIDE * across, size=theme.small(), lines=lines)
-    return Place(wide, above=False, small=True, high=row, numbers=0.0)
+    return Place(wide, above=False, small=True, high=row, numbers_width=0.0)
 
 
 def _cut(names: Sequence[str], across: float, size: float) -> bool:

@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, either
 from rollwise.schema.option_types import check_option_types
 
 # Once on each machine Matplotlib builds a cache, and says so before anything that was asked for.
@@ -160,16 +161,21 @@ def inches(size: object, verb: str) -> tuple[float, float | None] | None:
     """Return width and height in inches of a size; the height is None if the figure is as high as it needs to be."""
     if size is None:
         return None
-    if isinstance(size, str):
+    if isinstance(size, str) and size in SIZES:
         return SIZES[size]
-    sides = tuple(size) if isinstance(size, Sequence) else ()
+    sides = tuple(size) if isinstance(size, Sequence) and not isinstance(size, str) else ()
     given = [side for side in sides if side is not None]
-    if len(sides) != 2 or sides[0] is None or not all(_SIDE[0] <= side <= _SIDE[1] for side in given):
+    if len(sides) != 2 or sides[0] is None or not all(map(_is_side, given)):
+        names = f"{either([*map(repr, SIZES)])}, or " if isinstance(size, str) else ""
         raise ArgumentError(
-            f"{verb}: size={size!r} is not a width and a height from {_SIDE[0]:g} to {_SIDE[1]:g} inches, such as (3.3, 2.6), "
-            "or (3.3, None) for a figure as high as it needs to be"
+            f"{verb}: size={size!r} is not {names}a width and a height from {_SIDE[0]:g} to {_SIDE[1]:g} inches, "
+            "such as (3.3, 2.6), or (3.3, None) for a figure as high as it needs to be"
         )
     return float(sides[0]), None if sides[1] is None else float(sides[1])
+
+
+def _is_side(side: object) -> bool:
+    return not isinstance(side, bool) and isinstance(side, Real) and _SIDE[0] <= float(side) <= _SIDE[1]
 
 
 # ── figures and axes ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,12 +208,12 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
     ax.tick_params(labelsize=small())
 
 
-def make_room(ax: "Axes | None") -> None:
+def make_room(ax: "Axes") -> None:
     """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
     from matplotlib.gridspec import SubplotParams
 
-    figure = None if ax is None else ax.get_figure(root=True)
-    if ax is None or figure is None or figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
+    figure = ax.get_figure(root=True)
+    if figure is None or figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
         return
     if vars(figure.subplotpars) == vars(SubplotParams()):
         figure.set_layout_engine("constrained")

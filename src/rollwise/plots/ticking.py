@@ -54,9 +54,13 @@ def thousands(ax: "Axes", axis: str) -> None:
 
 def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
     """Format the ticks of a budget: dollars with a sign, other units with thousands separators or in millions."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
+    least, greatest = ax.get_xlim() if axis == "x" else ax.get_ylim()
+    # Where one power of ten is shown, or none, other numbers have ticks, too.
+    if chosen.get_scale() == "log" and greatest < 100 * least:
+        chosen.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     if unit == "%":
         percent(ax, axis)
     elif unit == "US$":
@@ -161,8 +165,6 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
         ]
         if any(after.x0 - before.x1 < 4 for before, after in pairwise(boxes)):
             fitting_ticks(ax, theme.size_in_points(ax)[0], theme.em(22.0))
-            if ax.get_xscale() == "log":
-                amounts(ax, "x")
 
 
 def keep_neighbors_apart(ax: "Axes") -> None:

@@ -92,18 +92,20 @@ def timeline(
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
     lanes = marks.unique("lane", keep="first", maintain_order=True).sort("lane")
+    outcome = one_rollout.outcome(rows)
 
     def paint(sheet: layout.Sheet) -> None:
         (ax,) = sheet.panels(1, columns=1, high=theme.em(max(26.0 * lanes.height, 60.0)))
         seen = theme.visible(marks, ax)
         theme.dress(ax, grid="x")
         _limits(sheet, ax, seen, lanes, measured)
+        ticking.thousands(ax, "x")
         for part in seen.partition_by("lane", maintain_order=True):
             _paint(ax, part)
         if steps:
             _turns(sheet, ax, seen)
         elif (seen["state"] == "turn").any():
-            _beside(ax, 0.0, one_rollout.outcome(rows) or "")
+            _beside(ax, 0.0, outcome or "")
         ax.set_xlabel("seconds since the first step" if measured == "seconds" and steps else measured)
         ax.xaxis.label.set(fontsize=theme.normal())
         states = seen.filter(pl.col("mark").is_in(["turn", "step", "event"])).unique("state", maintain_order=True)
@@ -115,7 +117,7 @@ def timeline(
     return layout.lay(
         paint,
         verb="timeline",
-        alt=alternatives.timeline(marks, one_rollout.outcome(rows)),
+        alt=alternatives.timeline(marks, outcome),
         ax=ax,
         size=size,
         title=title or labels.plain(rows["rollout_id"][0]),
@@ -267,7 +269,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
             linewidth=0.6 if wide > 0.01 * thin else 0.0,
             zorder=2.5,
         )
-        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["marker"] not in {".", "h"}:
+        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["state"] not in one_rollout.PLAIN:
             white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
             ax.plot([mark["at"] + wide / 2], [lane], marker=mark["marker"], markersize=6, color=white, zorder=4)
 

@@ -288,7 +288,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
     size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
-    hollow = mark["state"] in {"unjudged", "turn"}
+    hollow = mark["state"] in one_rollout.PLAIN
     ax.plot(
         [x],
         [y],

@@ -12,7 +12,7 @@ from rollwise.schema import TURNS
 
 
 def mixed(turns_of_attack: int) -> pl.DataFrame:
-    """Return six rollouts of two turns; r0 begins with a turn without an injection, r4 and r5 have none at all."""
+    """Return six rollouts of two turns; only the last turns of r0 have an injection, r4 and r5 have none, r3 says nothing."""
     return pl.DataFrame(
         [
             {
@@ -20,7 +20,7 @@ def mixed(turns_of_attack: int) -> pl.DataFrame:
                 "turn": turn,
                 "prompt": f"p{k} {turn}",
                 "response": "x",
-                "injected": k < 4 and not (k == 0 and turn > turns_of_attack),
+                "injected": k < 4 and not (k == 0 and turn <= 2 - turns_of_attack),
                 "succeeded": k in {0, 5} and turn == 1,
             }
             for k in range(6)

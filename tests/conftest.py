@@ -87,6 +87,18 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture
+def own_metrics() -> Iterator[None]:
+    """The metrics that the test defines are forgotten after it."""
+    from rollwise.metrics.metric import ABOUT, FORMS
+
+    about, forms = dict(ABOUT), list(FORMS)
+    yield
+    ABOUT.clear()
+    ABOUT.update(about)
+    FORMS[:] = forms
+
+
 @pytest.fixture(scope="session")
 def covers_as_often_as() -> Callable[..., bool]:
     """Whether hits in so many repetitions are this coverage within three Monte Carlo errors, to either side.

@@ -97,6 +97,7 @@ def test_a_pattern_is_no_metric() -> None:
             rw.measure(turns, x=pattern)
 
 
+@pytest.mark.usefixtures("own_metrics")
 def test_metrics_that_a_function_makes_stay_registered() -> None:
     """Each has a name of its own; to define one again replaces it."""
     from rollwise.metrics import catalog, metric

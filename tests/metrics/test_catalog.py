@@ -183,46 +183,40 @@ def test_sets_are_what_the_decorator_says() -> None:
         assert [function for function in getattr(m, name) if function in members] == members
 
 
+@pytest.mark.usefixtures("own_metrics")
 def test_a_metric_of_your_own_needs_the_decorator_alone() -> None:
     """It is described and found by its name, with parameters as their annotations say."""
-    count = len(FORMS)
 
     @m.metric(better="lower", names=("late_<side>_after_<k>",))
     def late(side: Literal["prompt", "response"], k: int) -> pl.Expr:
         """Whether a text comes late."""
         return (pl.col(side).count() > k).alias(f"late_{side}_after_{k}")
 
-    try:
-        assert m.catalog.about("late_prompt_after_2") is ABOUT[late]
-        assert m.catalog.expression("late_prompt_after_2").meta.output_name() == "late_prompt_after_2"
-        with pytest.raises(MetricError, match="did you mean `late_response_after_<k>`"):
-            m.catalog.expression("late_response_after_0")
-    finally:
-        del ABOUT[late], FORMS[count:]
+    assert m.catalog.about("late_prompt_after_2") is ABOUT[late]
+    assert m.catalog.expression("late_prompt_after_2").meta.output_name() == "late_prompt_after_2"
+    with pytest.raises(MetricError, match="did you mean `late_response_after_<k>`"):
+        m.catalog.expression("late_response_after_0")
 
 
+@pytest.mark.usefixtures("own_metrics")
 @pytest.mark.parametrize("name", get_args(Set))
 def test_a_metric_of_your_own_joins_its_sets(name: Set) -> None:
     """It is in the set from now on, last and once, even if the cell of the notebook that defines it runs again."""
-    before, forms = getattr(m, name), list(FORMS)
+    before = getattr(m, name)
     for _ in range(2):
 
         @m.metric(sets=(name,))
         def joined() -> pl.Expr:
             return pl.len()
 
-    try:
-        assert getattr(m, name) == (*before, joined)
-        assert (joined in m.ALL) is (name in {"OUTCOME", "TIMING", "EFFORT", "CONDUCT"})
-        assert m.catalog.about("joined") is ABOUT[joined]
-        if name == "CONDUCT":
-            turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2]})
-            assert rw.measure(turns, m.CONDUCT)["joined"].to_list() == [2]
-        if name == "OUTCOME":  # a set that `measure` takes by default
-            assert rw.measure(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}))["joined"].to_list() == [1]
-    finally:
-        del ABOUT[joined]
-        FORMS[:] = forms
+    assert getattr(m, name) == (*before, joined)
+    assert (joined in m.ALL) is (name in {"OUTCOME", "TIMING", "EFFORT", "CONDUCT"})
+    assert m.catalog.about("joined") is ABOUT[joined]
+    if name == "CONDUCT":
+        turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2]})
+        assert rw.measure(turns, m.CONDUCT)["joined"].to_list() == [2]
+    if name == "OUTCOME":  # a set that `measure` takes by default
+        assert rw.measure(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}))["joined"].to_list() == [1]
 
 
 def test_a_set_that_there_is_not_is_refused() -> None:
@@ -237,9 +231,9 @@ def test_a_set_that_there_is_not_is_refused() -> None:
             return pl.len()
 
 
+@pytest.mark.usefixtures("own_metrics")
 def test_a_metric_is_named_after_its_function() -> None:
     """Unless it names itself; the name of a column that it reads is not a name."""
-    count = len(FORMS)
 
     @m.metric(better="lower")
     def worst_of_all(score: str = "score") -> pl.Expr:
@@ -253,14 +247,9 @@ def test_a_metric_is_named_after_its_function() -> None:
     def named() -> pl.Expr:
         return pl.col("score").max().alias("score")
 
-    try:
-        turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.5, 0.75, None]})
-        rollouts = rw.measure(turns, worst_of_all, how_many(), named)
-        assert rollouts.select("worst_of_all", "how_many", "score").rows() == [(0.75, 2, 0.75), (None, 1, None)]
-        assert m.catalog.about("worst_of_all") is ABOUT[worst_of_all]
-        assert rw.measure(turns, m.catalog.expression("worst_of_all")).columns[-1] == "worst_of_all"
-        assert inspect.signature(worst_of_all).parameters["score"].default == "score"
-    finally:
-        for function in (worst_of_all, how_many, named):
-            del ABOUT[function]
-        del FORMS[count:]
+    turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.5, 0.75, None]})
+    rollouts = rw.measure(turns, worst_of_all, how_many(), named)
+    assert rollouts.select("worst_of_all", "how_many", "score").rows() == [(0.75, 2, 0.75), (None, 1, None)]
+    assert m.catalog.about("worst_of_all") is ABOUT[worst_of_all]
+    assert rw.measure(turns, m.catalog.expression("worst_of_all")).columns[-1] == "worst_of_all"
+    assert inspect.signature(worst_of_all).parameters["score"].default == "score"

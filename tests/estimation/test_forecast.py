@@ -230,7 +230,7 @@ def test_the_interval_covers(goals: int, size: int, rate: float, icc: float, k: 
         (lambda rng: 1 / (1 + np.exp(4 - 2 * rng.standard_normal(100))), 5, 50),  # .84
     ],
 )
-def test_ten_times_the_attempts_of_any_goals_are_marked_and_bounded(chance, size: int, k: int) -> None:  # type: ignore[no-untyped-def]
+def test_ten_times_the_attempts_of_any_goals_are_marked_and_bounded(chance, size: int, k: int) -> None:
     """Whatever goals are like, the row warns and the truth is between the bounds."""
     rng = np.random.default_rng(6)
     repetitions = repeated(300)

@@ -1,6 +1,7 @@
 """`summarize(method="beta-binomial")`: all goals' chances from one distribution, and all attempts of loops that stopped."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from simulations import repeated
 
 import rollwise as rw
+from rollwise.choices import Method
 from rollwise.errors import ArgumentError
 from rollwise.stats.beta_binomial import beta_binomial
 from rollwise.stats.proportion import proportion
@@ -32,7 +34,7 @@ def until_success(rng: np.random.Generator, chances: np.ndarray, most: int) -> p
     return table([row[:end].tolist() for row, end in zip(drawn, ends, strict=True)])
 
 
-def estimate(frame: pl.DataFrame, **options: object) -> dict[str, object]:
+def estimate(frame: pl.DataFrame, **options: object) -> dict[str, Any]:
     return rw.summarize(frame, metrics="attack_success", method=POOLED, **options).row(0, named=True)  # type: ignore[arg-type]
 
 
@@ -52,7 +54,7 @@ def test_one_goal_of_many_rollouts_counts_as_one_goal() -> None:
     )
     chances = beta_binomial([90] + [1] * 6 + [0] * 13, [100] + [3] * 19, equal=False)
     assert row["estimate"] == chances.expected(chances.rate())[0]
-    assert (0.9 + 6 / 3) / 20 < row["estimate"] < 0.22  # type: ignore[operator]
+    assert (0.9 + 6 / 3) / 20 < row["estimate"] < 0.22
     assert (row["low"], row["high"]) == chances.interval(chances.rate(), 0.95)
     assert (row["n"], row["n_clusters"], row["method"]) == (157, 20, "beta-binomial with and without immune units")
     assert row["estimand"] == "mean chance of attack_success over units, every unit weighing the same; unit: goal"
@@ -68,8 +70,8 @@ def test_all_attempts_of_loops_that_stopped_count() -> None:
         row["reason"]
         == "attempts stopped at the first success, or may have: all count, by a likelihood that is valid for that"
     )
-    assert row["high"] - row["low"] < 0.9 * (first["high"] - first["low"])  # type: ignore[operator]
-    assert row["low"] < first["estimate"] < row["high"]  # type: ignore[operator]
+    assert row["high"] - row["low"] < 0.9 * (first["high"] - first["low"])
+    assert row["low"] < first["estimate"] < row["high"]
 
 
 def test_a_time_and_a_number_are_as_without_the_method() -> None:
@@ -77,9 +79,10 @@ def test_a_time_and_a_number_are_as_without_the_method() -> None:
     frame = until_success(np.random.default_rng(1), np.full(60, 0.1), 10).with_columns(
         time_to_success=pl.struct(duration=pl.lit(3), observed=pl.col("attack_success")), steps=pl.col("attempt")
     )
-    both = [rw.summarize(frame, metrics="time_to_success", method=method) for method in ("auto", POOLED)]  # type: ignore[arg-type]
+    methods: tuple[Method, Method] = ("auto", "beta-binomial")
+    both = [rw.summarize(frame, metrics="time_to_success", method=method) for method in methods]
     assert both[0].equals(both[1])
-    row = rw.summarize(frame, metrics="steps", method=POOLED).row(0, named=True)
+    row = rw.summarize(frame, metrics="steps", method="beta-binomial").row(0, named=True)
     assert row["reason"] == "beta-binomial: is for shares; this metric is a number"
 
 
@@ -125,7 +128,7 @@ def test_unjudged_rollouts_are_bounded() -> None:
     ends = [estimate(table([*known, [value]])) for value in (0, 1)]
     row = estimate(table([*known, [None]]))
     assert (row["low"], row["high"]) == (ends[0]["low"], ends[1]["high"])
-    assert ends[0]["estimate"] < row["estimate"] < ends[1]["estimate"]  # type: ignore[operator]
+    assert ends[0]["estimate"] < row["estimate"] < ends[1]["estimate"]
 
 
 def test_groups_and_merged_tables_are_the_same_numbers() -> None:

@@ -12,6 +12,7 @@ from rollwise.faces import lazy
 if TYPE_CHECKING:
     from rollwise.judges.clients import ChatModel as ChatModel
     from rollwise.judges.clients import Reply as Reply
+    from rollwise.judges.people import consensus as consensus
     from rollwise.judges.endpoint import Endpoint as Endpoint
     from rollwise.judges.instructions import StrictInstruction as StrictInstruction
     from rollwise.judges.instructions import detect_language as detect_language
@@ -49,5 +50,6 @@ if TYPE_CHECKING:
     from rollwise.judges.verdicts import Verdict as Verdict
     from rollwise.readers.results.joining import join_labels as join_labels
     from rollwise.readers.verdicts import read_verdicts as read_verdicts
+    from rollwise.reports.labeling import label_page as label_page
 
 __all__, __getattr__, __dir__ = lazy(__name__)

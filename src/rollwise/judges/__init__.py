@@ -12,7 +12,6 @@ from rollwise.faces import lazy
 if TYPE_CHECKING:
     from rollwise.judges.clients import ChatModel as ChatModel
     from rollwise.judges.clients import Reply as Reply
-    from rollwise.judges.people import consensus as consensus
     from rollwise.judges.endpoint import Endpoint as Endpoint
     from rollwise.judges.instructions import StrictInstruction as StrictInstruction
     from rollwise.judges.instructions import detect_language as detect_language
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from rollwise.judges.multiple_choice import MCQAAccuracy as MCQAAccuracy
     from rollwise.judges.multiple_choice import MCQACalibration as MCQACalibration
     from rollwise.judges.multiple_choice import MCQAPositionalBias as MCQAPositionalBias
+    from rollwise.judges.people import consensus as consensus
     from rollwise.judges.presets import AnswerAccuracy as AnswerAccuracy
     from rollwise.judges.presets import AttackSuccess as AttackSuccess
     from rollwise.judges.presets import ContextRelevance as ContextRelevance

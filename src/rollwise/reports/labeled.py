@@ -142,11 +142,10 @@ def _finding(by_hand: Labeled, usable: pl.DataFrame) -> str:
         " and ".join(map(labels.plain, by_hand.people)) if len(by_hand.people) < 3 else f"{len(by_hand.people)} people"
     )
     raw, fixed = (labels.interval_text(row, rate=True) for row in by_hand.overall)
-    name = labels.label(by_hand.metric)
+    name, wrong = labels.label(by_hand.metric), labels.count(usable.filter("wrong").height)
     return (
-        f"{people} labeled {labels.counted(usable.height, 'rollout')} that the judge judged; the judge was wrong on "
-        f"{labels.count(usable.filter('wrong').height)}. {name[0].upper()}{name[1:]} is {raw} by the judge, and {fixed} when its errors "
-        "are corrected."
+        f"{people} labeled {labels.counted(usable.height, 'rollout')} that the judge judged; the judge was wrong on {wrong}. "
+        f"{name[0].upper()}{name[1:]} is {raw} by the judge, and {fixed} when its errors are corrected."
     )
 
 

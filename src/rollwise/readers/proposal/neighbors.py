@@ -10,7 +10,7 @@ from rollwise.readers.proposal.fields import fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, outside
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
-from rollwise.readers.roles.words import word
+from rollwise.readers.roles.words import says_side
 
 LEAST = 2  # merit of a place that may hold the rollouts
 _DEEPEST, _FIRST, _MOST = (
@@ -130,12 +130,6 @@ def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
         if is_several and all(map(says_side, lists)) and not any(map(judges, fields)):
             return path, items
     return None
-
-
-def says_side(name: str) -> bool:
-    """Return whether the name of a list says what came of the rollouts in it, or that it is not known."""
-    words = [word(one) for one in (name, name.removesuffix("s"), name.removesuffix("_attacks"))]
-    return any(one.side is not None or one.whose == "blank" for one in words)
 
 
 def _names_at(places: Places, path: str) -> set[str]:

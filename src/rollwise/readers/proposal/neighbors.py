@@ -1,6 +1,7 @@
 """Records around others, and lists beside each other: which of them may be the rollouts."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -23,9 +24,9 @@ _ALIKE = 0.7  # share of the fields that records of one kind have in common
 
 def outer_of(path: str) -> str | None:
     """Return the path of the records around those of a path; null where these are in no other record."""
-    head, dot, _ = path.rpartition(".")
-    if dot and head.endswith(("[*]", "{*}")):
-        return head
+    found = re.match(r"(.*(?:\[\*\]|\{\*\}))\.", path)
+    if found is not None:
+        return found[1]
     return ALONE if path.count("[*]") == 1 and "{*}" not in path and path != ALONE and "." not in path else None
 
 

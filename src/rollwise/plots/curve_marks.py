@@ -242,7 +242,7 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
     look_of = theme.looks(curves, colors)
-    look = theme.row_looks(curves, families, colors) if panel_per_group else [look_of[name] for name in curves]
+    look = theme.row_looks(families, colors) if panel_per_group else [look_of[name] for name in curves]
     return named.with_columns(
         pl.Series("color", [look_of_row.color for look_of_row in look]),
         pl.Series("marker", [look_of_row.marker for look_of_row in look]),

@@ -235,3 +235,23 @@ def test_differences_of_two_factors_have_rows_by_one() -> None:
     assert single["part"].null_count() == 2
     pairs = plots.marks.contrast(rw.contrast(rollouts, of="target", by="attack"))  # of all targets with each other
     assert pairs["row"].n_unique() == pairs.height == 6
+
+
+def test_curves_of_two_factors_have_a_panel_for_one_and_a_color_for_the_other(curve_of: Any) -> None:
+    """The highest panel first; in each the curves have their colors, whether four or more."""
+    groups = {("a", "x"): 0.1, ("a", "y"): 0.2, ("b", "x"): 0.3, ("b", "y"): 0.02, ("c", "x"): 0.05, ("c", "y"): 0.04}
+    frame = pl.concat(
+        curve_of({target: (90, hazard)}).insert_column(1, pl.lit(attack).alias("attack"))
+        for (target, attack), hazard in groups.items()
+    )
+    for curve, titles in ((frame, ["b", "a", "c"]), (frame.filter(pl.col("target") != "c"), ["b", "a"])):
+        marks = plots.marks.curve(curve)
+        assert marks.unique("panel", maintain_order=True)["title"].to_list() == titles
+        assert looks(marks, "group") == {"x": {("#0072B2", "o")}, "y": {("#D55E00", "s")}}
+        assert marks.group_by("panel").agg(pl.col("series").n_unique())["series"].to_list() == [2] * len(titles)
+    narrow = plots.curve(frame, size="column")
+    assert len({round(ax.get_position().x0, 3) for ax in narrow.axes}) == 2  # in two columns, with the names above
+    assert [text.get_text() for text in narrow.figure.legends[0].get_texts()] == ["x", "y"]
+    _, ax = plt.subplots()  # one panel has names of both
+    assert set(plots.marks.curve(frame, one_panel=True)["group"]) == {f"{a} · {b}" for a, b in groups}
+    assert plots.curve(frame, ax=ax).axes == (ax,)

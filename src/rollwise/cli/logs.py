@@ -9,7 +9,7 @@ import typer
 
 from rollwise.choices import Compression
 from rollwise.cli.answers import FileFormat, document, tell_files
-from rollwise.cli.app import app
+from rollwise.cli.app import LOOK, app
 from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs
 from rollwise.cli.options import (
     By,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def report(
     logs: CollectedInput,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("report"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")] = Path("report"),
     by: By = None,
     cluster: ClusterBy = None,
     level: Level = 0.95,
@@ -80,10 +80,10 @@ def report(
     tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def read(
     logs: LogInput,
-    out: Annotated[Path, typer.Option("--out", help="Output file; the suffix selects the format.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file; the suffix selects the format.")] = Path(
         "turns.parquet"
     ),
     format: FileFormat = "text",  # noqa: A002  # the name of the option
@@ -102,11 +102,14 @@ def read(
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def convert(
     logs: LogInput,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", "-o", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False
+        ),
     ],
     to: Annotated[
         Literal["parquet", "every-eval-ever"],
@@ -203,7 +206,7 @@ def convert(
     tell_files(f"Wrote {written}.", [folder], format)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def show(
     rollout_id: Annotated[str, typer.Argument(help="Rollout ID; `rollwise measure` lists them.", show_default=False)],
     logs: LogInput,
@@ -232,7 +235,7 @@ def show(
         tell(transcript(turns, rollout_id) if format == "text" else transcript_markdown(turns, rollout_id))
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def doctor(
     output: Output,
     logs: CollectedInput,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rollwise.cli.answers import FileFormat, answer_of, document, tell_files
-from rollwise.cli.app import FAILED, Command, app
+from rollwise.cli.app import FAILED, RUN, Command, app
 from rollwise.cli.options import Overwrite, Seed
 from rollwise.cli.tables import numbers_of, pairs_of, ready, say, tell
 from rollwise.errors import ArgumentError
@@ -14,13 +14,13 @@ from rollwise.files.object_stores import path_of
 from rollwise.files.references import looking_in
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def rollout(
     config_file: Annotated[
         Path, typer.Option("--config_file", help="YAML: sampler, seeds, metrics, store.", show_default=False)
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; overrides the file.", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Output folder; overrides the file.", show_default=False)
     ] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
@@ -84,7 +84,7 @@ class _WithOverrides(Command):
         return super().parse_args(ctx, joined)
 
 
-@app.command("eval", cls=_WithOverrides)
+@app.command("eval", cls=_WithOverrides, rich_help_panel=RUN)
 def evaluate(
     config_file: Annotated[
         Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
@@ -161,9 +161,9 @@ def evaluate(
         raise typer.Exit(FAILED)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def simulate(
-    out: Annotated[Path, typer.Option("--out", help="File of turns to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of turns to write.", show_default=False)],
     truth: Annotated[
         Path | None, typer.Option("--truth", help="File of true values to write.", show_default=False)
     ] = None,

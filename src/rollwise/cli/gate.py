@@ -276,7 +276,7 @@ def _leave(gates: "pl.DataFrame", *, warn: bool) -> None:
         say(against_itself(gates))
     answer = overall(gates)
     prefix = "warning: " if warn and answer == "undecided" else ""
-    say(f"{prefix}{verdict(gates)}")
+    say(f"{prefix}{verdict(gates)}", answer)
     if answer == "failed":
         raise typer.Exit(FAILED)
     if answer == "undecided" and not warn:

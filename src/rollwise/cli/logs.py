@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,7 +24,7 @@ from rollwise.cli.options import (
     choice,
     in_options,
 )
-from rollwise.cli.tables import Output, cluster_of, ready, say, tell
+from rollwise.cli.tables import Output, cluster_of, painted, ready, say, tell
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import check_folder
 
@@ -126,7 +127,7 @@ def convert(
         ),
     ] = None,
     rollouts_per_file: Annotated[
-        int, typer.Option("--rollouts-per-file", min=1, metavar="<int>", help="Rollouts in each file.")
+        int, typer.Option("--rollouts-per-file", min=1, metavar="<number>", help="Rollouts in each file.")
     ] = 10_000,
     compression: Annotated[Compression, choice("compression", "Parquet compression", Compression)] = "zstd",
     organization: Annotated[
@@ -270,7 +271,11 @@ def doctor(
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table
         lines = [line for line in (row["call"], row["reason"]) if line]
-        tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
+        answer = "yes" if row["valid"] else "no"
+        tell(
+            "\n    ".join([row["analysis"], *lines]),
+            before=f"{painted(answer, answer, sys.stdout)}{' ' * (4 - len(answer))}",
+        )
 
 
 def _counts(turns: "pl.DataFrame", problems: int) -> str:

@@ -101,7 +101,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<int>", help="Number of answers per item.")] = 1,
+    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<number>", help="Number of answers per item.")] = 1,
     skip_workflow: Annotated[
         bool, typer.Option("--skip_workflow", help="Score the answers already in the data set.")
     ] = False,

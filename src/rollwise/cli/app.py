@@ -113,10 +113,15 @@ class _App(typer.Typer):
     """Commands that are `Command`s, and may take their options in groups."""
 
     def command(
-        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
+        self,
+        name: str | None = None,
+        *,
+        cls: type[TyperCommand] | None = Command,
+        rich_help_panel: str | None = LOOK,
+        **options: Any,
     ) -> Callable[[Function], Function]:
-        """Register a function as a command, and return it as it is."""
-        register = super().command(name, cls=cls, **options)
+        """Register a function as a command of a panel, and return it as it is."""
+        register = super().command(name, cls=cls, rich_help_panel=rich_help_panel, **options)
 
         def registered(function: Function) -> Function:
             register(_flat(function))

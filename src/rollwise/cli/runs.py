@@ -101,22 +101,44 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<number>", help="Number of answers per item.")] = 1,
+    reps: Annotated[
+        int,
+        typer.Option(
+            "--reps", min=1, metavar="<number>", help="Number of answers per item.", rich_help_panel="Answers"
+        ),
+    ] = 1,
     skip_workflow: Annotated[
-        bool, typer.Option("--skip_workflow", help="Score the answers already in the data set.")
+        bool,
+        typer.Option("--skip_workflow", help="Score the answers already in the data set.", rich_help_panel="Answers"),
     ] = False,
     skip_completed_entries: Annotated[
-        bool, typer.Option("--skip_completed_entries", help="Answer only items without an answer in the data set.")
+        bool,
+        typer.Option(
+            "--skip_completed_entries",
+            help="Answer only items without an answer in the data set.",
+            rich_help_panel="Answers",
+        ),
     ] = False,
     endpoint: Annotated[
-        str | None, typer.Option("--endpoint", help="HTTP endpoint of the workflow.", show_default=False)
+        str | None,
+        typer.Option(
+            "--endpoint", help="HTTP endpoint of the workflow.", show_default=False, rich_help_panel="Answers"
+        ),
     ] = None,
     endpoint_timeout: Annotated[
         float | None,
-        typer.Option("--endpoint_timeout", help="Endpoint timeout in seconds; default 300.", show_default=False),
+        typer.Option(
+            "--endpoint_timeout",
+            help="Endpoint timeout in seconds; default 300.",
+            show_default=False,
+            rich_help_panel="Answers",
+        ),
     ] = None,
     result_json_path: Annotated[
-        str, typer.Option("--result_json_path", help="JSON path of the answer in the workflow's output.")
+        str,
+        typer.Option(
+            "--result_json_path", help="JSON path of the answer in the workflow's output.", rich_help_panel="Answers"
+        ),
     ] = "$",
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,

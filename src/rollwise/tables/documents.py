@@ -1,0 +1,50 @@
+"""Columns for documents: what a caption or a heading says once is not repeated in rows."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rollwise.tables.grid import Column, Grid
+
+_UNITS = (" %", " points")
+_NUMBER = re.compile(r"([−\d.,]+)( %| points)( [⁰¹²³⁴⁵⁶⁷⁸⁹]+)?")
+
+
+def for_documents(grid: Grid) -> list[Column]:
+    """Return the columns without counts that the caption says, and with units in headings where all cells have one."""
+    return [_with_unit(column) for column in grid.columns if not _is_said(column, grid.caption)]
+
+
+def without_repeats(columns: Sequence[Column], places: Sequence[int]) -> list[Column]:
+    """Return the columns with a name only in the first of the rows that follow each other with it."""
+    result, chosen = list(columns), sorted(places)
+    rows = list(zip(*(columns[place].cells for place in chosen), strict=True))
+    for number, place in enumerate(chosen):
+        cells = [
+            "" if row and rows[row][: number + 1] == rows[row - 1][: number + 1] else cell
+            for row, cell in enumerate(columns[place].cells)
+        ]
+        result[place] = replace(columns[place], cells=cells)
+    return result
+
+
+def _is_said(column: Column, caption: str) -> bool:
+    """Return whether a count is equal in all of several rows and stands in the caption."""
+    cells = set(column.cells)
+    if not column.count or len(column.cells) < 2 or len(cells) != 1:
+        return False
+    return re.search(rf"(?<![\d,–]){re.escape(str(column.cells[0]))}(?![\d,–])", caption) is not None
+
+
+def _with_unit(column: Column) -> Column:
+    """Put the unit of all numbers of a column into its heading."""
+    if column.words or column.graphic or not column.heading:
+        return column
+    found = [_NUMBER.fullmatch(str(cell)) for cell in column.cells]
+    numbers = [match for match in found if match]
+    units = {match[2] for match in numbers}
+    others = [str(cell) for cell, match in zip(column.cells, found, strict=True) if match is None]
+    if len(units) != 1 or any(unit in cell for cell in others for unit in _UNITS):
+        return column
+    cells = [f"{match[1]}{match[3] or ''}" if match else str(cell) for cell, match in zip(column.cells, found, strict=True)]
+    return replace(column, heading=f"{column.heading} ({units.pop().strip()})", cells=cells)

@@ -1,7 +1,6 @@
 """Goals that changed since the earlier report: which, how often, and both texts with the words that differ."""
 
 import json
-import re
 from pathlib import Path
 
 import polars as pl
@@ -118,21 +117,27 @@ def test_nothing_changed_and_nothing_was_said() -> None:
 def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path) -> None:
     """A thousand payloads as goals, prompts and answers of both editions: nothing runs, nothing becomes an element."""
     given = [json.loads(line) for line in Path(__file__).with_name("payloads.jsonl").read_text().splitlines()]
-    for start in range(0, 4 * len(given), len(given)):
-        goals = {f"{payload}{start}": [True] for payload in given}
-        now, before = run(goals), run({goal: [False] for goal in goals})
-        now, before = (
-            frame.with_columns(prompt="goal", response=pl.col("response") + pl.col("goal")) for frame in (now, before)
+    payloads = [f"{payload} {copy}" for copy in range(4) for payload in given]
+    seen = 0
+    for start in range(0, 1080, 4 * MOST):  # of each goal the name, the prompt and two answers
+        goals, prompts, before, now = (payloads[start + MOST * part : start + MOST * (part + 1)] for part in range(4))
+        rows = pl.DataFrame(
+            {"rollout_id": goals, "turn": 1, "target": "t", "attack": "pair", "goal": goals, "prompt": prompts}
         )
-        page = rw.report(now, tmp_path / str(start), baseline=before, progress=False)
+        editions = [
+            rw.turns(rows.with_columns(response=pl.Series(said), succeeded=pl.lit(value)))
+            for said, value in ((now, True), (before, False))
+        ]
+        page = rw.report(editions[0], tmp_path / str(start), baseline=editions[1], progress=False)
         browser.open(page)
-        seen = browser.run("""
+        found = browser.run("""
           const all = [...document.querySelectorAll("#changes *")];
           return {pwned: window.pwned ?? null, pairs: document.querySelectorAll("details.pair").length,
             odd: all.filter(one => ["SCRIPT", "IFRAME", "IMG", "SVG", "OBJECT", "FORM", "MATH"].includes(one.tagName.toUpperCase())
               && !one.closest("figure")).length,
             handlers: all.flatMap(one => one.getAttributeNames().filter(name => name.startsWith("on"))).length};
         """)
-        assert seen == {"pwned": None, "pairs": MOST, "odd": 0, "handlers": 0}
+        assert found == {"pwned": None, "pairs": MOST, "odd": 0, "handlers": 0}
         assert browser.told()[1] == []
-        assert re.search(r"<mark>Here is", page.read_text())
+        seen += 4 * MOST
+    assert seen >= 1000

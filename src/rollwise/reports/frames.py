@@ -24,6 +24,7 @@ from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
+from rollwise.reports.headline import Headline, headline
 from rollwise.reports.same_goals import Shared, shared_goals
 from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
@@ -74,6 +75,7 @@ class Frames:
     doctor: pl.DataFrame
     origins: pl.DataFrame
     shared: dict[str, Shared]  # by metric, where groups did not meet the same goals
+    headline: Headline | None
 
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
@@ -102,6 +104,7 @@ class Frames:
             ("category_attack", self.grid),
             ("taxonomy", self.hazards),
             ("costs", self.costs),
+            *(() if self.headline is None else self.headline.files.items()),
         )
         return (*always, *(pair for pair in optional if pair[1].height))
 
@@ -109,6 +112,11 @@ class Frames:
     def tree(self) -> bool:
         """Return whether rollouts are trees, whose paths are measured."""
         return schema.is_tree(self.turns)
+
+    @property
+    def noun(self) -> str:
+        """Return what a row of `rollouts` is: the branches of a tree are no rollouts of their own."""
+        return "path" if self.tree else "rollout"
 
     @property
     def rollout_count(self) -> int:
@@ -194,6 +202,8 @@ def frames(
     summary = _applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts))
     scores = scored_in(turns, rollouts)
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
+    shared = {name: goals for name, goals in found.items() if goals is not None}
+    compared = contrasts(rollouts, groups, step, **treated)
     return Frames(
         by=groups,
         unjudged=unjudged,
@@ -204,7 +214,7 @@ def frames(
         curve=_curve(rollouts, groups, cluster, level, timed=timed),
         grid=_grid(rollouts, treated),
         hazards=rates_by_taxonomy(rollouts, **treated),
-        contrasts=contrasts(rollouts, groups, step, **treated),
+        contrasts=compared,
         changes=None
         if earlier is None
         else changes(rollouts, with_detectors(_measured(earlier, _numeric(earlier, groups))), groups, **treated),
@@ -217,7 +227,8 @@ def frames(
         else _costs(rollouts, groups),  # paths of a tree share their costs
         doctor=allowed,
         origins=_origins(rollouts),
-        shared={name: shared for name, shared in found.items() if shared is not None},
+        shared=shared,
+        headline=headline(rollouts, summary, (*UNITS, *scores), groups, step, shared, compared, **treated),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
-from rollwise.reports.bottom_line import REMEDY
+from rollwise.reports.ends import REMEDY
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import (
     FigureImages,

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from rollwise.reports.comparisons import EARLIER, UNITS, baseline_in
+from rollwise.reports.comparisons import EARLIER, UNITS, baseline_in, standing, turned
 from rollwise.reports.ends import between, large_groups, over_common, pieces, tied, unnamed, words_of
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
@@ -13,7 +13,7 @@ from rollwise.reports.headline import Headline
 from rollwise.reports.parts import Link, to_transcripts
 from rollwise.reports.same_goals import FEWEST
 from rollwise.reports.scored import score_name, threshold
-from rollwise.reports.title import in_order, standing, turned
+from rollwise.reports.title import in_order
 from rollwise.schema import labels
 from rollwise.schema.named import column_named
 
@@ -158,7 +158,7 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
         what = f"neighbors of {labels.counted(len(arms), factor)} in the order of their rates"
     else:
         what = f"{labels.counted(len(arms) - 1, factor)} and {labels.plain(baseline)}, the baseline"
-    rows = [_from_above(row, places, baseline) for row in rows if row["low"] is not None and row["high"] is not None]
+    rows = [_from_above(row, places, baseline) for row in rows if row["p_value"] is not None]
     if not rows:
         return None
     stood = [row for row in rows if standing(row) and (baseline is not None or row["difference"] > 0)]
@@ -173,8 +173,8 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
     details += [f"over the {head.common} that all met"] if head.common else []
     pairs = [piece for row in (tie or [largest])[:MOST_LINKS] for piece in ("; ", *_pair(head, row, baseline))][1:]
     if not stood:
-        text = [f"no difference between {what} stands; the largest is ", *pairs, pooled]
-        return Claim("difference", said, text, "; ".join(details))
+        text = [f"between {what}; the largest is ", *pairs, f", {said}", pooled]
+        return Claim("difference", "No difference shown", text, "; ".join(details))
     text = [*pairs, "" if baseline else f", the next {factor}", pooled]
     return Claim("difference", said + _times(len(tie)), text, "; ".join(details))
 
@@ -217,7 +217,7 @@ def _change(data: Frames, head: Headline) -> Claim | None:
     changes = pl.DataFrame() if data.changes is None else data.changes
     if changes.is_empty():
         return None
-    changes = changes.filter(pl.col("metric") == head.metric, pl.col("low").is_not_null(), pl.col("high").is_not_null())
+    changes = changes.filter(pl.col("p_value").is_not_null(), metric=head.metric)
     rows = changes.rows(named=True)
     if not rows:
         return None
@@ -231,7 +231,8 @@ def _change(data: Frames, head: Headline) -> Claim | None:
     detail = f"paired by {labels.counted(largest['n_pairs'], data.unit(head.metric))}{p_value}"
     if not stood:
         of = labels.counted(len(rows), "rate")
-        return Claim("difference", said, [f"no change of {of} since {EARLIER} stands; the largest is ", link], detail)
+        text = [f"among {of} since {EARLIER}; the largest is ", link, f", {said}"]
+        return Claim("difference", "No change shown", text, detail)
     more = f" ({len(stood)} of {len(rows)} changes stand)" if len(rows) > 1 else ""
     words = f" {'above' if largest['difference'] > 0 else 'below'} {EARLIER}, the largest change{more}"
     return Claim("difference", said, [link, words], detail)
@@ -336,4 +337,6 @@ def _ask(data: Frames) -> Claim | None:
         return None
     question = threshold(data.turns, data.rollouts, data.scores)
     notes = [labels.sentence(note) for note in data.unused_verdicts]
-    return Claim("ask", "What to do", [" ".join(notes) or question or _ASK])
+    # Rewards of a training are no verdicts, and need none.
+    text = " ".join(notes) or question or ("" if data.scores else _ASK)
+    return Claim("ask", "What to do", [text]) if text else None

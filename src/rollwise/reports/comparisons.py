@@ -158,3 +158,24 @@ def _changes(
         **options,
     )
     return frame.filter(pl.col("n_pairs") > 0)
+
+
+def standing(row: dict[str, Any]) -> bool:
+    """Return whether a difference stands: its p-value, adjusted if it is, excludes chance, and its interval 0 if it has one."""
+    p_value = row["p_adjusted"] if row["p_adjusted"] is not None else row["p_value"]
+    if p_value is None or p_value > 1 - row["level"]:
+        return False
+    # The same difference at every goal has a p-value and no interval.
+    return row["low"] is None or row["high"] is None or bool(row["low"] > 0 or row["high"] < 0)
+
+
+def turned(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the difference of a minus b as that of b minus a."""
+    ends_turned = {"low": _negative(row["high"]), "high": _negative(row["low"])}
+    names = {"group": row["baseline"], "baseline": row["group"]}
+    estimates = {"group_estimate": row["baseline_estimate"], "baseline_estimate": row["group_estimate"]}
+    return row | names | estimates | {"difference": _negative(row["difference"])} | ends_turned
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
+from rollwise.reports.comparisons import standing, turned
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Link
@@ -46,9 +47,9 @@ def of_rates(data: Frames, metric: str) -> str:
         text = f"{done} in {_number(named, rate=True)} of {data.noun}s of {ends(named, by)[0]}"
     elif metric in data.shared:
         text = _over_common(data.shared[metric], done, named, by, data.noun, rate=True)
-    elif not apart(named):
+    elif why_not := undecided(data, named, by):
         groups = labels.counted(named.height, "group")
-        text = f"{done} in {between(named, rate=True)} of {data.noun}s in {groups}, which their intervals do not tell apart"
+        text = f"{done} in {between(named, rate=True)} of {data.noun}s in {groups}, {why_not}"
     else:
         text = f"{done} most often for {_end(named, by, 0, rate=True)}, and least often for {_end(named, by, -1, rate=True)}"
     return labels.sentence(text + unnamed(few, limit))
@@ -71,9 +72,9 @@ def of_scores(data: Frames, metric: str) -> str:
         text = f"the mean {what} of {ends(named, by)[0]} is {_number(named, rate=False)}"
     elif metric in data.shared:
         text = _over_common(data.shared[metric], f"the mean {what} is", named, by, data.noun, rate=False)
-    elif not apart(named):
+    elif why_not := undecided(data, named, by):
         groups = labels.counted(named.height, "group")
-        text = f"the mean {what} is {between(named, rate=False)} in {groups}, which their intervals do not tell apart"
+        text = f"the mean {what} is {between(named, rate=False)} in {groups}, {why_not}"
     else:
         highest, lowest = (_end(named, by, place, rate=False) for place in (0, -1))
         text = f"the mean {what} is highest for {highest}, and lowest for {lowest}"
@@ -196,6 +197,23 @@ def between(named: pl.DataFrame, *, rate: bool) -> str:
     return " to ".join(
         dict.fromkeys(labels.number(row["estimate"], row["low"], row["high"], rate=rate) for row in rows)
     )
+
+
+def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
+    """Say why the first and the last group are not told apart; empty if they are, also by their paired comparison."""
+    if not apart(named):
+        return "which their intervals do not tell apart"
+    first, last = named.row(0, named=True), named.row(-1, named=True)
+    for pair in data.contrasts.filter(metric=first["metric"]).rows(named=True):
+        of = pair["of"]
+        others = [name for name in by if name != of]
+        if of not in by or any(first[name] != last[name] or first[name] != pair.get(name) for name in others):
+            continue
+        names = (str(first[of]), str(last[of]))
+        row = {names: pair, names[::-1]: turned(pair)}.get((pair["group"], pair["baseline"]))
+        if row is not None and not (standing(row) and row["difference"] > 0):
+            return "whose paired difference may be chance"
+    return ""
 
 
 def apart(named: pl.DataFrame) -> bool:

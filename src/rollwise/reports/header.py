@@ -13,7 +13,7 @@ from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames, is_attacked
 from rollwise.reports.grouping import explanation
 from rollwise.schema import labels
-from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 
 MOST_NAMED = 4  # targets, attacks and inputs that are named; of more, the rest is counted
 _UNSIGNED = "_unsigned"  # suffix of the columns that count such verdicts (`rollwise.judges.join_verdicts`)
@@ -106,7 +106,7 @@ def omissions(data: Frames, unread: int) -> str:
         parts += [f"{labels.counted(errors, data.noun)} ended in error{of}"] if errors else []
         parts += [f"{labels.counted(unknown, data.noun)} {lack}{of}"] if unknown else []
     # Rollouts that no table of rates counts, such as those of a log without any verdict.
-    known = data.rollouts.select(pl.any_horizontal(pl.col(metrics).is_not_null()).sum()).item() if metrics else 0
+    known = data.rollouts.select(pl.any_horizontal(column_named(name).is_not_null() for name in metrics).sum()).item()
     if known < data.rollouts.height and not any(word.endswith(("error", lack, ")")) for word in parts):
         parts += [f"{labels.counted(data.rollouts.height - known, data.noun)} {lack}"]
     if parts:
@@ -122,7 +122,7 @@ def size(data: Frames) -> str:
     for name in ("target", "attack", "goal", "task"):
         values = values_named(data.rollouts, name).drop_nulls().unique()
         # Rollouts without an attack are not an attack of their own.
-        if several := values.len() - int((values == schema.NO_ATTACK).any()):
+        if (several := values.len() - int((values == schema.NO_ATTACK).any())) > 1:
             counts[name] = several
     words = [labels.counted(number, name) for name, number in counts.items()]
     crossed = data.rollouts.select(columns_named(counts)).unique().height if counts else 0

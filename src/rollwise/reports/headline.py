@@ -101,7 +101,7 @@ def _of_factor(tried: pl.DataFrame, head: Headline, contrasts: pl.DataFrame, opt
     baseline = baseline_in(arms)
     if not head.others and head.is_rate and (baseline or len(arms) <= ALL_PAIRS):
         # The same comparisons as in the table of the page.
-        differences = contrasts.filter(metric=metric, of=factor).drop(factor)
+        differences = contrasts.filter(metric=metric, of=factor).select(schema.CONTRAST.names)
     elif not tried[unit].count() or (len(arms) > MOST_RANKED and not baseline) or len(arms) > MOST_ARMS:
         differences = schema.empty(schema.CONTRAST)
     else:

@@ -4,7 +4,8 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.reports.ends import DONE, apart, ends, large_groups
+from rollwise.reports.comparisons import standing, turned
+from rollwise.reports.ends import DONE, ends, large_groups, undecided
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.headline import Headline
@@ -12,10 +13,9 @@ from rollwise.reports.scored import score_name
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, values_named
 
-LEADS = {"attack_success": "attacks reach", "task_success": "tasks solved:"}
+LEADS = {"attack_success": "attacks reach", "task_success": "task success is"}
 _OF = {
-    ("attack_success", "target"): "on", ("attack_success", "attack"): "with", ("task_success", "target"): "by",
-    ("task_success", "attack"): "under",
+    ("attack_success", "target"): "on", ("attack_success", "attack"): "with", ("task_success", "attack"): "under",
 }  # fmt: skip
 
 
@@ -31,14 +31,6 @@ def title(data: Frames) -> str:
     return f"{words[:1].upper()}{words[1:]}{unrated}"
 
 
-def standing(row: dict[str, Any]) -> bool:
-    """Return whether a difference stands: both its interval and its p-value, adjusted if it is, exclude chance."""
-    if row["low"] is None or row["high"] is None:
-        return False
-    p_value = row["p_adjusted"] if row["p_adjusted"] is not None else row["p_value"]
-    return bool((row["low"] > 0 or row["high"] < 0) and p_value is not None and p_value <= 1 - row["level"])
-
-
 def between(head: Headline, upper: str, lower: str) -> dict[str, Any] | None:
     """Return the difference of two values of the factor, turned so that it is of the first minus the second."""
     for row in head.differences.rows(named=True):
@@ -47,14 +39,6 @@ def between(head: Headline, upper: str, lower: str) -> dict[str, Any] | None:
         if (row["group"], row["baseline"]) == (lower, upper):
             return turned(row)
     return None
-
-
-def turned(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the difference of a minus b as that of b minus a."""
-    ends_turned = {"low": _negative(row["high"]), "high": _negative(row["low"])}
-    names = {"group": row["baseline"], "baseline": row["group"]}
-    estimates = {"group_estimate": row["baseline_estimate"], "baseline_estimate": row["group_estimate"]}
-    return row | names | estimates | {"difference": _negative(row["difference"])} | ends_turned
 
 
 def in_order(head: Headline) -> list[dict[str, Any]]:
@@ -80,12 +64,8 @@ def span_in_title(values: list[float], *, rate: bool) -> str:
     return f"{' to '.join(words)}{' %' if rate else ''}"
 
 
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
-
-
 def _lead(head: Headline) -> str:
-    return LEADS.get(head.metric) or f"mean {score_name(head.metric)}:"
+    return LEADS.get(head.metric) or f"the mean {score_name(head.metric)} is"
 
 
 def _of_metric(data: Frames, head: Headline) -> str:
@@ -103,15 +83,15 @@ def _of_metric(data: Frames, head: Headline) -> str:
     arms = in_order(head)
     if len(arms) > 1 and head.differences.height:
         return _of_arms(data, head, named, arms, lead, rate=rate)
+    word = _OF.get((head.metric, by[0]), "for") if len(by) == 1 else "for"
     if named.height == 1:
-        return f"{lead} {everything} {_OF.get((head.metric, by[0]), 'for') if len(by) == 1 else 'for'} {ends(named, by)[0]}"
-    if head.metric not in data.shared and apart(named):
-        numbers = (span_in_title([named["estimate"][place]], rate=rate) for place in (0, -1))
-        return (
-            f"{lead} {', '.join(f'{number} for {name}' for number, name in zip(numbers, ends(named, by), strict=True))}"
-        )
-    other_goals = f"that did not meet the same {data.shared[head.metric].unit}s" if head.metric in data.shared else ""
-    return f"{lead} {everything} in {groups}{f' {other_goals}' if other_goals else ', which their intervals do not tell apart'}"
+        return f"{lead} {everything} {word} {ends(named, by)[0]}"
+    shared = data.shared.get(head.metric)
+    if why_not := f"that did not meet the same {shared.unit}s" if shared else undecided(data, named, by):
+        return f"{lead} {everything} in {groups}{'' if shared else ','} {why_not}"
+    numbers = (span_in_title([named["estimate"][place]], rate=rate) for place in (0, -1))
+    texts = (f"{number} {word} {name}" for number, name in zip(numbers, ends(named, by), strict=True))
+    return f"{lead} {', '.join(texts)}"
 
 
 def _of_all(data: Frames, head: Headline, known: pl.DataFrame, lead: str, *, grouped: bool) -> str:

@@ -299,7 +299,7 @@ def _names(
 def _open(data: Frames) -> list[Claim]:
     """Return for each rate how many rollouts have no verdict, where they are more than a tenth of all or of a group."""
     found = []
-    metrics = data.units if data.is_rated else data.scores[:1]
+    metrics = [name for name in data.units if data.rates(name).height] if data.is_rated else data.scores[:1]
     for metric in metrics:
         rows = data.summary.filter(metric=metric, statistic="mean").with_columns(
             total=pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing"),
@@ -325,7 +325,7 @@ def _open(data: Frames) -> list[Claim]:
             if worst["bound_low"] is not None and worst["bound_high"] is not None and metric in UNITS:
                 ends = (f"{100 * worst[f'bound_{end}']:.0f}" for end in ("low", "high"))
                 details.append(f"whatever they are, its rate is {next(ends)} to {next(ends)} %")
-        of = f" for {labels.label(metric)}" if len(data.units) > 1 and data.is_rated else ""
+        of = f" for {labels.label(metric)}" if len(metrics) > 1 else ""
         noun = labels.counted(total, data.noun)
         found.append(Claim("open", f"{labels.count(lost)} of {noun} unknown{of}", [text], "; ".join(details)))
     return found

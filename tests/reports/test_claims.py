@@ -205,7 +205,12 @@ def test_nothing_judged_says_what_to_do() -> None:
 def test_scores_have_claims_where_nothing_is_judged() -> None:
     """Means of 8.5 and 2 at 21 goals; the threshold that would make a rate is asked."""
     rows = [
-        {"response": "x", "goal": f"g{k}", "target": target, "score": float(base + k % 3 - 1 + (k % 2 if base > 4 else 0))}
+        {
+            "response": "x",
+            "goal": f"g{k}",
+            "target": target,
+            "score": float(base + k % 3 - 1 + (k % 2 if base > 4 else 0)),
+        }
         for target, base in (("high", 8), ("low", 2))
         for k in range(21)
     ]

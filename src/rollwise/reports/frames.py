@@ -113,9 +113,16 @@ class Frames:
             ("category_attack", self.grid),
             ("taxonomy", self.hazards),
             ("costs", self.costs),
+            ("common_goals", self.common_goals),
             *(() if self.headline is None else self.headline.files.items()),
         )
         return (*always, *(pair for pair in optional if pair[1].height))
+
+    @property
+    def common_goals(self) -> pl.DataFrame:
+        """Return the SUMMARY over the goals that all groups met, of the metrics whose groups did not meet the same."""
+        parts = [shared.rows for shared in self.shared.values()]
+        return pl.concat(parts) if parts else pl.DataFrame()
 
     @property
     def tree(self) -> bool:

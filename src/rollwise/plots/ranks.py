@@ -124,7 +124,7 @@ def ranks_marks(
     rates = {name: labels.is_rate(name, rows) for name in rows["metric"].unique()}
     groups = rows["group"].to_list()
     places = interval_rows.places(groups, {}, sort=False)
-    looks = theme.row_looks(groups, groups, colors)
+    looks = theme.row_looks(groups, colors)
     marks = [
         interval_rows.mark(
             row | {"estimate": row["rank"], "low": row["rank_low"], "high": row["rank_high"]}, look, row["level"]

@@ -40,7 +40,7 @@ def test_the_row_is_the_average_of_the_models() -> None:
     got = rw.forecast(tried(won), k=(20, 50))
     chances = beta_binomial(won.sum(1), np.full(60, 9))
     assert got["estimate"].to_list() == [chances.expected(chances.reached(k))[0] for k in (20, 50)]
-    assert got.select("low", "high").row(1) == chances.interval(chances.reached(50), 0.95)
+    assert got.select("low", "high").row(1) == chances.forecast(50, 0.95)
     assert got["immune"][0] == chances.expected(chances.immune)[0]
     assert (got["attempts"][0], got["n"][0], got["n_clusters"][0]) == (9, 540, 60)
     # 20 of 9 attempts are 2.2 times as many: 9 from the first 4. 50 are 5.6 times: 9 from the first 2, the fewest.

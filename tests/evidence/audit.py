@@ -280,7 +280,7 @@ def _forecast(words, size, k, chances):
 
     def ours(table, _):
         found = beta_binomial(*table)
-        return found.interval(found.reached(k), 0.95)
+        return found.forecast(k, 0.95)
 
     rng = np.random.default_rng(0)
     truth = float(np.mean([1 - (1 - chances(rng)) ** k for _ in range(3000)]))

@@ -125,6 +125,19 @@ def test_another_success_raises_the_rate(goals, hits, size):
     assert after.expected(after.rate())[0] > before.expected(before.rate())[0]
 
 
+def test_the_upper_end_of_a_forecast_allows_that_no_goal_is_immune():
+    """By hand: shares of .225 and .45 with immune goals, and .75 without, which is the upper end."""
+    one = np.ones(4)
+    chances = Chances(
+        mean=one / 2, correlation=one / 3, immune=np.array([0.7, 0.4, 0, 0]), probability=np.array([0.4, 0.4, 0.1, 0.1])
+    )
+    shares = chances.reached(3)  # three quarters of (1 - immune)
+    assert shares == pytest.approx([0.225, 0.45, 0.75, 0.75])
+    low, high = chances.interval(shares, 0.5)
+    assert high < 0.7
+    assert chances.forecast(3, 0.5) == (low, pytest.approx(0.75))
+
+
 def test_the_tail_is_a_power_law():
     """1 - ASR(k) falls like k^-α (Schaeffer et al.): doubling k multiplies it by 2^-α in the end."""
     one = np.ones(1)  # α = .4, β = 3: mean .4/3.4, ρ = 1/4.4

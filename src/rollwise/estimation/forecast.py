@@ -67,7 +67,8 @@ def forecast(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.FORECAST`. Estimate and interval are mean and quantiles of the averaged models
-        (`stats.beta_binomial`). `immune` is the expected share of immune goals. `bound_low` and `bound_high` hold for any
+        (`stats.beta_binomial`); the upper end is at least that without immune goals, because a forecast that is too low is the
+        unsafe one. `immune` is the expected share of immune goals. `bound_low` and `bound_high` hold for any
         distribution of goals: at least the share in n attempts, and at most k/n times it, with its interval. From three times the
         observed attempts on, `reason` warns: the data do not say which model is right there, and other distributions of goals than
         these may be outside the interval.
@@ -177,7 +178,7 @@ def _group(repeats: Attempts, numbers: Sequence[int], levels: Sequence[float]) -
             continue
         shares = chances.reached(k)
         row["estimate"], row["std_error"] = chances.expected(shares)
-        row["low"], row["high"] = chances.interval(shares, level)
+        row["low"], row["high"] = chances.forecast(k, level)
         row["immune"], row["method"] = (
             chances.expected(chances.immune)[0],
             "beta-binomial with and without immune goals",

@@ -3,7 +3,7 @@
 One likelihood serves rates, loops that stop at a success and forecasts beyond the attempts made.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -66,6 +66,16 @@ class Chances:
         """Return the mean and the standard deviation of values at the points, such as of `reached(10)`."""
         mean = float(self.probability @ values)
         return mean, float(np.sqrt(self.probability @ np.square(values - mean)))
+
+    def forecast(self, k: float, level: float) -> tuple[float, float]:
+        """Return the interval of `reached(k)`, up to at least the upper end without immune goals.
+
+        Few attempts do not tell whether the goals without a success are immune, and the lower of two upper ends is the unsafe one.
+        """
+        shares = self.reached(k)
+        low, high = self.interval(shares, level)
+        alive = np.where(self.immune == 0, self.probability, 0.0)
+        return low, max(high, replace(self, probability=alive / alive.sum()).interval(shares, level)[1])
 
     def interval(self, values: FloatArray, level: float) -> tuple[float, float]:
         """Return the central interval of values at the points."""

@@ -31,12 +31,12 @@ NOTES = {
     "informative": "the floor by the correlation assumes that numbers do not follow chances",
     "adaptive": "the floor by the correlation assumes that numbers do not follow chances",
     "dominated": "one goal decides the share of the rollouts, and only the others say how far it may be off",
-    "rare": "the narrower ones cover less than .94 in other settings here",
+    "rare": "with one attempt at each goal it is Wilson's, whose lower end one success puts above the truth; others are wider elsewhere",
     "laws": "near 0 and 1 few goals show how they differ, so the variance is shrunk toward that of copies",
     "few": "with one attempt at each of a few goals it is Wilson's, whose coverage varies with the rate",
     "missing": "the interval covers every verdict that is missing, and others take them as missing at random",
-    "labels": "no other one covers where labels are chosen by the verdict",
-    "stopped": "the mean over all attempts is that of the hard goals; all attempts by name are narrower",
+    "labels": "the errors of the judge cancel there by chance, so that no correction covers, too; elsewhere it does not",
+    "stopped": "ours holds whatever goals and later attempts are like; the others take all attempts",
     "forecast": "marked in `reason`: beyond three times the attempts no distribution of goals is known to be right",
 }
 """Why a row of a family covers too little or is wide."""

@@ -37,6 +37,8 @@ COMMANDS: dict[str, str] = {
     "gate that cannot tell": f"gate {LOGS} --require attack_success<0.3 --format markdown",
     "gate for a CI system": f"gate {LOGS} --require attack_success<0.3 --by target --expect target=new --format junit",
     "gate that fails": f"gate {LOGS} --require attack_success<0.01 --by target",
+    "audit": "audit data/jailbreakbench/PAIR/black_box/vicuna-13b-v1.5.json",
+    "audit of a claim": "audit data/jailbreakbench/PAIR --by target --format json --claim attack_success=34%",
     "doctor": f"doctor {LOGS}",
     "show": f"show ROLLOUT {LOGS}",
     "simulate": "simulate --out OUT/simulated.parquet --truth OUT/truth.csv --goals 4 --turns 3 --seed 5",

@@ -10,7 +10,7 @@ import typer
 from rollwise.choices import Compression
 from rollwise.cli.answers import FileFormat, document, tell_files
 from rollwise.cli.app import app
-from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs
+from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs, stated_figures
 from rollwise.cli.options import (
     By,
     ClusterBy,
@@ -73,6 +73,7 @@ def report(
             baseline=baseline,
             problems=problems,
             accounting=ledger.accounting(),
+            figures=stated_figures(logs, turns["source"].unique().to_list()),
             inputs=logs.paths,
             overwrite=overwrite,
             progress=True,

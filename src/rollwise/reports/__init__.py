@@ -24,10 +24,11 @@ from rollwise.files.writers import defused, flat, formulas_in_words, write
 from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.reports.bottom_line import bottom_line
-from rollwise.reports.figures import figures
+from rollwise.reports.figures import figures as drawn
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.page import page
+from rollwise.reports.stated import stated
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
 from rollwise.schema.labels import counted, say
@@ -50,6 +51,7 @@ def report(
     title: str | None = None,
     problems: pl.DataFrame | None = None,
     accounting: pl.DataFrame | None = None,
+    figures: pl.DataFrame | None = None,
     inputs: Sequence[str | Path] = (),
     overwrite: bool = False,
     progress: bool = True,
@@ -83,6 +85,8 @@ def report(
         PROBLEMS found while reading, to be listed on the page.
     accounting
         ACCOUNTING of the same reading, to be listed on the page: see `rollwise.readers.accounting`.
+    figures
+        Figures that the logs state about themselves (`readers.read_summary`): a section says whether their rollouts agree.
     inputs
         The files or folders that were read, for ``run.json``.
     overwrite
@@ -127,7 +131,7 @@ def report(
         data = frames(as_turns(frame_of(turns, "report")), by=by, earlier=earlier, **options)
         problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
         begin("drawing figures")
-        images = figures(data, draft / "figures")
+        images = drawn(data, draft / "figures")
         begin("writing tables")
         for name, frame in data.files:
             write(frame, draft / f"{name}.parquet")
@@ -151,6 +155,7 @@ def report(
                 data, inputs, _name_of(baseline), chosen=by != "auto", level=level, seed=seed, unjudged=unjudged
             ),
             lost=lost,
+            last=[stated(data, figures, problem_rows, level, cluster, seed)],
         )
         (draft / "report.html").write_text(html, encoding="utf-8")
         run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)

@@ -35,6 +35,7 @@ def page(
     level: float,
     facts: Sequence[tuple[str, str]] = (),
     lost: int = 0,
+    last: Sequence[Section] = (),
 ) -> str:
     """Render the report as one HTML text.
 
@@ -47,6 +48,7 @@ def page(
         _transcripts(data, transcripts),
         origins(data, problems, accounting),
         methods(data, level),
+        *last,
     ]
     # Autoescape is what keeps text of logs from becoming markup.
     templates = jinja2.Environment(

@@ -80,3 +80,13 @@ def test_copies_in_the_file_are_known_to_the_command(typed, tmp_path) -> None:
     assert code == 0
     assert "copies counted" in out
     assert "9 copies in the files" in out
+
+
+def test_some_of_the_rollouts(typed) -> None:
+    """`--where` keeps 120 of 240; the figures that logs state are of all of them, so a claim is needed."""
+    code, out, _ = typed(DATA / "rollouts", "--where", "target=base", "--claim", "attack success = 61/112")
+    assert code == 0
+    assert "61 of 112 rollouts succeeded" in out
+    code, _, err = typed(ARTIFACT, "--where", "attack=PAIR")
+    assert code == 2
+    assert "the figures of logs are of all of their rollouts; with --where, give a --claim" in err

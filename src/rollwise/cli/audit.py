@@ -1,20 +1,28 @@
 """The command that audits a stated figure: what the log says, and the ways of counting between the two."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from rollwise.cli.app import FAILED, UNDECIDED, app
-from rollwise.cli.inputs import CollectedInput, rollouts_of, stated_figures
-from rollwise.cli.options import By, ClusterBy, Level, Seed
+from rollwise.cli.inputs import TableInput, rollouts_of, stated_figures
+from rollwise.cli.options import By, ClusterBy, ErrorsOption, Level, Seed
 from rollwise.cli.tables import Output, cluster_of, say
 from rollwise.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class AuditedInput(TableInput):
+    """Paths of logs, whose unreadable records are left out and listed, if nothing else is said."""
+
+    errors: ErrorsOption = "collect"
 
 
 @app.command()
 def audit(
     output: Output,
-    logs: CollectedInput,
+    logs: AuditedInput,
     claim: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,7 +51,10 @@ def audit(
 
     claims = claim or []
     parsed = [claimed(text) for text in claims]
-    figures = stated_figures(logs)
+    # The logs' own figures are of all of their rollouts.
+    figures = None if logs.where else stated_figures(logs)
+    if not claims and logs.where:
+        raise ArgumentError("audit: the figures of logs are of all of their rollouts; with --where, give a --claim")
     if not claims and figures is None:
         raise ArgumentError("audit: the logs state no figure of their own; give one with --claim 'attack success < 2%'")
     metrics = [metric for metric, _ in parsed]

@@ -1,7 +1,8 @@
 """Report of TURNS: a folder with one HTML page, the frames it shows, and its figures.
 
-`frames.py` computes everything by the public verbs; `results.py`, `reading.py` and `methods.py` make sections of it; `header.py`
-makes the top of the page; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
+`frames.py` and `headline.py` compute everything by the public verbs; `title.py` and `claims.py` say what was found, `header.py`
+what is around it; `results.py`, `reading.py` and `methods.py` make sections, and `findings.py` and `ends.py` their first
+sentences; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
 """
 
 import json
@@ -60,6 +61,9 @@ def report(
     progress: bool = True,
 ) -> Path:
     """Write a report and return the path of its `report.html`.
+
+    The page begins with what was found: a title, the worst group, the largest difference that stands, and the best news as a
+    bound. What the paired comparisons deny is not said, and more than a tenth without a verdict is.
 
     The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``

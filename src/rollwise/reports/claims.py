@@ -237,7 +237,7 @@ def _change(data: Frames, head: Headline) -> Claim | None:
         of = labels.counted(len(rows), "rate")
         text = [f"among {of} since {EARLIER}; the largest is ", link, f", {said}"]
         return Claim("difference", "No change shown", text, detail)
-    more = f" ({len(stood)} of {len(rows)} changes stand)" if len(rows) > 1 else ""
+    more = f" ({len(stood)} of {len(rows)} changes {'stands' if len(stood) == 1 else 'stand'})" if len(rows) > 1 else ""
     words = f" {'above' if largest['difference'] > 0 else 'below'} {EARLIER}, the largest change{more}"
     return Claim("difference", said, [link, words], detail)
 

@@ -23,6 +23,7 @@ RESULTS_BESIDE_LOGS = (
     "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
 )
 SAMPLES = "read each place in the lists `{}` of a record as a rollout of its own, a sample"
+JUDGED = "read the rows of one `{}` as one rollout, with a score for each `{}`"
 UNREAD = "may hold further records, in a form that is not read"
 MOST_FIELDS = 20  # that a refusal lists
 _LENGTH = 40  # characters of an example
@@ -59,6 +60,9 @@ def mappings_for(
             else:
                 if "samples" in draft.data:
                     problems.suggest([SAMPLES.format("`, `".join(draft.data["samples"].values()))])
+                if draft.data.get("scores", {}).get("each") == "rows":
+                    by = "` and `".join(draft.data["rows"]["by"])
+                    problems.suggest([JUDGED.format(by, draft.data["scores"]["name"])])
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
                 for field in (name for other, name in draft.unread if other is document):

@@ -44,20 +44,10 @@ _NAMED = 10  # merit of a place with a field that the user names
 # Words of names of texts that no model gave as its answer.
 _NO_ANSWER = frozenset(
     {
-        "note",
-        "notes",
-        "rationale",
-        "reason",
-        "reasons",
-        "reasoning",
-        "explanation",
-        "instruction",
-        "instructions",
-        "context",
-        "options",
-        "choices",
+        "note", "notes", "rationale", "reason", "reasons", "reasoning", "explanation", "instruction",
+        "instructions", "context", "options", "choices",
     }
-)
+)  # fmt: skip
 # What a user may name to say that records are rollouts.
 _OF_ROLLOUTS = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 

@@ -86,6 +86,10 @@ def test_labels_are_given_by_keys_kept_and_saved(browser: Browser, tmp_path: Pat
     labels = rw.judges.consensus(verdicts)
     corrected = rw.judges.correct(rw.measure(turns()), labels, probability="probability")
     assert corrected["n"].item() == 12
+    assert rw.judges.agreement(verdicts.select("rollout_id", "judge", "value"), labels)["n"].to_list()[0] == 3
+    report = rw.report(turns(), tmp_path / "report", labels=file, progress=False).parent
+    overall = rw.judges.correct(rw.measure(turns()), labels, by="target", probability="probability")
+    assert pl.read_parquet(report / "corrected.parquet")["estimate"].to_list() == overall["estimate"].to_list()
     assert browser.told()[1] == []
 
 

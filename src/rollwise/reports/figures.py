@@ -15,7 +15,7 @@ import polars as pl
 from rollwise import plots
 from rollwise.plots import Plot, theme
 from rollwise.reports.comparisons import UNITS
-from rollwise.reports.frames import Frames
+from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.parts import FigureImages
 from rollwise.schema import labels
@@ -95,8 +95,18 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
             for metric in UNITS
         ),
         *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
+        ("effort", _effort(data), plots.forest, MOST_ROWS),
     ]
     return (figure for figure in wanted if figure[1].height)
+
+
+def _effort(data: Frames) -> pl.DataFrame:
+    """Return the means of the first cost that several groups have."""
+    for metric in (*SPENT, "num_turns"):
+        rows = data.summary.filter(pl.col("n") > 0, pl.col("estimate").is_not_null(), metric=metric, statistic="mean")
+        if rows.height > 1 and rows["estimate"].n_unique() > 1:
+            return visible(rows, data.by)
+    return data.summary.clear()
 
 
 def _of_scores(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
@@ -145,14 +155,11 @@ def _colors(data: Frames) -> dict[str, str]:
     return colors
 
 
-def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the colors of the groups of one figure, or of its first column; None if it shows more than have a color."""
-    compared = "group" in frame.columns
-    for columns in (["group"] if compared else list(by), list(by[:1])):
-        names = set(labels.group_names(frame, columns))
-        if columns and names <= set(colors):
-            return {name: colors[name] for name in names}
-    return None
+def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, str]) -> dict[str, str]:
+    """Return the colors of the groups of one figure, and of the values of each of its columns."""
+    families = [[*by], *([name] for name in ("group", *by) if name in frame.columns)]
+    names = {name for columns in families for name in labels.group_names(frame, columns)}
+    return {name: color for name, color in colors.items() if name in names}
 
 
 def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:

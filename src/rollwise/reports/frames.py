@@ -24,6 +24,7 @@ from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
+from rollwise.reports.headline import Headline, headline
 from rollwise.reports.same_goals import Shared, shared_goals
 from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
@@ -39,6 +40,14 @@ MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The earlier rollouts that a report is compared with."""
+
+    turns: pl.DataFrame
+    rollouts: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,7 @@ class Frames:
     grid: pl.DataFrame
     hazards: pl.DataFrame
     contrasts: pl.DataFrame
+    earlier: Earlier | None
     changes: pl.DataFrame | None
     reach: pl.DataFrame
     profiles: pl.DataFrame
@@ -74,6 +84,7 @@ class Frames:
     doctor: pl.DataFrame
     origins: pl.DataFrame
     shared: dict[str, Shared]  # by metric, where groups did not meet the same goals
+    headline: Headline | None
 
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
@@ -102,13 +113,26 @@ class Frames:
             ("category_attack", self.grid),
             ("taxonomy", self.hazards),
             ("costs", self.costs),
+            ("common_goals", self.common_goals),
+            *(() if self.headline is None else self.headline.files.items()),
         )
         return (*always, *(pair for pair in optional if pair[1].height))
+
+    @property
+    def common_goals(self) -> pl.DataFrame:
+        """Return the SUMMARY over the goals that all groups met, of the metrics whose groups did not meet the same."""
+        parts = [shared.rows for shared in self.shared.values()]
+        return pl.concat(parts) if parts else pl.DataFrame()
 
     @property
     def tree(self) -> bool:
         """Return whether rollouts are trees, whose paths are measured."""
         return schema.is_tree(self.turns)
+
+    @property
+    def noun(self) -> str:
+        """Return what a row of `rollouts` is: the branches of a tree are no rollouts of their own."""
+        return "path" if self.tree else "rollout"
 
     @property
     def rollout_count(self) -> int:
@@ -193,7 +217,12 @@ def frames(
     profiles = _profiles(rollouts, groups, cluster, level, unjudged)
     summary = _applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts))
     scores = scored_in(turns, rollouts)
+    before = None
+    if earlier is not None:
+        before = Earlier(earlier, with_detectors(_measured(earlier, _numeric(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
+    shared = {name: goals for name, goals in found.items() if goals is not None}
+    compared = contrasts(rollouts, groups, step, **treated)
     return Frames(
         by=groups,
         unjudged=unjudged,
@@ -204,10 +233,9 @@ def frames(
         curve=_curve(rollouts, groups, cluster, level, timed=timed),
         grid=_grid(rollouts, treated),
         hazards=rates_by_taxonomy(rollouts, **treated),
-        contrasts=contrasts(rollouts, groups, step, **treated),
-        changes=None
-        if earlier is None
-        else changes(rollouts, with_detectors(_measured(earlier, _numeric(earlier, groups))), groups, **treated),
+        contrasts=compared,
+        earlier=before,
+        changes=None if before is None else changes(rollouts, before.rollouts, groups, **treated),
         reach=_reach(rollouts, profiles, groups, treated),
         profiles=profiles,
         step=step,
@@ -217,7 +245,8 @@ def frames(
         else _costs(rollouts, groups),  # paths of a tree share their costs
         doctor=allowed,
         origins=_origins(rollouts),
-        shared={name: shared for name, shared in found.items() if shared is not None},
+        shared=shared,
+        headline=headline(rollouts, summary, (*UNITS, *scores), groups, step, shared, compared, **treated),
     )
 
 

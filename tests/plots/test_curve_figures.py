@@ -351,8 +351,9 @@ def test_a_share_that_stays_zero_says_so(curve_of) -> None:
     assert [text.get_text() for text in both.texts if "0 of" in text.get_text()] == [f"a\n{told}"]
     panels = plots.curve(curve_of({f"m{k}": (58, 0.0 if k < 2 else 0.1) for k in range(6)}))
     assert [any(told in text.get_text() for text in ax.texts) for ax in panels.axes] == [False] * 4 + [True] * 2
-    key = plots.curve(curve_of({f"vendor/model-{k}-with-a-name-of-many-more-letters-than-fit": (58, 0.0) for k in range(4)}), size="column").axes[0]
-    assert "4 of 4: 0 at the end" in [text.get_text() for text in key.texts]
+    names = [f"vendor/model-{k}-with-a-name-of-many-more-letters-than-fit" for k in range(4)]
+    (ax,) = plots.curve(curve_of(dict.fromkeys(names, (58, 0.0))), size="column").axes
+    assert "4 of 4: 0 at the end" in [text.get_text() for text in ax.texts]
 
 
 def test_bands_of_many_curves_have_edges(curve_of) -> None:

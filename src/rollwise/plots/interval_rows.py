@@ -101,7 +101,7 @@ def draw(
         title=title,
         caption=caption,
         description=" ".join([description, *_notes(marks, reasons)]),
-        letters=[*rows.names, *parts_of["part"]],
+        named=[*rows.names, *parts_of["part"]],
     )
 
 
@@ -132,7 +132,7 @@ def in_order(marks: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> 
     """Return marks as a frame: panel by panel, from the top row down, the widest interval first."""
     order = {"by": ["panel", "row", "lane", "level"], "descending": [False, False, False, True]}
     whole = [{"name": mark["group"], "lane": 0, "few": False} | dict(mark) for mark in marks]
-    return pl.DataFrame(whole, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
+    return pl.DataFrame(whole, schema=columns, orient="row").sort(**order, maintain_order=True)  # type: ignore[arg-type]
 
 
 def places(groups: Sequence[str], values: Mapping[str, Any], *, sort: bool) -> dict[str, int]:

@@ -65,16 +65,21 @@ def test_report_writes_everything_it_promises(rollwise, tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
         "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
         "figures/attack_success.svg", "figures/attempts_attack_success.svg", "figures/contrast_attack_success_attack.svg",
-        "figures/contrast_attack_success_target.svg", "figures/curve.svg",
+        "figures/contrast_attack_success_target.svg", "figures/curve.svg", "figures/effort.svg",
         "figures/mean_final_score.svg", "figures/spread_final_score.svg",  # the logs have scores beside the verdicts
-        "profile.parquet", "report.html", "rollouts.parquet", "run.json",
-        "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
+        "headline.parquet", "headline_contrast.parquet", "profile.parquet", "rank.parquet", "report.html", "rollouts.parquet",
+        "run.json", "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip
     assert schema.check(pl.read_parquet(out / "turns.parquet"), schema.TURNS).height == 1301
     assert schema.check(pl.read_parquet(out / "rollouts.parquet"), schema.ROLLOUTS).height == 240
     schema.check(pl.read_parquet(out / "summary.parquet"), schema.SUMMARY)
     schema.check(pl.read_parquet(out / "curve.parquet"), schema.CURVE)
     record = json.loads((out / "run.json").read_text())
+    # The title and the claims of the page are printed, one a line, beside stdout.
+    said = [line.removeprefix("rollwise: ") for line in done.err.splitlines()]
+    assert said[-4:] == [f"{record['title']}.", *record["claims"]]
+    assert record["title"] == "Attacks reach 37 to 71 % on base, 7 to 16 % on guarded"
+    assert record["claims"][0].startswith("71 % [")
     assert record["counts"] == {"rollouts": 240, "turns": 1301, "problems": 0}
     assert {Path(item["path"]).name for item in record["inputs"]} == {"base.parquet", "guarded.jsonl"}
 

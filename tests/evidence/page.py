@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from . import audit
 from .coverage import compared
 from .notes import note_of
 
@@ -26,9 +27,10 @@ _COVERAGE = """\
 
 {count} settings, and {methods} methods in all. Beside ours is the narrowest interval of others that also covers in at least .94,
 out of t over goals, bootstraps over goals, Wald, the logit and the Korn-Graubard intervals of R's survey package, and Greenwood's
-as in lifelines. *Ratio* is our width over theirs. "20 × 3" is 20 goals with three attempts each; icc is the correlation of
-attempts at a goal. Where ours covers less than .94, is refused, or is more than 10 % wider than theirs, a note below the table
-says why.
+as in lifelines. *What it costs* is how much wider ours is than theirs. "20 × 3" is 20 goals with three attempts each; icc is the
+correlation of attempts at a goal. Where ours covers less than .94, is refused, or is more than 10 % wider than theirs, a note below
+the table says why. The families from "unequal numbers of attempts" on are those in which usual intervals break; what is assumed,
+what breaks it and what is printed then is in [what is assumed](assumptions.md).
 """
 _NAMES = {
     "rate": "Rates",
@@ -38,7 +40,7 @@ _NAMES = {
     "curve": "Curves",
     "ASR@k": "ASR@k",
     "agreement": "Agreement of judges",
-}
+} | audit.NAMES
 _LOWEST = """\
 ### The lowest coverage
 
@@ -108,6 +110,13 @@ def _lowest(rows: pl.DataFrame) -> pl.DataFrame:
     return families.agg(settings=pl.len(), lowest=pl.col("coverage").min(), below=low).rename({"below": "below .94"})
 
 
+def _cost(ratio: float | None) -> str:
+    """Return how much wider ours is than the narrowest other one that covers."""
+    if ratio is None:
+        return "no other covers"
+    return "the same" if ratio == 1 else f"{abs(100 * (ratio - 1)):.0f} % {'wider' if ratio > 1 else 'narrower'}"
+
+
 def _families(table: pl.DataFrame) -> str:
     """Return a section for each family of intervals: its table, and the notes that the last column refers to by number."""
     parts = []
@@ -120,7 +129,7 @@ def _families(table: pl.DataFrame) -> str:
             "width",
             pl.col("best").alias("narrowest other that covers"),
             pl.col("best_coverage").alias("its coverage"),
-            "ratio",
+            pl.Series("what it costs", [_cost(ratio) for ratio in rows["ratio"]], dtype=pl.String),
             pl.Series("note", [notes.index(note) + 1 if note else None for note in rows["note"]], dtype=pl.Int64),
         )
         parts += [f"### {_NAMES[family]}\n", _table(shown)]

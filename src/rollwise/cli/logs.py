@@ -86,7 +86,12 @@ def report(
             overwrite=overwrite,
             progress=True,
         )
-    tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
+    run = json.loads((page.parent / "run.json").read_text(encoding="utf-8"))
+    found = [f"{run['title']}.", *run["claims"]]
+    # The path alone is on stdout, for scripts that open it.
+    for sentence in found if format == "text" else ():
+        say(sentence)
+    tell_files(" ".join(found), [page], format)
 
 
 @app.command(rich_help_panel=LOOK)

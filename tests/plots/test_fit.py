@@ -77,6 +77,7 @@ def drawn(names: tuple[str, ...]) -> dict[str, Callable[..., rw.plots.Plot]]:
             rw.contrast(r, of="target", baseline=names[0], by="attack", metrics="attack_success"),
             {},
         ),
+        "ranks": (rw.plots.ranks, rw.rank(r, of="target", metric="attack_success", resamples=200), {}),
         "attempts": (rw.plots.attempts, rw.attempts(r, by="target"), {}),
         "profile": (rw.plots.profile, rw.comparisons.profile(r, by="target"), {}),
         "steps": (rw.plots.distribution, r, box),

@@ -50,7 +50,7 @@ class Panel:
     """Axis of one panel, and the columns of numbers beside it (a column of the marks, and its heading)."""
 
     quantity: str
-    scale: str  # "rate": percentages from 0; "points": percentage points around 0; or "number"
+    scale: str  # "rate": percentages from 0; "points": percentage points around 0; "rank": whole numbers from 1; or "number"
     columns: Sequence[tuple[str, str]]
     guide: float | None = None  # position of a line that marks no difference
 
@@ -178,6 +178,8 @@ def _draw(
         ticking.percent(ax, "x")
     elif panel.scale == "points":
         ticking.points(ax, "x")
+    elif panel.scale == "rank":
+        ticking.whole(ax, "x")
     else:
         ticking.thousands(ax, "x")
     if panel.guide is not None:
@@ -197,6 +199,8 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
     """Return the ends of the axis, with space for the arrows of open intervals."""
     # Rates start at 0, unless a guide marks another reference.
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
+    if panel.scale == "rank":
+        return 0.5, max(values, default=1) + 0.5
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
         return 0.0, ticking.rate_end(values)
     x_min, x_max = ticking.number_ends([*values, panel.guide])

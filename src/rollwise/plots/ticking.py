@@ -53,6 +53,14 @@ def _money(value: float, _: object = None) -> str:
     return money(value)
 
 
+def whole(ax: "Axes", axis: str) -> None:
+    """Put ticks on whole numbers only, as ranks are."""
+    from matplotlib.ticker import MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=8, integer=True))
+
+
 def thousands(ax: "Axes", axis: str) -> None:
     """Format large numbers on the axis with thousands separators.
 

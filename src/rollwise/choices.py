@@ -24,6 +24,7 @@ Method = Literal[
     "exact",
     "jeffreys",
     "agresti-coull",
+    "beta-binomial",
     "t",
     "normal",
     "bootstrap",

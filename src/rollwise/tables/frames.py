@@ -10,6 +10,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.schema import labels
 from rollwise.schema.coercion import in_schema
+from rollwise.tables.audits import audit_grid
 from rollwise.tables.grid import Column, Grid
 from rollwise.tables.parts import yes_or_no
 from rollwise.tables.results import columns_of
@@ -29,6 +30,8 @@ _POINTS = {"difference", "half_width"}
 
 def grid_of(frame: pl.DataFrame, best: str | None = None) -> Grid:
     """Return the grid of any frame; of a SUMMARY, the `best` estimate of each metric may be bold."""
+    if set(schema.AUDIT.required) <= set(frame.columns):
+        return audit_grid(frame, MOST_ROWS)
     shape = labels.shape_of(frame)
     if best is not None and shape is not schema.SUMMARY:
         raise ArgumentError("table: best= is for a SUMMARY, whose rows are groups; leave it out")

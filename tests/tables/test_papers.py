@@ -206,3 +206,23 @@ def test_nothing_is_overfull_and_every_table_can_be_cited(results, tmp_path: Pat
             assert made.returncode == 0, (name, made.stdout[-800:])
         assert b"Overfull" not in made.stdout, name
         assert b"undefined" not in made.stdout, name
+
+
+def test_names_that_are_said_once_already_stay_in_their_rows() -> None:
+    """An audit names its figure in the first row of it: no empty line stands above the others, at any width."""
+    rows = {"figure": "attack_success", "group": None, "metric": "attack_success"}
+    parts = [("stated", "lower", 0.34), ("log", None, 0.4), ("rounding", None, 0.05), ("unexplained", None, 0.01)]
+    made: list[dict[str, Any]] = [
+        rows | {"part": part, "answer": answer, "estimate": value} for part, answer, value in parts
+    ]
+    made += [one | {"figure": "task_success"} for one in list(made)]
+    frame = pl.DataFrame(made, schema_overrides={"group": pl.String, "answer": pl.String})
+    frame = frame.with_columns(
+        pl.lit(None, column.dtype).alias(column.name)
+        for column in rw.schema.AUDIT.columns
+        if column.name not in frame.columns
+    )
+    for width in (40, 60, 120):
+        lines = tables.text(frame, width=width).splitlines()
+        assert all(line.strip() for line in lines)
+    assert r"\textit{}" not in tables.latex(frame)

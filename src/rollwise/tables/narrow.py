@@ -46,7 +46,8 @@ def sections(columns: Sequence[Column]) -> list[int]:
     They are those that can stand once above at least two rows on average. What is equal in all rows is not among them.
     """
     rows = len(columns[0].cells) if columns else 0
-    places = [place for place, column in enumerate(columns) if column.fact and len(set(column.cells)) > 1]
+    facts = {place: set(column.cells) for place, column in enumerate(columns) if column.fact}
+    places = [place for place, cells in facts.items() if len(cells) > 1 and "" not in cells]  # "": said once already
     chosen: list[int] = []
     for place in sorted(places, key=lambda one: len(_starts(columns, [one]))):
         if 2 * len(_starts(columns, [*chosen, place])) <= rows:

@@ -69,6 +69,16 @@ truth, and the interval of each sample is asked for it.
 """
 
 
+_STATED = """\
+## Stated figures
+
+Figures that logs of other tools state about themselves, or that are published of them, beside what their rollouts say
+([Is this figure right?](how-to/is-this-figure-right.md)). {equal} of {count} figures with a counterpart are equal. No other one is
+explained by a way of counting: {incomplete} are of rollouts that the logs lack, and {rest} are of files that a producer made up for
+its own tests.
+"""
+
+
 def _cell(value: object) -> str:
     if value is None:
         return ""
@@ -84,7 +94,7 @@ def _table(frame: pl.DataFrame) -> str:
 
 
 def stored(name: str) -> pl.DataFrame:
-    """Return a stored table: coverage, certified, references or real_data."""
+    """Return a stored table: coverage, certified, references, real_data or stated."""
     return pl.read_csv(RESULTS / f"{name}.csv", infer_schema_length=None)
 
 
@@ -128,6 +138,22 @@ def _families(table: pl.DataFrame) -> str:
     return "\n".join(parts)
 
 
+def _stated() -> list[str]:
+    """Return the section on stated figures: how many have which answer in each data set, and every figure with a counterpart."""
+    rows = stored("stated")
+    alone = pl.col("answer") == "no counterpart"
+    compared = rows.filter(~alone)
+    numbers = rows.pivot("answer", index="data", values="figures", aggregate_function="sum", maintain_order=True)
+    counts = dict(compared["answer"].value_counts().rows())
+    words = _STATED.format(
+        count=compared.height,
+        equal=counts.pop("equal"),
+        incomplete=counts.pop("incomplete"),
+        rest=sum(counts.values()),
+    )
+    return [words, _table(numbers), _table(compared.drop("figures"))]
+
+
 def page() -> str:
     """Return the text of the page."""
     rows, table = stored("coverage"), coverage_table()
@@ -139,6 +165,7 @@ def page() -> str:
         _table(_lowest(rows)),
         _REAL,
         _table(stored("real_data")),
+        *_stated(),
         _CERTIFIED,
         _table(stored("certified")),
         _REFERENCES,

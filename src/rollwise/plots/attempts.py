@@ -288,7 +288,7 @@ def _of_forecast(ahead: pl.DataFrame) -> str:
     tested = ahead.drop_nulls("holdout_error")
     if tested.is_empty():
         return f"Dashed: forecast{how}."
-    row = tested.sort(pl.col("holdout_error").abs()).row(-1, named=True)
+    row = tested.sort(pl.col("holdout_error").abs(), maintain_order=True).row(-1, named=True)
     observed, predicted = (labels.number(row[name], rate=True) for name in ("holdout_observed", "holdout_forecast"))
     several = tested["holdout_error"].n_unique() > 1
     return (

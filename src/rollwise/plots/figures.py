@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole
-from rollwise.plots import lettering, theme
+from rollwise.plots import lettering, tags, theme
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
@@ -115,13 +115,15 @@ class Plot:
         ArgumentError
             If a side is not from 1 to 100 inches, or the figure is that of `ax`.
         """
-        theme.inches((width, height), "resize")
+        return self._resized(theme.inches((width, height), "resize"), "resize")
+
+    def _resized(self, sides: tuple[float, float | None] | None, verb: str) -> "Plot":
         resized = getattr(self.figure, "resized", None)
         if resized is None:
             raise ArgumentError(
-                "resize: this plot is in the Axes that were passed as ax; set the size of their figure before you draw into it"
+                f"{verb}: this plot is in the Axes that were passed as ax; set the size of their figure before you draw into it"
             )
-        resized(width, height)
+        resized(*sides or ())
         return self
 
     def save(
@@ -191,10 +193,12 @@ class Plot:
         alt
             The description to store in it; by default `alt` of the plot.
         inline
-            Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label.
+            Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label. Points, curves and
+            cells are then elements of class ``mark``: a tooltip, ``data-group`` (the name of the group) and ``data-key`` (JSON of
+            its columns and values, by which its rollouts are found).
         """
         description = self.alt if alt is None else alt
-        text = self._content(".svg", description).decode()
+        text = self._content(".svg", description, inline=inline).decode()
         if not inline:
             return text
         label = f' aria-label="{html.escape(description, quote=True)}"' if description else ""
@@ -240,7 +244,7 @@ class Plot:
             return
         figure: Any = self.figure
         asked = getattr(figure, "asked", ())  # those of a user refuse to be resized
-        self.resize(*sides)
+        self._resized(sides, "save")
         try:
             yield
         finally:
@@ -252,7 +256,7 @@ class Plot:
         managers = pyplot.Gcf.get_all_fig_managers() if pyplot is not None else []
         return any(manager.canvas.figure is self.figure for manager in managers)
 
-    def _content(self, suffix: str, alt: str) -> bytes:
+    def _content(self, suffix: str, alt: str, *, inline: bool = False) -> bytes:
         from matplotlib import rc_context
 
         metadata: dict[str, dict[str, str | None]] = {
@@ -268,7 +272,7 @@ class Plot:
         with rc_context(settings), theme.quiet(), _laid_out(self.figure):
             self.figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=box)
         if suffix == ".svg":
-            return _NOT_IN_XML.sub("\ufffd", content.getvalue().decode()).encode()
+            return _NOT_IN_XML.sub("\ufffd", tags.written(content.getvalue().decode(), inline=inline)).encode()
         return content.getvalue()
 
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise.errors import either
 from rollwise.schema.columns import Column, Schema
-from rollwise.schema.comparisons import AGREEMENT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
+from rollwise.schema.comparisons import AGREEMENT, AUDIT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
 from rollwise.schema.result_columns import (
     CLUSTERS,
     COUNTS,
@@ -265,6 +265,7 @@ RESULTS = (
     PLAN,
     TRAINING,
     RANKS,
+    AUDIT,
     DOCTOR,
 )
 

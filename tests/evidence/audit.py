@@ -31,7 +31,7 @@ NOTES = {
     "informative": "the floor by the correlation assumes that numbers do not follow chances",
     "adaptive": "the floor by the correlation assumes that numbers do not follow chances",
     "dominated": "one goal decides the share of the rollouts, and only the others say how far it may be off",
-    "rare": "with one attempt at each goal it is Wilson's, whose lower end one success puts above the truth; others are wider elsewhere",
+    "rare": "with one attempt at each goal it is Wilson's, whose lower end one success puts above the truth",
     "laws": "near 0 and 1 few goals show how they differ, so the variance is shrunk toward that of copies",
     "few": "with one attempt at each of a few goals it is Wilson's, whose coverage varies with the rate",
     "missing": "the interval covers every verdict that is missing, and others take them as missing at random",

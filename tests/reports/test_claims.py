@@ -215,7 +215,9 @@ def test_scores_have_claims_where_nothing_is_judged() -> None:
         for k in range(21)
     ]
     found = by_kind(made(rw.turns(pl.DataFrame(rows))))
-    assert "highest of 2 groups: high (21 rollouts)" in str(found["highest"])
+    assert "highest of 2 groups: high (21 rollouts; an interval for this group alone, chosen by its value)" in str(
+        found["highest"]
+    )
     assert "lowest of 2 groups: low (21 rollouts)" in str(found["lowest"])
     assert "--value 'succeeded:?'" in str(found["ask"])
 

@@ -21,7 +21,8 @@ from rollwise.estimation.missingness import (
     group_counts,
 )
 from rollwise.estimation.samples import Cells, Options, Sample
-from rollwise.estimation.stopped_loops import later_attempts, why_first
+from rollwise.estimation.statistics import POOLED
+from rollwise.estimation.stopped_loops import ALL_ATTEMPTS, later_attempts, why_first
 from rollwise.estimation.unjudged import (
     FollowUp,
     Unknown,
@@ -41,7 +42,7 @@ from rollwise.stats.statistics import DEFAULT_STATISTICS, quantile_of, statistic
 from rollwise.stats.survival import restricted_mean, survival_median
 from rollwise.stats.units import ways_of
 
-FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally"
+FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally, or method='beta-binomial'"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
@@ -140,6 +141,9 @@ def _first_attempts(cells: Cells) -> TextArray:
     rows, reasons = cells.rows, np.full(cells.rows.groups.count, None, dtype=object)
     left_out = rows.groups.sums(later_attempts(rows.data, cells.metric)[rows.numbers])
     for group in np.flatnonzero(left_out).tolist():
+        if cells.options.method == POOLED and cells.kind == "proportion":
+            reasons[group] = ALL_ATTEMPTS
+            continue
         reasons[group] = why_first(rows.data, cells.metric, rows.numbers[rows.groups.codes == group])
     return reasons
 
@@ -193,7 +197,7 @@ def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray
 
 def _dominated(cells: Cells, sample: Sample) -> BoolArray:
     """Return where goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
-    if sample.names != ("goal",) or cells.options.weighting != "rollout":
+    if sample.names != ("goal",) or cells.options.weighting != "rollout" or cells.options.method == POOLED:
         return np.zeros(sample.groups.count, dtype=np.bool_)
     (units,) = ways_of(sample.codes, sample.groups)
     effects = copies_effects(ones_or(None, sample.values.size), units, sample.groups)
@@ -291,6 +295,8 @@ def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
         return _censored(sample, follow, unknown.treated(choice), level, known)
     values = expected_values(data, cells.metric, sample.rows.numbers, sample.weights)
     point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
+    if cells.options.method == POOLED:
+        point = known.estimate
     worst, best = (
         row_of(mean_of(cells, cells.sample(VALUE, *extremes, unknown=rate), level).at(0)) for rate in (0.0, 1.0)
     )

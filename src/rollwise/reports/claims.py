@@ -20,6 +20,7 @@ from rollwise.schema.named import column_named
 MOST_OPEN = 0.1  # share of rollouts without a verdict that the first screen says aloud
 MOST_LINKS = 4
 _TIMES = ("", "", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
+_ALONE = "an interval for this group alone, chosen by its value"
 _ASK = (
     "Name the column that holds the verdict (`rollwise map FILE` shows how), or let a judge read the answers "
     "(`rw.judge`): the page then has rates."
@@ -84,6 +85,7 @@ def _worst(data: Frames, head: Headline) -> Claim | None:
         text = [f"{'lowest' if lowest else 'highest'} of {labels.counted(named.height, 'group')}: "]
         text += _names(data, head, rows, by)
     details += [f"over the {common} that all met"] if common else []
+    details += [_ALONE] if rows.height < named.height else []
     details += _rank(head, named, rows, by, lowest=lowest) + _denied(data, head, rows, by, lowest=lowest)
     details += [few.strip(" ()")] if few else []
     return Claim("worst" if head.is_rate else "highest", value, text, "; ".join(details))

@@ -11,9 +11,9 @@ from rollwise.errors import ArgumentError, counted, listing, plural
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, of_those_drawn, statuses
 from rollwise.estimation.requirements import Required
-from rollwise.estimation.same_goals import Overlap, overlap
+from rollwise.estimation.same_goals import Overlap, overlap, without_goals
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.estimate import IntArray
 
@@ -133,12 +133,13 @@ def differences(
         options["paired"] = False
     judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     data = Columns(both, (_RUN, *by))
-    marks = statuses(data, required.metric)
+    marks = of_those_drawn(statuses(data, required.metric), unjudged)
     without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
     share = data.kinds[required.metric] == "proportion" and statistic == "mean"
     extremes = []
-    if share and without_verdict.any() and not unread:
+    if unjudged == "sample" or (share and without_verdict.any() and not unread):
         estimates = _contrast(both, required, statistic, unjudged=unjudged, **options)
+    if share and without_verdict.any() and not unread:
         filled = [_filled(data, required.metric, marks, success_here=success) for success in (False, True)]
         extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
@@ -148,6 +149,8 @@ def differences(
         ends = row["low"], row["high"]
         nothing = {"low": None, "high": None}  # of a group to whose rollouts the metric does not apply
         together = widest(ends, *((part.get(key, nothing)["low"], part.get(key, nothing)["high"]) for part in extremes))
+        if goals == "all":  # which the requirement's own reason says
+            estimates[key]["reason"] = without_goals(estimates[key]["reason"])
         result[key] = estimates[key], ends, UNBOUNDED if unread or key in unbounded else together
     return result
 

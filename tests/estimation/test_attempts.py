@@ -236,7 +236,13 @@ def test_goals_that_may_have_stopped_are_not_left_out() -> None:
         "is not known whether attempts stopped at a success, with only 2 successes; Kaplan-Meier, which is valid either way"
         in row["reason"]
     )
-    assert at(got, 5, "pass^k")["method"].startswith("combinatorial")
+    row = at(got, 5, "pass^k")
+    assert (row["estimate"], row["low"]) == (None, None)
+    assert row["reason"].startswith(
+        "it is not known whether attempts stopped at a success: pass^k needs a number of attempts fixed beforehand; if it was, "
+        "set stopped to false"
+    )
+    assert at(rw.attempts(tried(goals), k=5, stopped=False), 5, "pass^k")["estimate"] == 0
     assert at(rw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == pytest.approx(2 / 40)
     even = {**goals, "x": [False] * 4 + [True], "y": [False] * 4 + [True]}
     assert at(rw.attempts(tried({**even, "x": [False] * 5}), k=5), 5)["method"].startswith("combinatorial")

@@ -84,17 +84,18 @@ def test_the_pairing_report():
 
 
 def test_one_common_goal_is_null():
-    """One goal in common: the difference, no interval and no p-value, and the reason says so."""
+    """One goal in common: of pairs no interval and no p-value, and the reason says so; by itself all of the data count."""
     frame = rollouts(
         target=["a"] * 9 + ["b"] * 9,
         goal=[f"a{i}" for i in range(8)] + ["x"] * 2 + [f"b{i}" for i in range(8)],
         grade=list(range(18)),
     )
-    row = only(rw.contrast(frame, of="target", baseline="b", metrics="grade"))
+    row = only(rw.contrast(frame, of="target", baseline="b", metrics="grade", paired=True))
     assert (row["n_pairs"], row["low"], row["p_value"], row["p_adjusted"]) == (1, None, None, None)
     assert row["reason"].startswith("one common goal")
-    apart = only(rw.contrast(frame, of="target", baseline="b", metrics="grade", paired=False))
+    apart = only(rw.contrast(frame, of="target", baseline="b", metrics="grade"))
     assert apart["low"] < apart["difference"] < apart["high"]
+    assert apart == only(rw.contrast(frame, of="target", baseline="b", metrics="grade", paired=False))
 
 
 def test_null_goals_never_pair():

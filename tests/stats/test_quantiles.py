@@ -105,7 +105,7 @@ def test_unequal_weights_of_independent_rollouts_take_woodruff():
         (
             np.arange(8.0),
             (np.repeat(np.arange(2), 4),),
-            "2 clusters are too few: the interval would pass the observed values",
+            "2 clusters are too few for an interval of the 0.5 quantile, which takes 6",
         ),
     ],
 )

@@ -46,6 +46,12 @@ def report(
             "--baseline", help="Earlier report (its folder) or logs, to compare with goal by goal.", show_default=False
         ),
     ] = None,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labels", help="People's labels, saved on a page of `rollwise label`; repeat.", show_default=False
+        ),
+    ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
@@ -71,6 +77,7 @@ def report(
             unjudged=unjudged,
             title=title,
             baseline=baseline,
+            labels=labels or None,
             problems=problems,
             accounting=ledger.accounting(),
             inputs=logs.paths,

@@ -8,7 +8,7 @@ from typing import Any
 from rollwise.errors import ReadError, WriteError
 
 OUTPUTS = ("out", "truth", "write")  # parameters of commands that are written
-LOGS = ("paths", "baseline")  # parameters that are read: logs and tables
+LOGS = ("paths", "baseline", "labels")  # parameters that are read: logs and tables
 SETTINGS = ("config_file", "dataset", "file")  # single files that are read
 
 

@@ -1,7 +1,7 @@
 """ROLLOUTS -> differences between the curves of two groups: a CURVE by turn, and a CONTRAST with one test."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.incidence import clusters_at_risk
 from rollwise.stats.influence import EVENT, Watch, watch
 from rollwise.stats.two_curves import common_positions, incidence_difference, log_rank, restricted_mean_difference
+
+NO_INTERVAL = "events beyond the expected number have no interval; that of restricted_mean is in turns"
+"""Reason of a log-rank row."""
 
 
 def curve_difference(
@@ -139,7 +142,8 @@ def curve_test(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CONTRAST`, two rows per group. ``statistic="log_rank"``: `difference` is the
-        group's number of events minus the expected one, `p_value` tests equal hazards over clusters; it has no interval.
+        group's number of events minus the expected one, `p_value` tests equal hazards over clusters; it has no interval, and
+        `reason` says so.
         ``"restricted_mean"``: turns to the event, up to the last turn that follow-ups of both arms reached, group minus
         baseline. Both treat any other ending as censoring. `n_pairs` counts clusters in both arms.
 
@@ -173,7 +177,7 @@ def curve_test(
             equal = "test of equal hazards of the event, every other ending censoring"
             area = f"restricted mean time to the event up to {last}, if nothing else ended a follow-up"
             for statistic, method, row, statistic_words in (
-                ("log_rank", "clustered log-rank", test, equal),
+                ("log_rank", "clustered log-rank", replace(test, reason=test.reason or NO_INTERVAL), equal),
                 (
                     "restricted_mean",
                     "influence, square-and-add; t test" if arms.is_paired else "influence, t",

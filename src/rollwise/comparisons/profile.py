@@ -63,7 +63,8 @@ def profile(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.PROFILE`. If every goal has a single 0/1 rollout, the profile is flat, and `reason`
-        says so.
+        says so. Of several, `reason` gives their number: the profile is one of observed rates, not of the goals' chances. (With a
+        true share of .23 broken more than half of the time, .14 are seen so in two attempts, .16 in four and .21 in twenty.)
 
     Raises
     ------
@@ -137,6 +138,14 @@ def profile(
     return rows_of(result, frame, by, schema.PROFILE)
 
 
+def _of_so_many_attempts(number: float) -> str:
+    """Say that a profile of observed rates depends on the number of attempts."""
+    return (
+        f"rates over {number:.3g} attempts at each goal, not the goals' chances: with more attempts the profile changes, and "
+        "groups of other numbers of attempts differ by that alone"
+    )
+
+
 def _goals_above(goals: Goals, law: FloatArray | None, at: float) -> float:
     """Return the number of goals whose mean exceeds a threshold; the expected number if outcomes are unknown, by their law."""
     # The tolerance makes a rate of 3/10 equal to the threshold 0.3, despite rounding.
@@ -154,6 +163,8 @@ def _steps(
     number = goals.count
     single_attempts = goals.binary and number == goals.values.size
     reason = "one 0/1 rollout for each goal: goals are broken always or never" if single_attempts else None
+    if goals.binary and number and not single_attempts:
+        reason = _of_so_many_attempts(goals.values.size / number)
     above = np.array([_goals_above(goals, law, at) for at in thresholds.tolist()])
     shares = above / max(number, 1)
     if band == "simultaneous":

@@ -193,13 +193,13 @@ def _group(
     shared = {"metric": repeats.metric, "axis": "attempt", "level": level}
     result = []
     for kind in _kinds(repeats):
-        # Kaplan-Meier has no counterpart for pass^k, which therefore assumes a fixed number.
-        kind_course = "fixed" if course == "either" and kind == "pass^k" else course
         doubt = None
         if repeats.share and unknown < repeats.values.size:
-            doubt = doubt_about(evidence, stopped, kind_course, numbered=repeats.numbered)
-        for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, unjudged, kind_course), strict=True):
-            ends, caveat = bounds_of(repeats, kind, number, open_attempts, row, stops=kind_course != "fixed")
+            doubt = doubt_about(evidence, stopped, course, numbered=repeats.numbered)
+        if course == "either" and kind == "pass^k":
+            doubt = None  # said by the row itself
+        for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, unjudged, course), strict=True):
+            ends, caveat = bounds_of(repeats, kind, number, open_attempts, row, stops=course != "fixed")
             reason = join_reasons(exclusion, doubt, row.pop("reason"), caveat)
             result.append(
                 {
@@ -210,7 +210,7 @@ def _group(
                     "bound_low": ends[0],
                     "bound_high": ends[1],
                     "reason": reason,
-                    "estimand": _estimand(repeats, kind, number, stops=kind_course != "fixed"),
+                    "estimand": _estimand(repeats, kind, number, stops=course != "fixed"),
                 }
             )
     return result
@@ -234,6 +234,12 @@ def _rows(
     if course == "stopped" and kind in {"pass^k", "best@k"}:
         reason = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
         return [{"at_risk": repeats.goals.count, "reason": reason} for _ in ks]
+    if course == "either" and kind == "pass^k":
+        # Kaplan-Meier has no counterpart for pass^k, and a fixed number leaves out what came before a stop.
+        reason = (
+            "it is not known whether attempts stopped at a success: pass^k needs a number of attempts fixed beforehand"
+        )
+        return [{"at_risk": repeats.goals.count, "reason": f"{reason}; if it was, set stopped to false"} for _ in ks]
     if course == "fixed":
         return unjudged.combined(
             lambda values: _fixed_rows(repeats.with_values(values), kind, ks, level, seed), "attempt"

@@ -9,7 +9,7 @@ import polars as pl
 from rollwise.choices import DifferenceMethod, Unjudged
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arrays import Columns, join_reasons
-from rollwise.estimation.clusters import generator, unit_of
+from rollwise.estimation.clusters import Unit, generator, unit_of
 from rollwise.estimation.matching import Match
 from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Statuses
 from rollwise.estimation.stopped_loops import later_attempts, why_first
@@ -26,7 +26,7 @@ from rollwise.schema.arguments import Cluster
 from rollwise.stats.clusters import unaddable
 from rollwise.stats.differences import Arm, Difference, Draws, Ends
 from rollwise.stats.estimate import FloatArray, IntArray
-from rollwise.stats.paired_differences import Pairs, paired, paired_difference
+from rollwise.stats.paired_differences import Pairs, are_unequal, paired, paired_difference
 from rollwise.stats.shifts import (
     chance_of_more,
     paired_improvement,
@@ -45,6 +45,7 @@ class Options:
     of: str
     cluster: Cluster
     paired: bool | Literal["auto"]
+    over_common: bool
     method: DifferenceMethod
     unjudged: Unjudged
     resamples: int
@@ -131,6 +132,8 @@ class Comparison:
             return "max-T needs two common goals"
         if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
             return f"not in the family: {flaw}"
+        if are_unequal(pairs):
+            return "max-T needs arms with about as many attempts per goal (one has at least twice as many)"
         # The column is part of the name, so that a goal and a task of equal id are different units.
         labels = unit.ids()
         return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
@@ -138,7 +141,19 @@ class Comparison:
     def _match(self, arms: tuple[IntArray, IntArray]) -> Match:
         """Match the units of the arms; the unit is chosen among the rows of both."""
         unit = unit_of(self.data, np.concatenate(arms), self.metric, self.options.cluster)
-        return Match(arms, unit, self.options.paired)
+        return Match(arms, unit, self._are_paired(arms, unit))
+
+    def _are_paired(self, arms: tuple[IntArray, IntArray], unit: Unit) -> bool:
+        """Return whether these arms are compared by their common units.
+
+        By themselves they are if at least half of all units are common: with fewer, the others say more than pairs do. What is
+        defined within a unit (improvement) or needs pairs (max-T) is always compared over those that are common.
+        """
+        if self.options.paired != "auto":
+            return self.options.paired
+        match = Match(arms, unit, paired=False)
+        needs_pairs = self.options.over_common or self.statistic == "improvement"
+        return match.common.size > 0 and (needs_pairs or match.mostly_common)
 
     def _known_rows(self) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms with a known value."""

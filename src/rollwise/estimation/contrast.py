@@ -28,6 +28,7 @@ from rollwise.schema.arguments import (
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.option_types import check_option_types
 from rollwise.schema.other_names import meant_column
+from rollwise.stats.differences import disagreement
 from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
 from rollwise.stats.statistics import COMPARED, DEFAULT_STATISTICS, check_statistics
@@ -78,12 +79,13 @@ def contrast(
     cluster
         As in `summarize`: the independent unit, by which arms are also paired.
     paired
-        ``"auto"`` pairs by goal if both arms have goals in common, and then only common goals count; or True or False.
+        ``"auto"`` pairs by goal if at least half of all goals are in both arms, and then only these count; otherwise all data
+        count, with the covariance of the goals in both. Improvement and max-T are always over common goals. Or True or False.
     method
-        Interval of a mean. ``"auto"``: if paired, Newcombe's score interval for single 0/1 rollouts, t over goals for
-        numbers and for several rollouts per goal (score intervals if fewer than six goals differ); unpaired, clustered score
-        intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` request one;
-        ``"bootstrap"`` is as in `summarize`.
+        Interval of a mean. ``"auto"``: if paired, Newcombe's score interval for single 0/1 rollouts, t over goals for numbers and
+        for several rollouts per goal (score intervals if fewer than six goals differ, or one arm has at least twice as many
+        rollouts per goal); unpaired, clustered score intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile",
+        "basic", "studentized"`` request one; ``"bootstrap"`` is as in `summarize`.
     adjust
         Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
         estimates the correlation of paired means by common sign flips and makes their intervals simultaneous (four
@@ -104,8 +106,8 @@ def contrast(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. No interval
-        has zero width and no p-value is 0; undefined values are null, and `reason` explains why. Undefined p-values are not
-        part of the family.
+        has zero width and no p-value is 0; undefined values are null, and `reason` explains why. It also says where a p-value
+        and an interval of two methods disagree about 0. Undefined p-values are not part of the family.
 
     Raises
     ------
@@ -156,7 +158,14 @@ def contrast(
     check_statistics(statistic_names or (), COMPARED, "contrast")
     check_resamples(resamples, "contrast")
     options = Options(
-        of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
+        of=of,
+        cluster=cluster,
+        paired=paired,
+        over_common=adjust == "max-t",
+        method=method,
+        unjudged=unjudged,
+        resamples=resamples,
+        seed=seed,
     )
     data = Columns(frame.filter(column_named(of).is_not_null()), (of, *by))
     statuses_of = {metric: statuses(data, metric) for metric in columns}
@@ -192,7 +201,18 @@ def contrast(
         _check_judges(data, comparisons)
     rows_of_comparisons = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
     _adjust(comparisons, rows_of_comparisons, adjust, levels, options)
-    return rows_of([row for rows in rows_of_comparisons for row in rows], frame, by, schema.CONTRAST)
+    finished = [row for of_comparison in rows_of_comparisons for row in of_comparison]
+    for row in finished:
+        row["reason"] = join_reasons(row["reason"], _disagreement(row))
+    return rows_of(finished, frame, by, schema.CONTRAST)
+
+
+def _disagreement(row: dict[str, Any]) -> str | None:
+    """Say that interval and p-value of a row disagree; simultaneous intervals belong to the adjusted p-value, and times say so."""
+    if (row.get("adjust") or "").startswith("max-T") or row["statistic"] == "restricted_mean":
+        return None
+    null = 0.5 if row["statistic"] == "improvement" else 0.0
+    return disagreement(row["low"], row["high"], row["p_value"], level=row["level"], null=null)
 
 
 def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:

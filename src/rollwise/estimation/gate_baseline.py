@@ -9,12 +9,14 @@ import polars as pl
 from rollwise.choices import Goals
 from rollwise.errors import ArgumentError, counted, listing, plural
 from rollwise.estimation.arrays import Columns
+from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, of_those_drawn, statuses
 from rollwise.estimation.requirements import Required
 from rollwise.estimation.same_goals import Overlap, overlap, without_goals
 from rollwise.schema.arguments import Cluster
+from rollwise.stats.differences import TWO_METHODS
 from rollwise.stats.estimate import IntArray
 
 TO_COMPARE = "set goals to common to compare them over the goals of both, or to all"
@@ -131,11 +133,15 @@ def differences(
     options: dict[str, Any] = {"by": by, "cluster": cluster, "level": level, "seed": seed}
     if goals == "all":
         options["paired"] = False
-    judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     data = Columns(both, (_RUN, *by))
     marks = of_those_drawn(statuses(data, required.metric), unjudged)
-    without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
     share = data.kinds[required.metric] == "proportion" and statistic == "mean"
+    if share:
+        ways = unit_of(data, np.flatnonzero(marks != INAPPLICABLE), required.metric, cluster).names
+        # t of rates near 0 passes twice as often as it may; score intervals are for one way of clustering.
+        options["method"] = "newcombe" if len(ways) < 2 else "auto"
+    judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
+    without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
     extremes = []
     if unjudged == "sample" or (share and without_verdict.any() and not unread):
         estimates = _contrast(both, required, statistic, unjudged=unjudged, **options)
@@ -191,4 +197,13 @@ def _contrast(both: pl.DataFrame, required: Required, statistic: str, **options:
     except ArgumentError as error:
         reason = str(error).removeprefix("contrast: ").partition(", or compare them anyway")[0]
         raise ArgumentError(f"gate: {required.words!r}: {reason}") from error
-    return {key_text({name: row[name] for name in by}): row for row in frame.rows(named=True)}
+    return {
+        key_text({name: row[name] for name in by}): row | {"reason": _without_test(row["reason"])}
+        for row in frame.rows(named=True)
+    }
+
+
+def _without_test(reason: str | None) -> str | None:
+    """Leave out what a reason says of the p-value, which a gate does not use."""
+    parts = [part for part in (reason or "").split("; ") if not part.startswith(TWO_METHODS)]
+    return "; ".join(parts) or None

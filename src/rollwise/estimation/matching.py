@@ -1,7 +1,5 @@
 """Units of two arms, and whether the arms are compared by the units that they share."""
 
-from typing import Literal
-
 import numpy as np
 
 from rollwise.estimation.clusters import Unit
@@ -13,7 +11,7 @@ from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 class Match:
     """Units in two arms, and whether the arms are compared by their common units."""
 
-    def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
+    def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool) -> None:  # noqa: FBT001
         self.arms, self.unit = arms, unit
         # Codes of both arms come from one unit, so equal codes are equal goals.
         split = arms[0].size
@@ -26,7 +24,12 @@ class Match:
             cell_codes = [self._cells(clusters, width) for clusters in self.clusters]
         self.codes = cell_codes
         self.common = np.intersect1d(cell_codes[0], cell_codes[1]) if ways else np.zeros(0, dtype=np.int64)
-        self.is_paired = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
+        self.is_paired = bool(ways) and paired
+
+    @property
+    def mostly_common(self) -> bool:
+        """At least half of the units of both arms together are common."""
+        return 2 * self.common.size >= np.union1d(*self.codes).size
 
     @staticmethod
     def _cells(clusters: tuple[IntArray, ...], width: int) -> IntArray:

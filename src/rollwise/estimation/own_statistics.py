@@ -30,6 +30,8 @@ from rollwise.stats.estimate import Estimate, FloatArray, IntArray
 from rollwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
 
 METHODS = ("auto", "percentile", "basic", "bca")
+_MOST_BELOW = 0.2
+"""How many standard errors the replicates' mean may lie below the estimate: for spreads of 30 lognormal goals, most lie further."""
 
 
 def own_statistics(
@@ -172,6 +174,17 @@ def _array(data: Columns, column: str, rows: IntArray) -> Any:
     return values_named(data.frame, column).to_numpy()[rows]
 
 
+def _below(point: float, center: float, std_error: float) -> str | None:
+    """Say that replicates lie below the estimate, as those of spreads, correlations and maxima do; None if they do not."""
+    distance = (point - center) / std_error
+    if distance <= _MOST_BELOW:
+        return None
+    return (
+        f"replicates lie below the estimate, on average by {distance:.2g} standard errors, as those of a spread or a maximum do: "
+        "the estimate may be too low, too, and the interval contains the true value less often than its level says"
+    )
+
+
 def _interval(
     plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, options: _Options, strata: int
 ) -> Estimate:
@@ -198,4 +211,6 @@ def _interval(
     std_error = float(np.nanstd(replicates, ddof=1)) if overflow is None else None
     too_few = too_few_to_draw(plain.n_clusters)
     caution = too_few and f"{too_few}: the interval is too narrow"
+    if caution is None and options.method != "bca" and overflow is None and std_error:
+        caution = _below(point, float(np.nanmean(replicates)), std_error)
     return replace(row, std_error=std_error, low=low, high=high, method=method, reason=caution)

@@ -65,4 +65,6 @@ def compared_over(noun: str, common: int, only: tuple[int, int], names: tuple[st
     if not common:
         return f"no {noun} is in both ({only_one}): the difference may be one of the {plural(noun)}"
     shared = f"the {counted(common, noun)} of both"
-    return f"compared over {shared}, without {only_one}" if paired else f"compared over {shared}, and {only_one}"
+    if paired:
+        return f"compared over {shared}, without {only_one}"
+    return f"compared over {shared}, and {only_one}: the difference may be one of the {plural(noun)}"

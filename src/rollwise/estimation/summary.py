@@ -11,7 +11,7 @@ from rollwise import schema
 from rollwise.choices import Method, Unjudged, Weighting
 from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
-from rollwise.estimation.arrays import ORDER, Columns
+from rollwise.estimation.arrays import ORDER, Columns, with_few_draws
 from rollwise.estimation.clusters import Rows
 from rollwise.estimation.estimates import Block, blocks_of
 from rollwise.estimation.merging import State, blocks, state_of, to_merge
@@ -276,7 +276,7 @@ def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, heigh
         series = pl.Series(name, values.tolist() if values.dtype == object else values, dtype=dtype)
         columns[name] = series.fill_nan(None) if dtype == pl.Float64 else series
     groups = keys[np.repeat(np.arange(height), count)] if keys.width else keys
-    return pl.DataFrame({**groups.to_dict(), **columns})
+    return with_few_draws(pl.DataFrame({**groups.to_dict(), **columns}))
 
 
 def _column(name: str, metric: str, block: Block, seed: int) -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rollwise.judges.multiple_choice import MCQAAccuracy as MCQAAccuracy
     from rollwise.judges.multiple_choice import MCQACalibration as MCQACalibration
     from rollwise.judges.multiple_choice import MCQAPositionalBias as MCQAPositionalBias
+    from rollwise.judges.people import consensus as consensus
     from rollwise.judges.presets import AnswerAccuracy as AnswerAccuracy
     from rollwise.judges.presets import AttackSuccess as AttackSuccess
     from rollwise.judges.presets import ContextRelevance as ContextRelevance
@@ -49,5 +50,6 @@ if TYPE_CHECKING:
     from rollwise.judges.verdicts import Verdict as Verdict
     from rollwise.readers.results.joining import join_labels as join_labels
     from rollwise.readers.verdicts import read_verdicts as read_verdicts
+    from rollwise.reports.labeling import label_page as label_page
 
 __all__, __getattr__, __dir__ = lazy(__name__)

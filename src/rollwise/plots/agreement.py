@@ -151,7 +151,7 @@ def agreement_marks(
     places = interval_rows.places(names, values, sort=sort)
     judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
     # Colors belong to judges, so that a judge has the same color in each of its comparisons.
-    looks = theme.row_looks(judges, names, colors)
+    looks = theme.row_looks(judges, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
     marks = [

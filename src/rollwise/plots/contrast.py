@@ -1,13 +1,14 @@
 """Groups compared with a baseline: each difference with its interval, number of pairs and p-value."""
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import interval_rows, theme
+from rollwise.plots import factors, interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -142,33 +143,37 @@ def contrast_marks(
             "filter the frame to one row for each comparison"
         )
     # With several baselines the name of a row includes its baseline.
-    single_baseline = frame["baseline"].n_unique() == 1
+    single_baseline, single_of = (frame[name].n_unique() == 1 for name in ("baseline", "of"))
     names = [
         label if single_baseline else f"{label} − {labels.plain(baseline)}"
         for label, baseline in zip(labels.group_names(frame, [*by, "group"]), frame["baseline"], strict=True)
     ]
     first = frame.row(0, named=True)
+    # Of two factors, such as attacks and compared targets, one has the rows. With several baselines each comparison has its own.
+    color = factors.colored(frame, [*by, "group"], None, "contrast") if single_baseline and single_of else None
+    lanes = factors.lanes(frame, [*by, "group"], color, sort=sort) if color else [{"name": name} for name in names]
     # Rows are sorted by the first metric, and have the same order in all panels.
     differences = frame.select("metric", "statistic", "difference").rows()
-    values = {
-        name: value
-        for name, (row_metric, row_statistic, value) in zip(names, differences, strict=True)
-        if (row_metric, row_statistic) == (first["metric"], first["statistic"]) and value is not None
-    }
-    places = interval_rows.places(names, values, sort=sort)
+    values: dict[str, list[float]] = {}
+    for lane, (row_metric, row_statistic, value) in zip(lanes, differences, strict=True):
+        if (row_metric, row_statistic) == (first["metric"], first["statistic"]) and value is not None:
+            values.setdefault(lane["name"], []).append(value)
+    means = {name: fmean(known) for name, known in values.items()}
+    places = interval_rows.places([lane["name"] for lane in lanes], means, sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
     # The color of a group is the same in comparisons with different baselines.
-    groups = names if single_baseline and not by else labels.group_names(frame, ["group"])
+    groups = labels.group_names(frame, [color or "group"])
     # Baselines have no row, but keep their colors for figures in which they are drawn.
-    looks = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
+    looks = theme.row_looks(groups, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
         interval_rows.mark(row, look, widest, value="difference")
         | _details(row, baseline=row["baseline"] if single_baseline else None)
-        | {"panel": panels[row["metric"], row["statistic"], row["of"]], "row": places[name], "group": name}
-        for name, look, row in zip(names, looks, frame.iter_rows(named=True), strict=True)
+        | {"panel": panels[row["metric"], row["statistic"], row["of"]], "row": places[lane["name"]], "group": name}
+        | lane
+        for name, lane, look, row in zip(names, lanes, looks, frame.iter_rows(named=True), strict=True)
     ]
-    return interval_rows.in_order(marks, MARKS)
+    return interval_rows.in_order([*marks, *factors.without_rollouts(marks, "not compared")], MARKS)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -166,12 +166,14 @@ def _onto(
     columns = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
     # Names that do not fit whole at the ends of their curves, in one column if necessary, are in a key.
     room = 0.0
+    small = curves > 1 and sheet.narrow and len(panels) > 2  # in two columns, without space for names and numbers
+    directly, key = not key, key or small
     if curves > 1 and not key:
         direct = min(columns, max(int(sheet.width / theme.em(_NAMED)), 1))
         room = _ROOM * sheet.width / direct
         key = not curve_labels.fit_at_ends(marks, room)
         columns, room = (columns, 0.0) if key else (direct, room)
-    if key and curves > 1:
+    if key and curves > 1 and not sheet.narrow:
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
     high = 225.0 if single else 170.0 if curves > 1 else 160.0 if len(panels) == 2 else 125.0
     axes = sheet.panels(len(panels), columns=columns, high=max(min(theme.em(high), 0.66 * sheet.width / columns), 90.0))
@@ -190,7 +192,7 @@ def _onto(
             words(axis_marks),
             # The other groups in gray give a reference for a single curve.
             behind=axis_marks.filter(pl.col("panel") != place) if behind else None,
-            at_risk=at_risk and sheet.has_room,
+            at_risk=at_risk and sheet.has_room and not (small and directly),
             compact=not single,
             room=room,
             high=sheet.high,

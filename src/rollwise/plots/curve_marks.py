@@ -1,6 +1,6 @@
 """Marks of curves: the panel, the color, and the start and end of each step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import theme
+from rollwise.plots import factors, theme
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.option_types import check_option_types
@@ -205,6 +205,10 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     endings = [labels.label(ending) if ending else None for ending in frame["ending"]]
     several_endings = len(set(endings) - {None}) > 1
     several_groups = len(set(groups)) > 1
+    # Of two factors one has the panels, and colors show the other.
+    color = None if one_panel or several_endings else factors.colored(frame, by, None, "curve")
+    if color is not None:
+        return _of_factors(frame, by, color, colors)
     panel_per_group = not one_panel and (len(set(groups)) > _OVERLAY or (several_endings and several_groups))
     curves = [
         group
@@ -214,38 +218,59 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
         else ending
         for group, ending in zip(groups, endings, strict=True)
     ]
-    combinations = frame.select(COMBINATION).rows()
     titles = groups if panel_per_group else [None] * frame.height
-    named = frame.with_columns(
-        pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
-    )
-    # Rank curves and panels by their last estimates, so that names at the ends are in the order of the curves.
-    ends = named.drop_nulls("estimate").sort("at", maintain_order=True)
-    ends = ends.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(_RANK)
-    height = dict(reversed(ends.select("group", "estimate").rows()))
-    highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
-    # Groups with an inherent order, such as training steps, keep it.
-    given_order = labels.own_order(frame, by)
-    if given_order and not several_endings:
-        height = highest = {name: float(len(given_order) - place) for place, name in enumerate(given_order)}
-    # Panels: combinations in the order of the frame, within each the highest group first.
-    order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
-    keys = [(order[pair], title) for pair, title in zip(combinations, titles, strict=True)]
-    ranked = sorted(dict.fromkeys(keys), key=lambda key: (key[0], -highest.get(key[1] or "", -1.0)))
-    panels = {key: place for place, key in enumerate(ranked)}
-    series = {
-        name: place
-        for place, name in enumerate(sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -1.0)))
-    }
     # Colors: one per curve, or with a panel per group one per value of the first grouping column.
     families = curves if several_endings or not panel_per_group else labels.group_names(frame, by[:1])
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
     look_of = theme.looks(curves, colors)
-    look = theme.row_looks(curves, families, colors) if panel_per_group else [look_of[name] for name in curves]
+    looks = theme.row_looks(families, colors) if panel_per_group else [look_of[name] for name in curves]
+    # Groups with an inherent order, such as training steps, keep it.
+    given_order = [] if several_endings else labels.own_order(frame, by)
+    return _placed(frame, titles, curves, looks, ranked_by=groups, orders=(given_order, given_order))
+
+
+def _of_factors(frame: pl.DataFrame, by: list[str], color: str, colors: Mapping[str, str] | None) -> pl.DataFrame:
+    """Add the same where each value of one factor has a panel, with a curve for each value of another one."""
+    others = [name for name in by if name != color]
+    titles, curves = labels.group_names(frame, others), labels.group_names(frame, [color])
+    orders = labels.own_order(frame, others), labels.own_order(frame, [color])
+    return _placed(frame, titles, curves, theme.row_looks(curves, colors), ranked_by=titles, orders=orders)
+
+
+def _placed(
+    frame: pl.DataFrame,
+    titles: Sequence[str | None],
+    curves: Sequence[str],
+    looks: Sequence[theme.Look],
+    *,
+    ranked_by: Sequence[str],
+    orders: tuple[list[str], list[str]],
+) -> pl.DataFrame:
+    """Add titles, names and looks, and the place of each panel and curve: the highest first, or in their own orders."""
+    combinations = frame.select(COMBINATION).rows()
+    named = frame.with_columns(
+        pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", ranked_by)
+    )
+    # Rank curves and panels by their last estimates, so that names at the ends are in the order of the curves.
+    ends = named.drop_nulls("estimate").sort("at", maintain_order=True)
+    ends = ends.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(_RANK)
+    highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
+    height = dict(reversed(ends.select("group", "estimate").rows()))
+    if orders[0]:
+        highest = {name: float(-place) for place, name in enumerate(orders[0])}
+    if orders[1]:
+        height = {name: float(-place) for place, name in enumerate(orders[1])}
+    # Panels: combinations in the order of the frame, within each the highest group first.
+    order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
+    keys = [(order[pair], title) for pair, title in zip(combinations, titles, strict=True)]
+    ranked = sorted(dict.fromkeys(keys), key=lambda key: (key[0], -highest.get(key[1] or "", -inf)))
+    panels = {key: place for place, key in enumerate(ranked)}
+    by_height = sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -inf))
+    series = {name: place for place, name in enumerate(by_height)}
     return named.with_columns(
-        pl.Series("color", [look_of_row.color for look_of_row in look]),
-        pl.Series("marker", [look_of_row.marker for look_of_row in look]),
+        pl.Series("color", [look.color for look in looks]),
+        pl.Series("marker", [look.marker for look in looks]),
         pl.Series("panel", [panels[key] for key in keys], dtype=pl.Int32),
         pl.Series("series", [series[name] for name in curves], dtype=pl.Int32),
     ).sort("panel", "series", "level", "at", nulls_last=True, maintain_order=True)

@@ -112,7 +112,7 @@ def draw(
     if not first_column:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
-        words_above = lettering.filled(title, across - theme.em(66), size=theme.normal(), lines=3)
+        words_above = lettering.filled(title, max(across - theme.em(66), 0.6 * across), size=theme.normal(), lines=3)
         ax.set_title(words_above, loc="left", fontsize=theme.normal(), parse_math=False)
     if first_column:
         letters = theme.normal() if lettering.text_width(words.up, theme.normal()) <= 2.6 * high else theme.small()

@@ -1,14 +1,15 @@
 """Forest plot of groups of rollouts: one row per group, a point with its interval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import interval_rows, theme
+from rollwise.plots import factors, interval_rows, theme
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.heat_map import heat_map, heat_marks
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
@@ -35,6 +36,7 @@ def forest(
     metric: str | None = None,
     statistic: str | None = None,
     by: By = (),
+    color: str | None = None,
     level: float | None = None,
     sort: bool = True,
     size: Size | None = None,
@@ -44,6 +46,10 @@ def forest(
     caption: bool | None = None,
 ) -> Plot:
     """Draw a forest plot of a SUMMARY: one row per group with its estimate, interval and numbers.
+
+    Of two grouping columns one has the rows, and within each row colors and markers show the other, if that has two to four
+    values. If both have more, the figure is a heat map (`heat_map`). A group of fewer than ten judged rollouts is pale, and rows
+    of such groups alone are at the end, below a line.
 
     Rates are percentages on an axis that starts at 0. With two levels in the frame the narrower interval is the thicker line.
     A hollow point has no interval; an arrow marks an interval that is open on that side. A hatched box replaces the
@@ -56,7 +62,10 @@ def forest(
     metric, statistic, level
         Which rows to draw; by default all, one panel for each metric and statistic.
     by
-        The columns that name a row; by default every column that is not one of SUMMARY.
+        The columns that name a group; by default every column that is not one of SUMMARY.
+    color
+        The column that colors and markers show within each row; by default the second of two columns, or the first if only that
+        has at most four values. With more columns each group has a row of its own.
     sort
         Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
     size
@@ -65,7 +74,7 @@ def forest(
     ax
         Where to draw; by default a new figure.
     colors
-        Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
+        Colors by value of the column that has the colors; by default a color-blind safe one for each.
     title
         Title above the figure.
     caption
@@ -74,7 +83,8 @@ def forest(
     Raises
     ------
     ArgumentError
-        If nothing is left to draw, a group occurs twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a group occurs twice, several panels do not fit into one `ax`, or `color` is no column, the only
+        one, or has more values than there are colors.
 
     Examples
     --------
@@ -85,8 +95,12 @@ def forest(
     ['b', 'a']
     """
     check_option_types(forest, locals())
+    chosen: dict[str, Any] = {"metric": metric, "statistic": statistic, "level": level}
+    frame = labels.finished(summary, schema.SUMMARY, "forest", **chosen)
+    if color is None and factors.is_grid(frame, _by(frame, by)):
+        return heat_map(summary, **chosen, sort=sort, size=size, ax=ax, title=title, caption=caption)
     # A single panel has space for all columns of numbers, several panels only for counts.
-    marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
+    marks = forest_marks(summary, **chosen, by=by, color=color, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
@@ -119,6 +133,7 @@ def forest_marks(
     metric: str | None = None,
     statistic: str | None = None,
     by: By = (),
+    color: str | None = None,
     level: float | None = None,
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
@@ -143,20 +158,29 @@ def forest_marks(
             f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
             "name the columns that distinguish its rows with by="
         )
+    if color is None and factors.is_grid(frame, columns):
+        return heat_marks(summary, metric=metric, statistic=statistic, level=level, sort=sort)
     # The row, color and marker of a group are the same in all panels.
-    names = labels.group_names(frame, columns)
-    places = _places(frame, names, labels.own_order(frame, columns), sort=sort)
+    color = factors.colored(frame, columns, color, "forest")
+    lanes = factors.lanes(frame, columns, color, sort=sort)
+    looks = theme.row_looks(factors.by_color(frame, columns, color), colors)
+    few = [n is not None and n < interval_rows.FEW for n in frame["n"]]
+    few = [few_here and not all(few) for few_here in few]
+    places = _places(frame, lanes, few, labels.own_order(frame, [name for name in columns if name != color]), sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic").rows()))}
     rates = {name: labels.is_rate(name, frame) for name in frame["metric"].unique()}
-    looks = theme.row_looks(names, labels.group_names(frame, columns[:1]), colors)
     widest, unit = frame["level"].max(), labels.cluster_heading(frame)
     marks = [
         interval_rows.mark(row, look, widest)
         | _details(row, rate=rates[row["metric"]])
-        | {"panel": panels[row["metric"], row["statistic"]], "row": places[name], "group": name, "unit": unit}
-        for name, look, row in zip(names, looks, frame.iter_rows(named=True), strict=True)
+        | {"panel": panels[row["metric"], row["statistic"]], "row": places[lane["name"]], "group": name, "unit": unit}
+        | lane
+        | {"few": is_few}
+        for name, lane, is_few, look, row in zip(
+            labels.group_names(frame, columns), lanes, few, looks, frame.iter_rows(named=True), strict=True
+        )
     ]
-    return interval_rows.in_order(marks, MARKS)
+    return interval_rows.in_order([*marks, *factors.without_rollouts(marks)], MARKS)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -170,22 +194,35 @@ def _by(frame: pl.DataFrame, by: By) -> list[str]:
     return columns
 
 
-def _places(frame: pl.DataFrame, names: list[str], given_order: list[str], *, sort: bool) -> dict[str, int]:
-    """Return the row of each group, the same in every panel: by the estimates of the first panel, or middles of intervals.
+def _places(
+    frame: pl.DataFrame, lanes: Sequence[Mapping[str, Any]], few: Sequence[bool], given_order: list[str], *, sort: bool
+) -> dict[str, int]:
+    """Return the place of each row, the same in every panel: by the mean estimate of its rollouts in the first panel.
 
-    Groups with an inherent order, such as numbers, keep it.
+    Rows of few rollouts are last. Rows with an inherent order, such as numbers, keep it.
     """
     if sort and given_order:
         return interval_rows.places(given_order, {}, sort=False)
     first = frame.row(0, named=True)
-    values: dict[str, float] = {}
-    # The widest level comes first, so that setdefault takes its values.
-    rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
-    for name, row in rows:
+    rows = [(lane["name"], row) for lane, row in zip(lanes, frame.iter_rows(named=True), strict=True)]
+    is_first = frame.select(
+        (pl.col("metric") == first["metric"]) & (pl.col("statistic") == first["statistic"])
+    ).to_series()
+    widest = frame.filter(is_first)["level"].max()
+    values: dict[str, list[tuple[float, float]]] = {}
+    for (name, row), counts in zip(rows, is_first, strict=True):
         value = _value(row)
-        if (row["metric"], row["statistic"]) == (first["metric"], first["statistic"]) and value is not None:
-            values.setdefault(name, value)
-    return interval_rows.places(names, values, sort=sort)
+        if counts and value is not None and row["level"] == widest:
+            values.setdefault(name, []).append((value, max(row["n"] or 0, 1)))
+    larger = {name for (name, _), counts, is_few in zip(rows, is_first, few, strict=True) if counts and not is_few}
+    ranks = {name: (name in larger, _mean(values.get(name, ()))) for name, _ in rows}
+    return interval_rows.places([name for name, _ in rows], ranks, sort=sort)
+
+
+def _mean(values: Sequence[tuple[float, float]]) -> float:
+    """Return the mean of values with their numbers of rollouts; less than any number without a value."""
+    total = sum(n for _, n in values)
+    return sum(value * (n / total) for value, n in values) if values else float("-inf")
 
 
 def _value(row: Mapping[str, Any]) -> float | None:

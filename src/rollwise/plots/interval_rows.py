@@ -10,6 +10,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import layout, lettering, row_names, theme, ticking
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
     "row": pl.Int32,  # from 0 at the top
+    "lane": pl.Int32,  # within the row, from 0 at the top
     "group": pl.String,
+    "name": pl.String,  # of the row
+    "part": pl.String,  # of the group: what its color shows within the row
+    "few": pl.Boolean,  # pale: a group of few rollouts among larger ones
     "level": pl.Float64,
     "line": pl.String,  # "twig": the widest interval, thin; "trunk": a narrower one, thick
     "shape": pl.String,  # interval, one-sided, point (no interval), range (no estimate), empty
@@ -33,8 +38,10 @@ MARKS = {
     "marker": pl.String,
 }
 _PANEL = 200.0  # least width in points of one of several panels
-_HALF = 0.34  # half the height of a hatched box, in rows
+_HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
+FEW = 10  # a group of fewer rollouts is pale, and below larger ones
+_PALE = 0.45  # strength of its color
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +74,22 @@ def draw(
         raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not False else {}
-    names = row_names.names_of(marks)
+    rows = row_names.Rows.of(marks)
+    parts_of = marks.filter(pl.col("part").is_not_null()).unique("lane", maintain_order=True).sort("lane")
 
     name, heading = panels[0].columns[0]
     numbers_width = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
 
     def paint(sheet: layout.Sheet) -> None:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
-        place = row_names.plan(sheet, names, columns, numbers_width)
-        axes = sheet.panels(len(panels), columns=columns, high=max(place.high * len(names), theme.em(36)))
+        place = row_names.plan(sheet, rows, columns, numbers_width)
+        axes = sheet.panels(
+            len(panels), columns=columns, high=max(place.high * place.at[-1] + place.high, theme.em(36))
+        )
         for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
+        if parts_of.height:
+            sheet.key([_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)])
 
     return layout.lay(
         paint,
@@ -85,11 +97,11 @@ def draw(
         alt=alt,
         ax=ax,
         size=size,
-        natural=_natural(names, len(panels)),
+        natural=_natural(rows.names, len(panels)),
         title=title,
         caption=caption,
         description=" ".join([description, *_notes(marks, reasons)]),
-        letters=names,
+        letters=[*rows.names, *parts_of["part"]],
     )
 
 
@@ -118,15 +130,17 @@ def mark(row: Mapping[str, Any], look: theme.Look, widest: object, *, value: str
 
 def in_order(marks: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> pl.DataFrame:
     """Return marks as a frame: panel by panel, from the top row down, the widest interval first."""
-    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
-    return pl.DataFrame(marks, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
+    order = {"by": ["panel", "row", "lane", "level"], "descending": [False, False, False, True]}
+    whole = [{"name": mark["group"], "lane": 0, "few": False} | dict(mark) for mark in marks]
+    return pl.DataFrame(whole, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
 
 
-def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:
+def places(groups: Sequence[str], values: Mapping[str, Any], *, sort: bool) -> dict[str, int]:
     """Return the row of each group, from 0 at the top: by descending value, groups without a value last; or unsorted."""
     ordered = list(dict.fromkeys(groups))
-    if sort:
-        ordered.sort(key=lambda name: -values.get(name, float("-inf")))
+    if sort:  # in the order of the groups where values are equal
+        known = sorted((name for name in ordered if name in values), key=lambda name: values[name], reverse=True)
+        ordered = [*known, *(name for name in ordered if name not in values)]
     return {name: place for place, name in enumerate(ordered)}
 
 
@@ -153,7 +167,9 @@ def _draw(
     ax: "Axes", part: pl.DataFrame, panel: Panel, place: row_names.Place, reasons: Mapping[str, str], *, named: bool
 ) -> None:
     """Draw one panel."""
-    part = theme.visible(part, ax)
+    part = _paled(theme.visible(part, ax), ax).with_columns(
+        at=pl.Series([place.height_of(row, lane) for row, lane in part.select("row", "lane").rows()], dtype=pl.Float64)
+    )
     theme.dress(ax, grid="x")
     x_min, x_max = _ends(part, panel)
     ax.set_xlim(x_min, x_max)
@@ -165,11 +181,14 @@ def _draw(
         ticking.thousands(ax, "x")
     if panel.guide is not None:
         ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
+    crowded = place.lanes > 1 and not place.numbers_width
     for row in part.iter_rows(named=True):
-        _paint(ax, row, (x_min, x_max), reasons)
+        if crowded and row["shape"] == "empty":  # no space for its note
+            continue
+        _paint(ax, row, (x_min, x_max), reasons, half=_HALF * place.step)
     ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
     row_names.put(ax, place, named=named)
-    _numbers(ax, part, panel.columns, reasons, across=place.numbers_width)
+    _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
@@ -193,14 +212,34 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
 
 
-def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+def _paled(part: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+    """Return the marks with pale colors for groups of few rollouts."""
+    pale = [
+        theme.blend(color, ax.get_facecolor(), _PALE) if few else color
+        for color, few in part.select("color", "few").rows()
+    ]
+    return part.with_columns(pl.Series("color", pale, dtype=pl.String))
+
+
+def _entry(ax: "Axes", row: Mapping[str, Any]) -> Any:
+    """Return the entry of a color and marker in the key."""
+    from matplotlib.lines import Line2D
+
+    size = theme.MARKER_SIZES[row["marker"]]
+    look: dict[str, Any] = {"markeredgecolor": ax.get_facecolor(), "markeredgewidth": 0.5, "linewidth": 1.5}
+    return Line2D([], [], color=row["color"], marker=row["marker"], markersize=size, label=row["part"], **look)
+
+
+def _paint(
+    ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str], *, half: float
+) -> None:
     # Trunks (narrower intervals) have neither caps nor points: those belong to the widest interval.
-    color, y, thick = row["color"], row["row"], row["line"] == "trunk"
+    color, y, thick = row["color"], row["at"], row["line"] == "trunk"
     low, high = (end if end is not None else edge for end, edge in zip((row["low"], row["high"]), ends, strict=True))
     if row["shape"] == "range":
         ax.plot([low, high], [y, y], color=color, linewidth=1.4, linestyle=(0, (2, 1.5)), zorder=2.5)
         if row["line"] == "twig" and row["box_low"] is not None:
-            _hatched(ax, row)
+            _hatched(ax, row, half)
     if row["shape"] in {"interval", "one-sided"}:
         ax.plot([low, high], [y, y], color=color, linewidth=4.2 if thick else 1.5, solid_capstyle="butt", zorder=3)
     if row["shape"] in {"interval", "one-sided", "range"} and not thick:
@@ -225,7 +264,7 @@ def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
     hollow = row["shape"] == "point"
     ax.plot(
         [row["estimate"]],
-        [row["row"]],
+        [row["at"]],
         color=row["color"],
         marker=row["marker"],
         markersize=theme.MARKER_SIZES[row["marker"]],
@@ -237,13 +276,13 @@ def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
     )
 
 
-def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
+def _hatched(ax: "Axes", row: Mapping[str, Any], half: float) -> None:
     from matplotlib.patches import Rectangle
 
     box = Rectangle(
-        (row["box_low"], row["row"] - _HALF),
+        (row["box_low"], row["at"] - half),
         row["box_high"] - row["box_low"],
-        2 * _HALF,
+        2 * half,
         facecolor=ax.get_facecolor(),
         edgecolor=row["color"],
         hatch="////",
@@ -261,7 +300,7 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
     ax.annotate(
         f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
-        (at, row["row"]),
+        (at, row["at"]),
         xytext=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
         textcoords="offset points",
         ha="left" if to_the_right else "right",
@@ -281,17 +320,18 @@ def _numbers(
     reasons: Mapping[str, str],
     *,
     across: float,
+    colored: bool,
 ) -> None:
     """Write as many columns of numbers to the right of the Axes as fit into `across` points."""
     # One entry per row: that of the widest interval.
-    rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
+    rows = part.filter(line="twig").unique(["row", "lane"], keep="first", maintain_order=True)
     # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
     # Above the tick labels on top, if there are any.
     edge, up = (theme.em(12.0), theme.em(18.0) if ax.xaxis.get_tick_params()["labeltop"] else 4.0)
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
-        wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
+        wide = max(lettering.text_width(text) for text in [heading, *rows[name].drop_nulls()]) + 2
         if edge + wide > across:
             break
         edge += wide
@@ -310,14 +350,17 @@ def _numbers(
             color=theme.shade(ax, theme.MUTED),
             **place,
         )
-        for row in rows.iter_rows(named=True):
+        for row in rows.drop_nulls(columns_named(name)).iter_rows(named=True):
             coordinates = ("axes fraction", "data")
-            ax.annotate(row[name], (1, row["row"]), xycoords=coordinates, xytext=(edge, 0), va="center", **place)
+            look: dict[str, Any] = {"color": theme.shade(ax, theme.MUTED)} if row["few"] else {}
+            if colored and not row["few"] and name == columns[0][0]:
+                look = {"color": theme.ink(row["color"], ax.get_facecolor())}
+            ax.annotate(row[name], (1, row["at"]), xycoords=coordinates, xytext=(edge, 0), va="center", **look, **place)
             if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
                 raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
                 ax.annotate(
                     reasons[row["reason"]],
-                    (1, row["row"]),
+                    (1, row["at"]),
                     xycoords=coordinates,
                     xytext=(edge + 1, 0),
                     va="center",
@@ -330,8 +373,10 @@ def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
     """Explain each unusual mark, and missing intervals."""
     sentences: list[str] = []
     shapes = set(marks["shape"])
-    if marks["level"].n_unique() > 1:
+    if marks["level"].drop_nulls().n_unique() > 1:
         sentences.append("Thin line: the widest interval.")
+    if marks["few"].any():
+        sentences.append(f"Pale: fewer than {FEW} judged rollouts.")
     if "point" in shapes:
         sentences.append("Hollow: no interval.")
     open_ended = pl.col("low").is_null() | pl.col("high").is_null()

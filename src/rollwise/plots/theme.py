@@ -99,19 +99,17 @@ def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> di
 
 
 def row_looks(
-    names: Sequence[str], first: Sequence[str], colors: Mapping[str, str] | None = None, *, others: Iterable[str] = ()
+    values: Sequence[str], colors: Mapping[str, str] | None = None, *, others: Iterable[str] = ()
 ) -> list[Look]:
-    """Return the look of each row: by group if there are few groups, else by the first grouping column, else one for all.
+    """Return the look of each row by the value of one factor; one look for all if there are more values than colors.
 
-    `others` are names without a row, such as a baseline, which keep their colors for other figures.
+    `others` are values without a row, such as a baseline, which keep their colors for other figures.
     """
-    # Colors are useful only if each name has a different one.
-    for row_names in (names, first):
-        all_names = {*row_names, *others}
-        if len(all_names) <= MAX_COLORS or (colors and all_names & set(colors)):
-            look = looks(all_names, colors)
-            return [look[name] for name in row_names]
-    return [Look(ONE_COLOR, MARKERS[0])] * len(names)
+    every = {*values, *others}
+    if len(every) > MAX_COLORS and not every <= set(colors or ()):
+        return [Look(ONE_COLOR, MARKERS[0])] * len(values)
+    look = looks(every, colors)
+    return [look[value] for value in values]
 
 
 def shade(ax: "Axes", strength: float) -> str:

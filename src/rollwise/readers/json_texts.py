@@ -101,11 +101,15 @@ def names_if_any(value: Any) -> frozenset[str]:
 
 
 def list_in_cell(text: str) -> Any:
-    """Decode a list or an object in a cell of a table: JSON, or what Python shows of it."""
+    """Decode a list or an object in a cell: JSON, also with its escapes of quotes doubled, or what Python shows of it."""
     try:
         return lenient(text.encode(errors="backslashreplace"))[0]
     except BrokenError:
         value = _of_python(text)
+        if (
+            value is None and (single := text.replace(r'\\"', r"\"")) != text
+        ):  # escaped once more as a table was written
+            return list_in_cell(single)
         if value is None:
             raise
         return value

@@ -151,14 +151,14 @@ def refusal(
     else:
         reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
     said = [label for label in labels if normal(label) not in BLANK]  # a score is the meaning of all of them
-    if name == "succeeded" and not is_mapped and _are_scores(said):
+    if name == "succeeded" and not is_mapped and are_scores(said):
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
-            f"read it as a score: from which value on (seen: {_scale(labels)}) did the attack succeed? "
+            f"read it as a score: from which value on (seen: {scale(labels)}) did the attack succeed? "
             + as_names({"score": column, "succeeded": "?"}),
             Question(
                 column,
-                f"`{column}` (seen: {_scale(labels)}): from which value on did the attack succeed?",
+                f"`{column}` (seen: {scale(labels)}): from which value on did the attack succeed?",
                 {"score": column, "succeeded": "?"},
             ),
         )
@@ -174,7 +174,7 @@ def refusal(
     )
 
 
-def _are_scores(labels: Sequence[object]) -> bool:
+def are_scores(labels: Sequence[object]) -> bool:
     """Return whether labels are scores: numbers (text in CSV) that are not all whole, or that are many."""
     try:
         numbers = [float(str(label)) for label in labels]
@@ -183,7 +183,7 @@ def _are_scores(labels: Sequence[object]) -> bool:
     return all(map(isfinite, numbers)) and (len(numbers) > 3 or not all(number.is_integer() for number in numbers))
 
 
-def _scale(labels: Iterable[object]) -> str:
+def scale(labels: Iterable[object]) -> str:
     """Return the least and the greatest number among labels, as in ``1 to 10``."""
     numbers = [float(str(label)) for label in labels if normal(label) not in BLANK]
     return " to ".join(dict.fromkeys(f"{end:g}" for end in (min(numbers), max(numbers))))

@@ -8,6 +8,7 @@ import json
 import platform
 from collections.abc import Iterator, Sequence
 from importlib import metadata
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from rollwise.files.swaps import inside
 from rollwise.files.writers import defused, flat, formulas_in_words, write
 from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
+from rollwise.readers.verdicts import read_verdicts
 from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
+from rollwise.reports.labeled import Labeled, labeled
 from rollwise.reports.page import page
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
@@ -42,6 +45,7 @@ def report(
     out: str | Path = "report",
     *,
     baseline: object = None,
+    labels: object = None,
     by: By = "auto",
     cluster: Cluster = "auto",
     level: float = 0.95,
@@ -71,6 +75,10 @@ def report(
         The folder; it must be new or empty unless `overwrite`.
     baseline
         Earlier rollouts to compare with, paired by goal: the folder of an earlier report, log files or folders, or TURNS.
+    labels
+        People's labels of some of these rollouts, from a page of `rw.judges.label_page`: its files, or VERDICTS. The page then has
+        the rates corrected for the judge's errors beside the judge's, and the folder ``labels``, ``corrected`` and
+        ``agreement.parquet``.
     by
         Columns to group by. ``"auto"``: those that users of each tool know, as far as they vary: task name and target for
         Inspect; target, attack (the probe) and detector for garak; target, category (the plugin) and attack (the strategy)
@@ -125,11 +133,12 @@ def report(
         begin("estimating rates")
         earlier, lost = _earlier(baseline)
         data = frames(as_turns(frame_of(turns, "report")), by=by, earlier=earlier, **options)
+        by_hand = _by_hand(data, labels, **options)
         problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
         begin("drawing figures")
         images = figures(data, draft / "figures")
         begin("writing tables")
-        for name, frame in data.files:
+        for name, frame in (*data.files, *(() if by_hand is None else by_hand.files)):
             write(frame, draft / f"{name}.parquet")
         for suffix in (".parquet", ".json"):
             write(data.summary, draft / f"summary{suffix}")
@@ -151,6 +160,7 @@ def report(
                 data, inputs, _name_of(baseline), chosen=by != "auto", level=level, seed=seed, unjudged=unjudged
             ),
             lost=lost,
+            by_hand=by_hand,
         )
         (draft / "report.html").write_text(html, encoding="utf-8")
         run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)
@@ -203,6 +213,17 @@ def _earlier(baseline: object) -> tuple[pl.DataFrame | None, int]:
         frame, problems = read(turns if turns.is_file() else baseline, errors="collect")
         return frame, problems.height
     return as_turns(frame_of(baseline, "report: baseline")), 0
+
+
+def _by_hand(data: Frames, given: object, **options: Any) -> Labeled | None:
+    """Return what people's labels say of the rollouts; None without labels."""
+    if given is None:
+        return None
+    if isinstance(given, str | PathLike):
+        return labeled(data, read_verdicts(given), **options)
+    if isinstance(given, list | tuple) and all(isinstance(each, str | PathLike) for each in given):
+        return labeled(data, read_verdicts([*given]), **options)
+    return labeled(data, frame_of(given, "report: labels"), **options)
 
 
 def _name_of(baseline: object) -> str | None:

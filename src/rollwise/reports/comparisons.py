@@ -112,19 +112,9 @@ def changes(
     return schema.empty(schema.CONTRAST)
 
 
-def _changes(
-    rollouts: pl.DataFrame,
-    earlier: pl.DataFrame,
-    metric: str,
-    by: tuple[str, ...],
-    cluster: Any,
-    unjudged: Any,
-    options: Any,
-) -> pl.DataFrame:
-    unit = unit_in(metric, rollouts, earlier)
+def both_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame, metric: str, by: tuple[str, ...]) -> pl.DataFrame:
+    """Return the assessed rollouts of both editions in the groups that both have; each id begins with that of its edition."""
     editions = {NOW: assessed(rollouts, metric), EARLIER: assessed(earlier, metric)}
-    if not all(frame[unit].count() for frame in editions.values()):
-        return schema.empty(schema.CONTRAST)
     names = list(dict.fromkeys(("rollout_id", *schema.ROLLOUTS.names, *by, metric, "time_to_success")))
     frames = []
     for edition, frame in editions.items():
@@ -138,6 +128,22 @@ def _changes(
         both = both.join(next(common), on=columns_named(by), how="semi", nulls_equal=True).join(
             next(common), on=columns_named(by), how="semi", nulls_equal=True
         )
+    return both
+
+
+def _changes(
+    rollouts: pl.DataFrame,
+    earlier: pl.DataFrame,
+    metric: str,
+    by: tuple[str, ...],
+    cluster: Any,
+    unjudged: Any,
+    options: Any,
+) -> pl.DataFrame:
+    unit = unit_in(metric, rollouts, earlier)
+    if not all(assessed(frame, metric)[unit].count() for frame in (rollouts, earlier)):
+        return schema.empty(schema.CONTRAST)
+    both = both_editions(rollouts, earlier, metric, by)
     if both.is_empty():
         return schema.empty(schema.CONTRAST)
     frame = contrast(

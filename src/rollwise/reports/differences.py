@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from rollwise.reports.changed_goals import changed_goals
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
@@ -103,4 +104,4 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
             *note,
             Part("table", text=labels.label(metric), table=table),
         ]
-    return Section("changes", heading, parts)
+    return Section("changes", heading, [*parts, *changed_goals(data)])

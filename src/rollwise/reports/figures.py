@@ -145,14 +145,11 @@ def _colors(data: Frames) -> dict[str, str]:
     return colors
 
 
-def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the colors of the groups of one figure, or of its first column; None if it shows more than have a color."""
-    compared = "group" in frame.columns
-    for columns in (["group"] if compared else list(by), list(by[:1])):
-        names = set(labels.group_names(frame, columns))
-        if columns and names <= set(colors):
-            return {name: colors[name] for name in names}
-    return None
+def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, str]) -> dict[str, str]:
+    """Return the colors of the groups of one figure, and of the values of each of its columns."""
+    families = [[*by], *([name] for name in ("group", *by) if name in frame.columns)]
+    names = {name for columns in families for name in labels.group_names(frame, columns)}
+    return {name: color for name, color in colors.items() if name in names}
 
 
 def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -42,6 +42,14 @@ POOLED = "all"  # name of pooled groups in `summarize`
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """The earlier rollouts that a report is compared with."""
+
+    turns: pl.DataFrame
+    rollouts: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Frames:
     """All frames of a report; those without rows are left out of the page.
 
@@ -65,6 +73,7 @@ class Frames:
     grid: pl.DataFrame
     hazards: pl.DataFrame
     contrasts: pl.DataFrame
+    earlier: Earlier | None
     changes: pl.DataFrame | None
     reach: pl.DataFrame
     profiles: pl.DataFrame
@@ -193,6 +202,9 @@ def frames(
     profiles = _profiles(rollouts, groups, cluster, level, unjudged)
     summary = _applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts))
     scores = scored_in(turns, rollouts)
+    before = None
+    if earlier is not None:
+        before = Earlier(earlier, with_detectors(_measured(earlier, _numeric(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
     return Frames(
         by=groups,
@@ -205,9 +217,8 @@ def frames(
         grid=_grid(rollouts, treated),
         hazards=rates_by_taxonomy(rollouts, **treated),
         contrasts=contrasts(rollouts, groups, step, **treated),
-        changes=None
-        if earlier is None
-        else changes(rollouts, with_detectors(_measured(earlier, _numeric(earlier, groups))), groups, **treated),
+        earlier=before,
+        changes=None if before is None else changes(rollouts, before.rollouts, groups, **treated),
         reach=_reach(rollouts, profiles, groups, treated),
         profiles=profiles,
         step=step,

@@ -1,17 +1,15 @@
 """HTML page of a report: one file with everything inside."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from rollwise import __version__
+from rollwise.reports.assets import asset, policy, rendered
 from rollwise.reports.bottom_line import bottom_line
 from rollwise.reports.frames import Frames
 from rollwise.reports.header import omissions, tiles, today, usual_title
+from rollwise.reports.labeled import Labeled, corrections
 from rollwise.reports.methods import methods
 from rollwise.reports.parts import FigureImages, Part, Section
 from rollwise.reports.reading import origins
@@ -35,30 +33,22 @@ def page(
     level: float,
     facts: Sequence[tuple[str, str]] = (),
     lost: int = 0,
+    by_hand: Labeled | None = None,
 ) -> str:
     """Render the report as one HTML text.
 
     Its Content-Security-Policy allows only the scripts and styles whose hashes it names, and no network access.
     """
-    import jinja2
-
     sections = [
         *results(data, images, level, lost),
+        *([] if by_hand is None else [corrections(data, by_hand)]),
         _transcripts(data, transcripts),
         origins(data, problems, accounting),
         methods(data, level),
     ]
-    # Autoescape is what keeps text of logs from becoming markup.
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("rollwise.reports", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_visible,
-    )
-    style, scripts = _asset("page.css"), [_asset(name) for name in SCRIPTS]
-    return templates.get_template("page.html.jinja").render(
+    style, scripts = asset("page.css"), [asset(name) for name in SCRIPTS]
+    return rendered(
+        "page.html.jinja",
         version=__version__,
         title=title or usual_title(data),
         date=today(),
@@ -67,41 +57,12 @@ def page(
         facts=facts,
         tiles=tiles(data),
         sections=[section for section in sections if section.parts],
-        policy=_policy(style, scripts),
+        policy=policy(style, scripts),
         style=style,
         scripts=scripts,
         transcripts=transcripts,
         many=MANY,
     )
-
-
-def _asset(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, scripts: list[str]) -> str:
-    """Return the content security policy of the page: its own style and scripts by hash, and embedded pictures."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {' '.join(map(_hash, scripts))}",
-            f"style-src {_hash(style)}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _visible(value: Any) -> Any:
-    """Escape invisible characters of any text on its way into the page."""
-    if not isinstance(value, str) or hasattr(value, "__html__") or (value.isascii() and value.isprintable()):
-        return value
-    return labels.plain_lines(value)
 
 
 def _transcripts(data: Frames, packed: Transcripts) -> Section:

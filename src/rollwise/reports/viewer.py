@@ -68,7 +68,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     rollouts = rollouts.join(_results(data), on="rollout_id", how="left", maintain_order="left")
     selected = _fitting(rollouts, data.by, most)
     if not selected.height:
-        return Transcripts(_packed({}), [], [], rollouts.height)
+        return Transcripts(packed({}), [], [], rollouts.height)
     # Rollouts are put into chunks in order, until a chunk has about CHUNK characters. Only their turns are copied.
     chunk = (pl.col("size").cum_sum() - pl.col("size")) // CHUNK
     selected = selected.select(
@@ -95,7 +95,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     inside = [name for name in facts if name != "rollout_id"]
     turn_fields = ["turn", *(name for name in turn_columns if name not in facts)]
     chunks = [
-        _packed({"facts": _columns(fact_rows, inside), "turns": _columns(turn_rows, turn_fields)})
+        packed({"facts": _columns(fact_rows, inside), "turns": _columns(turn_rows, turn_fields)})
         for fact_rows, turn_rows in parts
     ]
     compressed_size = sum(map(len, chunks))
@@ -118,7 +118,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
         "by": list(data.by),
         "trees": selected["tree"].to_list() if data.tree else [],
     }
-    return Transcripts(_packed(index), chunks, index["ids"], rollouts.height)
+    return Transcripts(packed(index), chunks, index["ids"], rollouts.height)
 
 
 def _results(data: Frames) -> pl.DataFrame:
@@ -194,7 +194,8 @@ def _coded(name: str, column: pl.Series, *, uncut: bool) -> dict[str, Any]:
     }
 
 
-def _packed(content: Any) -> str:
+def packed(content: Any) -> str:
+    """Compress a value for `chunks.js`."""
     # Raw deflate, as the browser's DecompressionStream expects.
     pressed = zlib.compressobj(6, zlib.DEFLATED, -15)
     return base64.b64encode(pressed.compress(msgspec.json.encode(content)) + pressed.flush()).decode()

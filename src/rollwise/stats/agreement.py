@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, counted
 from rollwise.stats import coefficients
 from rollwise.stats.bootstrap import (
     acceleration,
@@ -25,7 +25,7 @@ from rollwise.stats.bootstrap import (
 )
 from rollwise.stats.clusters import ONE_CLUSTER, crossed, groupings, unaddable
 from rollwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
-from rollwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
+from rollwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from rollwise.stats.replicates import count_sums
 from rollwise.stats.student import t_quantile
 
@@ -36,6 +36,9 @@ Interval = Literal["auto", "t", "bca", "percentile"]
 
 MOST_CELLS = 5_000_000
 """Largest table of clusters x totals that is kept in memory."""
+
+_FEWEST_RARE = 15
+"""Fewest units with a rating besides the most common one for which kappa's and alpha's intervals hold: with 9, .86 of them do."""
 
 TOO_MANY = "distinct ratings are no categories: cut them in two, or take alpha on the interval scale"
 NO_PAIRS = "no unit has two ratings"
@@ -97,7 +100,8 @@ def kappa(
     if weights is not None and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.kappa(values, codes, weights)
-    return _estimate(coefficient, both, clusters, values.size, _Request(interval, level, rng, resamples))
+    found = _estimate(coefficient, both, clusters, values.size, _Request(interval, level, rng, resamples))
+    return _if_rare(found, codes)
 
 
 def alpha(
@@ -143,7 +147,8 @@ def alpha(
     if scale == "interval" and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.ALPHAS[_checked_choice(scale, Scale, "scale")](values, codes)
-    return _estimate(coefficient, pairable, clusters, values.size, _Request(interval, level, rng, resamples))
+    found = _estimate(coefficient, pairable, clusters, values.size, _Request(interval, level, rng, resamples))
+    return _if_rare(found, codes)
 
 
 def ac1(
@@ -205,6 +210,21 @@ def _checked_choice(choice: str, allowed: object, name: str) -> str:
     if choice not in get_args(allowed):
         raise ArgumentError(f"{name} is {choice!r}; it must be one of {', '.join(map(str, get_args(allowed)))}")
     return choice
+
+
+def _if_rare(found: Estimate, codes: IntArray) -> Estimate:
+    """Give an interval its reason where few units are rated anything but the most common category."""
+    if found.low is None:
+        return found
+    rated = codes >= 0
+    units = min(int((rated & (codes != category)).any(axis=1).sum()) for category in range(int(codes.max()) + 1))
+    if units >= _FEWEST_RARE:
+        return found
+    text = (
+        f"only {counted(units, 'unit is', 'units are')} rated anything but the most common category: the interval contains the "
+        "true agreement less often than its level says, that of AC1 and of the raw agreement does not"
+    )
+    return replace(found, reason="; ".join(filter(None, [found.reason, text])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,10 @@ from rollwise.stats.permutation import Permuted
 
 NO_UNITS = "no value in one of the arms"
 ONE_PAIR = "one common goal: no interval over goals"
+MOST_UNEQUAL = 2.0
+"""How many times the attempts of one arm are those of the other where flips of signs or labels, and t, no longer hold for rates."""
+UNEQUAL = "one arm has at least twice as many attempts per goal: p-value and interval of skewed values are approximate"
+TWO_METHODS = "p-value and interval are of two methods"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,27 @@ def with_test(row: Difference, ends: Ends, test: Permuted | None) -> Difference:
         return row
     method = "; ".join(part for part in (ends.method, test.method) if part)
     return replace(row, p_value=test.p_value, method=method, resamples=ends.resamples or test.resamples)
+
+
+def disagreement(
+    low: float | None, high: float | None, p_value: float | None, *, level: float, null: float = 0.0
+) -> str | None:
+    """Say that an interval and a p-value disagree about no difference; None if they agree.
+
+    Examples
+    --------
+    >>> disagreement(-0.1, 0.5, 0.03, level=0.95)
+    'p-value and interval are of two methods: the test excludes 0, the interval does not'
+    >>> disagreement(0.1, 0.5, 0.03, level=0.95)
+    """
+    if low is None or high is None or p_value is None:
+        return None
+    excludes, rejects = not low <= null <= high, p_value <= 1 - level
+    # The end of an inverted interval and its p-value are at their limits together.
+    if excludes == rejects or abs(p_value - (1 - level)) <= 1e-6 * (1 - level):
+        return None
+    one, other = ("test", "interval") if rejects else ("interval", "test")
+    return f"{TWO_METHODS}: the {one} excludes {null:g}, the {other} does not"
 
 
 def difference_df(first: Variation, second: Variation, *, shared: bool) -> float:

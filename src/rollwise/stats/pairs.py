@@ -1,6 +1,7 @@
 """Intervals for the difference of two proportions: paired, clustered or independent, never with zero width."""
 
-from math import sqrt
+from math import exp, log, sqrt
+from typing import NamedTuple
 
 import scipy
 
@@ -8,6 +9,57 @@ from rollwise.stats.estimate import Estimate
 from rollwise.stats.intervals import wilson
 
 Share = tuple[float, float, float]
+
+SMALLEST_P = 1e-12
+"""Smallest p-value of an inverted interval: quantiles further out are not computed."""
+
+
+class SizedShare(NamedTuple):
+    """A share, its effective sample size, and the degrees of freedom of the t quantile (None for z)."""
+
+    share: float
+    size: float
+    df: float | None
+
+    def within(self, level: float) -> Share:
+        """Return the share with the ends of Wilson's interval."""
+        low, high = wilson(self.share * self.size, self.size, level=level, df=self.df)
+        return self.share, low or 0.0, 1.0 if high is None else high
+
+
+def sized(estimate: Estimate, df: float | None) -> SizedShare | None:
+    """Return an estimated share with its effective size; None without one."""
+    if estimate.estimate is None or estimate.low is None or not estimate.design_effect:
+        return None
+    return SizedShare(estimate.estimate, estimate.n / estimate.design_effect, df)
+
+
+def score_p_value(share_a: SizedShare, share_b: SizedShare, correlation: float = 0.0) -> float:
+    """Return the p-value of no difference that agrees with `score_difference`: 1 - level of the interval that ends at 0.
+
+    It is found by bisection, and never below 10⁻¹².
+
+    Examples
+    --------
+    >>> arms = SizedShare(56 / 70, 70, None), SizedShare(48 / 80, 80, None)
+    >>> p = score_p_value(*arms)
+    >>> round(p, 4), round(score_difference(*(arm.within(1 - p) for arm in arms))[0], 9)
+    (0.0084, 0.0)
+    """
+    if share_a.share == share_b.share:
+        return 1.0
+
+    def excludes(p: float) -> bool:
+        low, high = score_difference(share_a.within(1 - p), share_b.within(1 - p), correlation)
+        return low > 0 or high < 0
+
+    within, beyond = log(SMALLEST_P), 0.0
+    if excludes(SMALLEST_P):
+        return SMALLEST_P
+    while beyond - within > 1e-9:
+        middle = (within + beyond) / 2
+        within, beyond = (within, middle) if excludes(exp(middle)) else (middle, beyond)
+    return exp(beyond)
 
 
 def share_of(estimate: Estimate) -> Share:

@@ -1,5 +1,6 @@
 """Medians and quantiles with intervals from order statistics; minimum and maximum without intervals."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,6 +51,11 @@ class _Bounds(NamedTuple):
 
 TIED = "many values are tied at this quantile, so the interval is that one value"
 AT_LEAST = "its level is at least the nominal one"
+FEW_CLUSTERS = (
+    "few clusters for this quantile: if rollouts of one are alike, the interval contains it less often than it should"
+)
+_FEWEST_BEYOND = 3.0
+"""Clusters expected beyond a quantile, on its shorter side, from which on it has an interval: 30 goals for q90, 60 for q95."""
 
 
 def median(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None, level: float = 0.95) -> Estimate:
@@ -194,6 +200,9 @@ def quantiles(
         of_order = method == "order statistics"
         result.reason[sound & (low == high)] = f"{TIED}; {AT_LEAST}" if of_order else TIED
         if not of_order:
+            # If the rollouts of a cluster are copies, ordered clusters have no interval below this number.
+            few = sound & (max(q, 1 - q) ** share.n_clusters > (1 - level) / 2) & without_text(result.reason)
+            result.reason[few] = FEW_CLUSTERS
             result.design_effect[sound] = np.where(share.variance > 0, effect, np.nan)[sound]
     return result
 
@@ -363,6 +372,11 @@ def _woodruff(ordered: _Ordered, q: float, level: float, share: Variations) -> _
     for group in np.flatnonzero((least < 0) | (most > ordered.total)).tolist():
         number = counted(int(share.n_clusters[group]), "cluster is", "clusters are")
         flaws[group] = f"{number} too few: the interval would pass the observed values"
+    # Given only where the variance happens to be small, it would be too narrow: the number of clusters decides.
+    for group in np.flatnonzero(share.n_clusters * min(q, 1 - q) < _FEWEST_BEYOND - 1e-9).tolist():
+        number = counted(int(share.n_clusters[group]), "cluster is", "clusters are")
+        needed = math.ceil(_FEWEST_BEYOND / min(q, 1 - q) - 1e-9)
+        flaws[group] = f"{number} too few for an interval of the {q:g} quantile, which takes {needed:,}"
     flaws[share.variance == 0] = "no variation between clusters"
     flaws[np.isnan(share.variance)] = ONE_CLUSTER
     return _Bounds(low, high, flaws)

@@ -8,10 +8,11 @@ import scipy
 
 from rollwise.errors import counted
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, MOST_NULL, expanded, percentile_interval
-from rollwise.stats.clusters import groupings, variation
+from rollwise.stats.clusters import Grouping, grouping, groupings, variation
 from rollwise.stats.differences import (
     NO_UNITS,
     ONE_PAIR,
+    UNEQUAL,
     Arm,
     Difference,
     Draws,
@@ -21,13 +22,13 @@ from rollwise.stats.differences import (
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from rollwise.stats.mean import mean
 from rollwise.stats.order_statistics import clustered_quantile_replicates
-from rollwise.stats.paired_differences import Pairs, paired
+from rollwise.stats.paired_differences import Pairs, are_unequal, paired
 from rollwise.stats.permutation import sign_flip
 from rollwise.stats.proportion import proportion
 from rollwise.stats.quantiles import too_few
 from rollwise.stats.student import t_quantile
 from rollwise.stats.two_curves import restricted_mean_difference
-from rollwise.stats.unpaired_differences import covariance
+from rollwise.stats.unpaired_differences import are_unequal_arms, covariance
 
 
 def chance_of_more(first: FloatArray, second: FloatArray) -> float:
@@ -87,7 +88,7 @@ def paired_improvement(arm_a: Arm, arm_b: Arm, draws: Draws, *, level: float = 0
         high=high,
         p_value=test.p_value,
         method=f"{interval.method}; {test.method.removeprefix('exact ')}",
-        reason=interval.reason,
+        reason=interval.reason or (UNEQUAL if are_unequal(pairs) else None),
         resamples=interval.resamples or test.resamples,
     )
 
@@ -145,6 +146,7 @@ def unpaired_improvement(arm_a: Arm, arm_b: Arm, *, level: float = 0.95) -> Diff
         high=float(scipy.special.expit(center + half)),
         p_value=test.p_value,
         method=f"DeLong, {'cluster ' if arm_a.clusters else ''}t of the logit; {test.method}",
+        reason=UNEQUAL if are_unequal_arms(arm_a, arm_b) else None,
     )
 
 
@@ -160,7 +162,7 @@ def quantile_difference(
 ) -> Difference:
     """Estimate the difference of two arms' quantiles, with the percentile bootstrap of whole clusters, expanded for few of them.
 
-    Paired arms draw the same goals together. The p-value is twice the smaller share of replicates on one side of 0,
+    Goals of both arms are drawn together, paired or not. The p-value is twice the smaller share of replicates on one side of 0,
     (b + 1)/(B + 1). Both are undefined if an arm has fewer than ten clusters, or too few for an interval of its own quantile,
     since a bootstrap cannot draw values that were not observed.
 
@@ -169,7 +171,7 @@ def quantile_difference(
     arm_a, arm_b
         The arms; for paired arms, only rollouts of common goals count.
     draws
-        Random generators of each arm; paired arms use the first for both.
+        Random generators of each arm; arms with common goals use the first for both.
     q
         In (0, 1).
     common
@@ -206,12 +208,18 @@ def quantile_difference(
         )
     if flaw := next(filter(None, (_too_few(arm, q, level) for arm in (arm_a, arm_b))), None):
         return replace(row, reason=flaw)
-    # Generators in the same state draw the same goals for both paired arms.
+    shared = bool(arm_a.clusters) and np.intersect1d(arm_a.clusters[0], arm_b.clusters[0]).size > 0
+    if shared:
+        together = grouping(np.concatenate([arm_a.clusters[0], arm_b.clusters[0]]))
+        split = arm_a.values.size
+        units = [Grouping(codes, together.count) for codes in (together.codes[:split], together.codes[split:])]
+        row = replace(row, n_clusters=together.count)
+    # Generators in the same state draw the same goals for both arms.
     state = draws[0].interval.bit_generator.state
     replicates = []
     for number, (arm, unit) in enumerate(zip((arm_a, arm_b), units, strict=True)):
         rng = draws[number].interval
-        if common is not None:
+        if shared:
             rng = draws[0].interval
             rng.bit_generator.state = state
         replicates.append(

@@ -77,7 +77,8 @@ def reach_into_tails(
     long = np.abs(tail) > _LONG
     never_negative = groups.least(values) >= 0
     right = given & (skewness > 0) & never_negative & (way.counts < FEWEST_FOR_CLOSED_FORM)
-    further = right & (way.counts >= _FEWEST) & (tail > _LONG - _LESS / np.maximum(way.counts, 1))
+    shows = tail > _LONG - _LESS / np.maximum(way.counts, 1)
+    further = right & (way.counts >= _FEWEST) & shows
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without an interval
         quantiles = t_quantiles(np.where(further, 1 - (1 - level) / _RARER, level), spread.df)
         relative = quantiles * np.sqrt(spread.variance) / spread.estimate
@@ -87,7 +88,9 @@ def reach_into_tails(
     for group in np.flatnonzero(raised).tolist():
         result.method[group] += "; upper end by log t"
     drawn = 1 + spread.df >= FEWEST_CLUSTERS
-    for group in np.flatnonzero(further | (long & ((tail > 0) | ~(never_negative & drawn)))).tolist():
+    # A few negative values rule out the logarithm, but the tail is as long.
+    doubtful = given & (skewness > 0) & shows
+    for group in np.flatnonzero(further | doubtful | (long & ((tail > 0) | ~(never_negative & drawn)))).tolist():
         text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
         known = result.reason[group]
         result.reason[group] = text if known is None else f"{known}; {text}"

@@ -71,6 +71,16 @@ def test_old_results_list_what_is_resolved(tmp_path, place, capsys):
         rw.read(written(tmp_path.parent / f"{tmp_path.name}-alone" / "results.json", old))
 
 
+def test_trajectories_of_other_tasks_change_nothing(tmp_path):
+    """A folder of another agent may be beside the report: what it solved, the report does not name."""
+    written(tmp_path / "runs" / "other__task-9" / "other__task-9.traj", {"trajectory": [], "info": {}})
+    shutil.copy(REPORT, tmp_path / "runs")
+    assert solved(tmp_path / "runs" / REPORT.name) == dict(zip(IDS, VERDICTS, strict=True))
+    alone = written(tmp_path / "runs" / "results.json", {"no_generation": [], "no_logs": [], "resolved": [IDS[0]]})
+    with pytest.raises(ReadError, match="without its predictions"):
+        rw.read(alone)
+
+
 @pytest.mark.parametrize("place", ["logs", "logs/run_evaluation/night/agent-a"])
 def test_reports_of_instances_judge_predictions(tmp_path, place, capsys):
     reports = {IDS[0]: instance(True), IDS[1]: instance(False), IDS[2]: instance(None), IDS[3]: instance(False, infra_failure=True)}  # fmt: skip # noqa: E501

@@ -9,13 +9,22 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.readers.casting import cast
+from rollwise.readers.casting import cast, guessed
 from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.crashes import crashed
-from rollwise.readers.labels import LABELED, MOST_LABELS, Meanings, as_names, may_change_values, values_of
+from rollwise.readers.labels import (
+    LABELED,
+    MOST_LABELS,
+    Meanings,
+    are_scores,
+    as_names,
+    may_change_values,
+    scale,
+    values_of,
+)
 from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
     are_rollouts,
@@ -271,7 +280,18 @@ def _with_texts(
             continue
         frame = frame.rename({candidates[0]: name})
         problems.read_as([f"`{candidates[0]}` as `{name}`"])
-    return frame
+    return _with_counts(frame, {*named, *taken}, problems)
+
+
+def _with_counts(frame: pl.DataFrame, named: Collection[str], problems: Problems) -> pl.DataFrame:
+    """Return the frame with numbers of refusals under a name that says so: whether the target refused is yes or no."""
+    if frame.schema.get("refused", pl.Boolean) == pl.Boolean or "refused" in named or "num_refused" in frame.columns:
+        return frame
+    values = values_named(frame, "refused")
+    if not (labels := values.unique().drop_nulls().to_list()) or not are_scores(labels):
+        return frame
+    problems.read_as([f"`refused` ({scale(labels)}) as `num_refused`, as it is a number and not yes or no"])
+    return frame.drop("refused").with_columns(num_refused=guessed(values) if is_text(values.dtype) else values)
 
 
 def _identified(frame: pl.DataFrame, names: Names, problems: Problems, where: str) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Records around others, and lists beside each other: which of them may be the rollouts."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -10,7 +11,7 @@ from rollwise.readers.proposal.fields import fields_of
 from rollwise.readers.proposal.places import ALONE, Item, Places
 from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, outside
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
-from rollwise.readers.roles.words import word
+from rollwise.readers.roles.words import says_side
 
 LEAST = 2  # merit of a place that may hold the rollouts
 _DEEPEST, _FIRST, _MOST = (
@@ -23,9 +24,9 @@ _ALIKE = 0.7  # share of the fields that records of one kind have in common
 
 def outer_of(path: str) -> str | None:
     """Return the path of the records around those of a path; null where these are in no other record."""
-    head, dot, _ = path.rpartition(".")
-    if dot and head.endswith(("[*]", "{*}")):
-        return head
+    found = re.match(r"(.*(?:\[\*\]|\{\*\}))\.", path)
+    if found is not None:
+        return found[1]
     return ALONE if path.count("[*]") == 1 and "{*}" not in path and path != ALONE and "." not in path else None
 
 
@@ -130,12 +131,6 @@ def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
         if is_several and all(map(says_side, lists)) and not any(map(judges, fields)):
             return path, items
     return None
-
-
-def says_side(name: str) -> bool:
-    """Return whether the name of a list says what came of the rollouts in it, or that it is not known."""
-    words = [word(one) for one in (name, name.removesuffix("s"), name.removesuffix("_attacks"))]
-    return any(one.side is not None or one.whose == "blank" for one in words)
 
 
 def _names_at(places: Places, path: str) -> set[str]:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.proposal.contents import LINES, Content, content_of
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.signs import judges, roles_of
 from rollwise.readers.proposal.texts import MODELS
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.sources.json_tables import OUTCOME_LIST
 
 if TYPE_CHECKING:
     from rollwise.readers.proposal.structure import Structure
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _WIDE = re.compile(
     r"(.+?)[_ .](response|answer|output|completion|jailbroken|success|verdict|label|score|correct|refused)"
 )
+_TO_JOIN = "judges the rollouts of {} by their `{}`: join the two files by it to read the verdicts"
 _STATES = frozenset(
     [
         "original",
@@ -164,11 +167,12 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
             continue
         name, known = ids
         for content in contents:
-            if content.document in draft.files or not isinstance(content.value, dict):
+            value = lenient(content.document.as_written)[0] if OUTCOME_LIST in content.document.keys else content.value
+            if content.document in draft.files or not isinstance(value, dict):
                 continue
             lists = {
                 key: claim
-                for key, values in content.value.items()
+                for key, values in value.items()
                 if isinstance(values, list)
                 and values
                 and {*map(str, values)} <= known
@@ -179,14 +183,18 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
             if true is None or quoted(true) is None:
                 continue
             file = content.document.path.name
-            rule = {"of": "task" if lists[true].whose != "attack" else "attack", "ids": f"{file}:{true}", "by": name}
+            others = [other for other in found if content.document in other.files]
+            if lists[true].whose == "either":  # of an attack, or of a task
+                for other in others:
+                    other.refusal, other.questions = _TO_JOIN.format(draft.files[0].path.name, name), []
+                continue
+            rule = {"of": lists[true].whose, "ids": f"{file}:{true}", "by": name}
             draft.data["verdicts"] = [rule | ({"not_ids": f"{file}:{false}"} if false else {})]
             draft.data.setdefault("facts", {})["task"] = name
             draft.why.append(f"`{file}` lists ids of these records as `{true}`")
             draft.refusal = None
-            for other in found:
-                if content.document in other.files:
-                    other.joins, other.refusal, other.questions = draft.files[0].path.name, None, []
+            for other in others:
+                other.joins, other.refusal, other.questions = draft.files[0].path.name, None, []
 
 
 def judged_beside(found: Sequence["Structure"]) -> None:
@@ -210,15 +218,12 @@ def judged_beside(found: Sequence["Structure"]) -> None:
             )
             if shared is not None and {*map(str, theirs[shared].distinct)} <= {*map(str, own[shared].distinct)}:
                 file = draft.files[0].path.name
-                other.refusal = (
-                    f"judges the rollouts of {file} by their `{shared}`: join the two files by it to read the verdicts"
-                )
+                other.refusal = _TO_JOIN.format(file, shared)
                 other.questions = []
 
 
 def _claim(key: str) -> Any:
-    words = [word for word in words_of(key) if word != "ids"]
-    claim = verdict_claim("_".join(words)) if len(words) < len(words_of(key)) else None
+    claim = verdict_claim("_".join(word for word in words_of(key) if word != "ids"))
     return claim if claim is not None and claim.when_true is not None and claim.doubt is None else None
 
 

@@ -36,10 +36,10 @@ from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, s
 from rollwise.readers.roles.names import role_of, speaks_of_attacks_alone, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.json_tables import OUTCOME_LIST
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
-OUTCOME_LIST = "outcome_list"  # the column with the name of the list of a record, where that is what came of it
 _NAMED = 10  # merit of a place with a field that the user names
 # What a user may name to say that records are rollouts.
 _OF_ROLLOUTS = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}

@@ -19,6 +19,7 @@ from rollwise.readers.formats.inspect import summaries as inspect_logs
 from rollwise.readers.likely_columns import likely_names
 from rollwise.readers.results import audits, every_eval_ever, harness, prompt_sets, rubrics
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.json_tables import by_outcome
 from rollwise.schema import TURNS
 
 
@@ -57,6 +58,10 @@ def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool
 
 def _is_page_of_garak(document: Document) -> bool:
     return document.path.name.endswith(".report.html") and b"garak" in document.head
+
+
+def _is_of_one_outcome(document: Document) -> bool:
+    return document.kind == "json" and isinstance(document.top, dict) and bool(by_outcome(document.top))
 
 
 def _is(*names: str) -> Callable[[Document], bool]:
@@ -175,6 +180,11 @@ LOOKALIKES = (
     ),
     Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
     Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.head),
+    Lookalike(
+        "ids of one outcome without those of the others",
+        "`verdicts` in a mapping of the records beside it",
+        _is_of_one_outcome,
+    ),
     Lookalike("prompts", PROMPTS, prompt_sets.is_set),
     Lookalike(
         "rollouts that are measured already",

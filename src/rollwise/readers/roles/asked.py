@@ -5,7 +5,7 @@ from typing import Any
 from rollwise.readers.roles.columns import Column, Table
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speaks_of_attacks_alone
 from rollwise.readers.roles.questions import Question
-from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, Verdict
+from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, SAYS_LITTLE, Verdict
 from rollwise.readers.roles.words import without_categories, word
 
 _ANSWERS = ("true", "false", "null")
@@ -19,9 +19,10 @@ def question(verdict: Verdict) -> Question:
     if verdict.is_unknown:
         unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
         names: dict[str, Any] = {name: (column, labels)}
-        if verdict.whose == "either" and name == "succeeded" and _has_tests(verdict):  # of an attack, or of a task
+        is_open = _has_tests(verdict) if name == "succeeded" else verdict.column.words & SAYS_LITTLE
+        if verdict.whose == "either" and is_open:  # of an attack, or of a task
             sentence = f"{subject}: did it succeed where it is {unknown}, and whose success is it: attack or task?"
-            return Question(column, sentence, names | {"of": ASK}, _ANSWERS)
+            return Question(column, sentence, {"succeeded": (column, labels), "of": ASK}, _ANSWERS)
         return Question(column, f"{subject}: {_outcome(name, side=True)} where it is {unknown}?", names, _ANSWERS)
     if verdict.whose == "either" and verdict.claim.when_true is not False and verdict.claim.doubt is None:
         sentence = f"{subject}: is it the success of the attack or of the task?"

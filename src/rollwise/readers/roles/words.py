@@ -105,3 +105,9 @@ def word(value: object) -> Word:
         if side is not None:
             return Word(whose, side)
     return Word("?")
+
+
+def says_side(name: str) -> bool:
+    """Return whether the name of a list says what came of the rollouts in it, or that it is not known."""
+    words = [word(one) for one in (name, *map(name.removesuffix, ("s", "_attacks", "_ids")))]
+    return any(one.side is not None or one.whose == "blank" for one in words)

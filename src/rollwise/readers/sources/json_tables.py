@@ -11,6 +11,7 @@ from rollwise.readers.json_texts import lenient, names_if_any, surface_if_any
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
+from rollwise.readers.roles.words import says_side, word
 
 _LEAST, _FIRST = 2, 64  # records of a table, and bytes that show what is in a list
 _JUDGED = {"prompt", "response", "goal", "task", "id"}  # roles of columns of which one is next to verdicts
@@ -20,6 +21,7 @@ FIELDS = TURN_TEXTS | {*LISTS, "inputs", "outputs", "request"}  # names in one r
 _IN_OBJECT = re.compile(rb'\s*\{\s*"')
 _PLAIN_LIST = re.compile(rb"\[\s*[^\s{\[\]]")  # a list whose first item is neither an object nor a list
 RECORDS = "records"  # the field that takes the place of columns next to facts
+OUTCOME_LIST = "outcome_list"  # the field of a record with the name of its list, where that is what came of it
 _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -37,6 +39,7 @@ def as_records(text: bytes) -> tuple[bytes, int]:
     ``{"0": {"prompt": ...}, "1": ...}``                 pandas' ``index``: rows by number
     ``{"prompt": [...], "label": [...]}``                pandas' ``to_dict("list")``: columns, one of which is a verdict
     ``{"b1": {"prompt": ..., "response": ...}, ...}``    records by name, each with an answer or a verdict
+    ``{"passed": ["t1"], "failed": ["t2", "t3"]}``       lists of ids, each by what came of these: both sides are there
     ==================================================== ========================================================
 
     A name that is not just the number of the row becomes the field `key`. Columns that are lists may be next to facts, or
@@ -55,7 +58,7 @@ def as_records(text: bytes) -> tuple[bytes, int]:
         except BrokenError:
             return text, 0
     is_table = "data" in top and not top.keys().isdisjoint({"columns", "schema"})
-    records = _rows(top) if is_table else _with_records(top) or _by_name(top)
+    records = _rows(top) if is_table else _of_ids(top) or _with_records(top) or _by_name(top)
     return (text, 0) if records is None else (msgspec.json.encode(records), odd_numbers)
 
 
@@ -124,7 +127,33 @@ def _of_lists(columns: Any) -> Any:
     if any(isinstance(item, dict | list) for items in values.values() for item in items):
         return None
     records = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    return _beside(rest, records)
+
+
+def _beside(rest: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
+    """Return the records, in an object with what stands beside them if that is something."""
     return {**rest, spare(RECORDS) if RECORDS in rest else RECORDS: records} if rest else records
+
+
+def by_outcome(top: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the lists of an object of bare ids, if all are called by what came of these, and no id is in two; else nothing."""
+    lists = {name: surface_if_any(value) for name, value in top.items() if _is_list(value)}
+    if not all(map(says_side, lists)):
+        return {}
+    lists = {name: [*map(surface_if_any, values)] for name, values in lists.items()}
+    ids = [item for values in lists.values() for item in values]
+    are_ids = all(isinstance(item, int) or (isinstance(item, str) and len(item.split()) == 1) for item in ids)
+    return lists if ids and are_ids and len({*ids}) == len(ids) else {}
+
+
+def _of_ids(top: Mapping[str, Any]) -> Any:
+    """Return a record for each id in lists of both sides; None for one side alone, which does not say how many there were."""
+    lists = by_outcome(top)
+    if not {True, False} <= {word(name.removesuffix("_ids")).side for name in lists}:
+        return None
+    rest = {name: value for name, value in top.items() if name not in lists}
+    named = {name.removesuffix("_ids"): values for name, values in lists.items()}
+    return _beside(rest, [{"id": item, OUTCOME_LIST: name} for name, values in named.items() for item in values])
 
 
 def _of_one(name: str) -> str:
@@ -143,6 +172,10 @@ def _with_keys(records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _is_object(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, msgspec.Raw) and bytes(memoryview(value)[:1]) == b"{")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) or (isinstance(value, msgspec.Raw) and bytes(memoryview(value)[:1]) == b"[")
 
 
 def _is_plain_list(value: object) -> bool:

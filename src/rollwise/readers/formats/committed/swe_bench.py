@@ -61,23 +61,20 @@ def has_trajectories(document: Document, *, of_all: bool) -> bool:
     """Return whether a file of predictions has trajectories of its instances beside it: of all of them, or of some."""
     if not _is_prediction(document):
         return False
-    names = _trajectories(document.path.absolute().parent)
-    if not names:
-        return False
-    text = document.as_written
-    told = {name for name in names if f'"{name}"'.encode() in text}
-    return bool(told) and (not of_all or len(told) == text.count(b'"model_patch"'))
+    told = _told(document, document.path.absolute().parent)
+    return bool(told) and (not of_all or len(told) == document.as_written.count(b'"model_patch"'))
 
 
 def judges_trajectories(document: Document) -> bool:
-    """Return whether a file is a report on trajectories of SWE-agent, which are beside it or in the folder around it."""
+    """Return whether a file is a report that names trajectories of SWE-agent beside it or in the folder around it."""
     folders = list(document.path.absolute().parents)[:2]
-    return (_is_report(document) or OLD(document)) and any(map(_trajectories, folders))
+    return (_is_report(document) or OLD(document)) and any(_told(document, folder) for folder in folders)
 
 
-def _trajectories(folder: Path) -> set[str]:
-    """Return the instances whose trajectories are in a folder, or in those in it."""
-    return {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
+def _told(document: Document, folder: Path) -> set[str]:
+    """Return the instances that a file names, of those whose trajectories are in a folder or in the folders in it."""
+    names = {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
+    return {name for name in names if f'"{name}"'.encode() in document.as_written}
 
 
 def _stands_alone(document: Document) -> bool:

@@ -1,0 +1,50 @@
+"""The command that writes a page on which a person labels rollouts. Verbs are imported inside, so that `--help` starts at once."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rollwise.cli.answers import FileFormat, tell_files
+from rollwise.cli.app import app
+from rollwise.cli.inputs import LogInput, read_logs
+from rollwise.cli.options import By, Overwrite, Seed, in_options
+from rollwise.cli.tables import say
+from rollwise.files.atomic import check_file
+
+
+@app.command()
+def label(
+    logs: LogInput,
+    out: Annotated[Path, typer.Option("--out", help="Page to write.")] = Path("labels.html"),
+    n: Annotated[int, typer.Option("-n", help="Rollouts to draw, at most; as many with each verdict.")] = 100,
+    metric: Annotated[
+        str, typer.Option("--metric", help="Metric that is yes or no, and is labeled.")
+    ] = "attack_success",
+    by: By = None,
+    question: Annotated[
+        str | None,
+        typer.Option("--question", help="Asked of each rollout; default: as the metric says.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
+    overwrite: Overwrite = False,
+) -> None:
+    """Write one HTML page on which a person labels rollouts without seeing what the judge said.
+
+    Example: rollwise label runs --by target -n 100
+    """
+    from rollwise.readers.problems import in_words_of
+    from rollwise.reports.labeling import label_page
+
+    check_file(out, overwrite=overwrite)  # before the work
+    turns, _ = read_logs(logs)
+    with in_words_of(in_options):
+        page = label_page(
+            turns, out, n=n, metric=metric, by=by or (), question=question, seed=seed, overwrite=overwrite
+        )
+    paths, groups = shlex.join(map(str, logs.paths)), "".join(f" --by {shlex.quote(name)}" for name in by or ())
+    say(f"open {page} in a browser, label, and save the labels as labels-NAME.jsonl; then:")
+    say(f"rollwise report {paths}{groups} --labels labels-NAME.jsonl")
+    tell_files("Wrote a page of rollouts to label.", [page], format)

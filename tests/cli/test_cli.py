@@ -65,16 +65,21 @@ def test_report_writes_everything_it_promises(rollwise, tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
         "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
         "figures/attack_success.svg", "figures/attempts_attack_success.svg", "figures/contrast_attack_success_attack.svg",
-        "figures/contrast_attack_success_target.svg", "figures/curve.svg",
+        "figures/contrast_attack_success_target.svg", "figures/curve.svg", "figures/effort.svg",
         "figures/mean_final_score.svg", "figures/spread_final_score.svg",  # the logs have scores beside the verdicts
-        "profile.parquet", "report.html", "rollouts.parquet", "run.json",
-        "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
+        "headline.parquet", "headline_contrast.parquet", "profile.parquet", "rank.parquet", "report.html", "rollouts.parquet",
+        "run.json", "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip
     assert schema.check(pl.read_parquet(out / "turns.parquet"), schema.TURNS).height == 1301
     assert schema.check(pl.read_parquet(out / "rollouts.parquet"), schema.ROLLOUTS).height == 240
     schema.check(pl.read_parquet(out / "summary.parquet"), schema.SUMMARY)
     schema.check(pl.read_parquet(out / "curve.parquet"), schema.CURVE)
     record = json.loads((out / "run.json").read_text())
+    # The title and the claims of the page are printed, one a line, beside stdout.
+    said = [line.removeprefix("rollwise: ") for line in done.err.splitlines()]
+    assert said[-4:] == [f"{record['title']}.", *record["claims"]]
+    assert record["title"] == "Attacks reach 37 to 71 % on base, 7 to 16 % on guarded"
+    assert record["claims"][0].startswith("71 % [")
     assert record["counts"] == {"rollouts": 240, "turns": 1301, "problems": 0}
     assert {Path(item["path"]).name for item in record["inputs"]} == {"base.parquet", "guarded.jsonl"}
 
@@ -917,7 +922,7 @@ def test_every_command_that_reads_logs_takes_names_of_columns() -> None:
     callbacks = [command.callback for command in app.registered_commands if command.callback is not None]
     taken = {callback.__name__: inspect.signature(callback).parameters for callback in callbacks}
     reading = {name for name, parameters in taken.items() if "log_format" in parameters}
-    assert len(reading) == 12
+    assert len(reading) == 14
     assert {name for name, parameters in taken.items() if "column" in parameters} - reading == {"map_files"}
     assert {name for name in reading if "column" not in taken[name]} == set()
     assert {name for name in reading if "of" not in taken[name]} == set()

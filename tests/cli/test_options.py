@@ -17,12 +17,14 @@ VERBS: dict[str, Any] = {
     "convert": rw.convert,
     "curve": rw.curve,
     "gate": rw.gate,
+    "plan": rw.plan,
     "report": report,
     "simulate": rw.simulate,
     "summarize": rw.summarize,
 }
 CALLED = {"metrics": "metric", "statistics": "statistic", "targets": "target", "attacks": "attack"}
 READING = {"log_format", "mapping", "errors", "fact", "column", "value", "of"}
+KEEPING = {"where"}
 WRITING = {"out", "format", "overwrite", "spreadsheet"}
 # What a command has besides its verb: how a table is printed, what is asked of a gate's answer, another form of output.
 OWN = {
@@ -54,7 +56,7 @@ def test_options_are_those_of_the_verb(command: str) -> None:
     parameters = {CALLED.get(name, name): one for name, one in inspect.signature(VERBS[command]).parameters.items()}
     options = options_of(command)
     reading, own = READING if "log_format" in options else set(), OWN.get(command, set())
-    alone = {name for name in options if name not in parameters} - reading - WRITING - own - {"paths"}
+    alone = {name for name in options if name not in parameters} - reading - KEEPING - WRITING - own - {"paths"}
     assert not alone
     for name in (set(options) & set(parameters)) - WRITING - (reading - {"of"}):
         option, parameter = options[name], parameters[name]
@@ -75,3 +77,18 @@ def test_every_command_that_reads_logs_has_the_options_of_reading() -> None:
     group: Any = get_command(app)
     for name in set(group.commands) - {"map", "rollout", "eval", "simulate", "info"}:
         assert set(options_of(name)) >= READING, name
+
+
+def test_every_command_that_takes_a_table_has_where() -> None:
+    """Those that read logs alone, and turns, have it not: rollouts would be cut."""
+    group: Any = get_command(app)
+    taking = {name for name in group.commands if name != "info" and "where" in options_of(name)}
+    assert taking == {"measure", "summarize", "contrast", "rank", "curve", "attempts", "gate", "plan"}
+
+
+def test_every_output_has_a_short_name() -> None:
+    """`-o` where there is `--out`."""
+    group: Any = get_command(app)
+    outs = {name: options_of(name)["out"].opts for name in set(group.commands) - {"info"} if "out" in options_of(name)}
+    assert outs
+    assert all(opts == ["--out", "-o"] for opts in outs.values()), outs

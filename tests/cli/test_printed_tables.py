@@ -57,7 +57,7 @@ def test_every_command_prints_documents(rollwise, summary, form: str) -> None:
         ([*CROSSED, "--out", "{}/x.csv"], "--across arranges a printed table"),
         (["summarize", LOGS, "--across", "attack"], "--across attack needs one other column for the rows; give it with --by"),
         ([*CROSSED, "--by", "category"], "--across attack needs one other column for the rows"),
-        (["summarize", LOGS, "--by", "target", "--across", "attack"], "there are 4 metrics; choose one with --metric (attack_succ"),
+        (["summarize", LOGS, "--by", "target", "--across", "attack"], "there are 3 metrics; choose one with --metric (attack_succ"),
         ([*CROSSED, "--statistic", "mean", "--statistic", "std"], "choose one with --statistic (mean, std)"),
     ],
 )  # fmt: skip

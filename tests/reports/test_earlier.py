@@ -116,7 +116,8 @@ def test_goals_crossed_with_tasks_have_no_attempts() -> None:
     ]  # fmt: skip
     data = frames(rw.turns(pl.DataFrame(rows)), **OPTIONS)
     assert data.reach.is_empty()
-    text, spread = repeats(data, {}, 0.95).parts
+    found, spread, text = repeats(data, {}, 0.95).parts
+    assert found.text.startswith("Succeeded at least once: ")
     assert "ASR@k" not in text.text
     assert spread.table is not None
 

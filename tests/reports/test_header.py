@@ -7,7 +7,7 @@ import pytest
 
 import rollwise as rw
 from rollwise import schema
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.ends import of_rates
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, omissions, usual_title
 from rollwise.reports.rates import rates
@@ -34,7 +34,7 @@ def made(turns: pl.DataFrame, **options: Any) -> Frames:
 def test_extremes_of_a_few_rollouts_are_not_named() -> None:
     """A group of one rollout and one of a single goal have the extreme rates, and neither is named."""
     data = made(judged(("lucky", 1, 1, 1), ("one goal", 1, 20, 0), ("weak", 10, 4, 3), ("strong", 10, 4, 0)))
-    line = bottom_line(data)
+    line = of_rates(data, "attack_success")
     assert "most often for weak: 75 %" in line
     assert "least often for strong: 0 %" in line
     assert "lucky" not in line
@@ -45,7 +45,7 @@ def test_extremes_of_a_few_rollouts_are_not_named() -> None:
 
 def test_groups_that_are_all_too_small_are_said_to_be() -> None:
     """No name and no rate, but the reason."""
-    line = bottom_line(made(judged(("a", 2, 2, 1), ("b", 2, 2, 0))))
+    line = of_rates(made(judged(("a", 2, 2, 1), ("b", 2, 2, 0))), "attack_success")
     assert (
         line
         == "Attacks succeeded in groups that are too small to name (fewer than 10 judged rollouts or 3 goals in each)."
@@ -54,15 +54,15 @@ def test_groups_that_are_all_too_small_are_said_to_be() -> None:
 
 def test_groups_that_cannot_be_told_apart_are_not_ranked() -> None:
     """Rates of 50 and 75 % at four goals each have wide intervals."""
-    line = bottom_line(made(judged(("a", 4, 4, 3), ("b", 4, 4, 2))))
+    line = of_rates(made(judged(("a", 4, 4, 3), ("b", 4, 4, 2))), "attack_success")
     assert line == "Attacks succeeded in 50 % to 75 % of rollouts in 2 groups, which their intervals do not tell apart."
 
 
 @pytest.mark.integration
 def test_a_single_group_has_its_rate_and_its_size() -> None:
     """Without groups the sentence has the rate of all; a small one says so."""
-    assert "of 40 judged rollouts." in bottom_line(made(judged(("a", 10, 4, 1))))
-    assert bottom_line(made(judged(("a", 1, 1, 1)))).endswith(
+    assert "of 40 judged rollouts." in of_rates(made(judged(("a", 10, 4, 1))), "attack_success")
+    assert of_rates(made(judged(("a", 1, 1, 1))), "attack_success").endswith(
         "of 1 judged rollout, from fewer than 10 judged rollouts or 3 goals."
     )
 
@@ -125,7 +125,7 @@ def test_the_configuration_names_what_was_run() -> None:
 def test_a_report_has_a_title_of_its_own() -> None:
     """It names the targets, or counts them."""
     assert usual_title(made(judged(("gpt", 2, 1, 1)))) == "Red-team report: gpt"
-    assert usual_title(made(judged(("a", 2, 1, 1), ("b", 2, 1, 1), ("c", 2, 1, 1)))) == "Red-team report: 3 targets"
+    assert usual_title(made(judged(("a", 2, 1, 1), ("b", 2, 1, 1), ("c", 2, 1, 1)))) == "Red-team report"
     benign = judged(("gpt", 2, 1, 1)).with_columns(attack=pl.lit("none"), goal=pl.lit(None, pl.String))
     assert usual_title(made(benign)) == "Evaluation report: gpt"
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.ends import of_rates, of_scores
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.results import results
 
@@ -44,7 +44,7 @@ def found_in(turns: pl.DataFrame, by: str | tuple[str, ...] = "target") -> Frame
 def section(found: Frames, name: str) -> tuple[list[str], list[list[str]]]:
     """The texts of a section, and the first cells of its table."""
     (one,) = (part for part in results(found, {}, 0.95) if part.id == name)
-    texts = [part.text for part in one.parts if part.kind in {"text", "note"}]
+    texts = [part.text for part in one.parts if part.kind in {"method", "note"}]
     cells = [
         [str(cell.text if hasattr(cell, "text") else cell) for cell in row]
         for part in one.parts
@@ -60,7 +60,7 @@ REVERSED = {"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)}
 def test_the_first_sentence_never_says_the_opposite_of_the_comparison() -> None:
     """A broken on 5 of 50 goals, B on none of these and on 50 harder ones: over the 50 of both A is broken more often."""
     found = found_in(tried(REVERSED))
-    assert bottom_line(found) == (
+    assert of_rates(found, "attack_success") == (
         "Over the 50 of 100 goals that both groups met, attacks succeeded most often for A: 10.0 % [4.3, 21.4], "
         "and least often for B: 0.0 % [0.0, 7.1]."
     )
@@ -70,7 +70,7 @@ def test_the_first_sentence_never_says_the_opposite_of_the_comparison() -> None:
 def test_without_a_difference_on_common_goals_none_is_claimed() -> None:
     """Neither was broken on the 50 goals of both: 50 % against 0 % is a difference of the goals."""
     found = found_in(tried({"A": goals(0, 50), "B": goals(0, 50) | goals(50, 100, 50)}))
-    assert bottom_line(found) == (
+    assert of_rates(found, "attack_success") == (
         "Over the 50 of 100 goals that both groups met, attacks succeeded in 0.0 % of rollouts, "
         "which their intervals do not tell apart."
     )
@@ -80,7 +80,7 @@ def test_the_same_goals_are_ordered_as_before() -> None:
     """Both met all 100 goals."""
     found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)}))
     assert found.shared == {}
-    assert bottom_line(found) == (
+    assert of_rates(found, "attack_success") == (
         "Attacks succeeded most often for B: 50.0 % [40.4, 59.6], and least often for A: 0.0 % [0.0, 3.7]."
     )
 
@@ -105,14 +105,14 @@ def test_too_few_common_goals_leave_groups_without_an_order(kind: str) -> None:
     """Disjoint, hardly shared, crashed, renamed: the range of the rates, and that it does not say which is higher."""
     arms, words = SIBLINGS[kind]
     least = "0 %" if kind == "A crashed on the hard ones" else "0.0 %"
-    assert bottom_line(found_in(tried(arms))) == NO_ORDER.format(least, words)
+    assert of_rates(found_in(tried(arms)), "attack_success") == NO_ORDER.format(least, words)
 
 
 def test_goals_without_a_name_were_met_by_nobody_else() -> None:
     """Half of B's goals are nameless: only the named ones are compared."""
     turns = tried({"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)})
     nameless = turns.with_columns(goal=pl.when(pl.col("goal") < "g050").then("goal"))
-    assert bottom_line(found_in(nameless)).startswith(
+    assert of_rates(found_in(nameless), "attack_success").startswith(
         "Over the 50 of 100 goals that both groups met, attacks succeeded most often for A"
     )
     assert found_in(turns.with_columns(goal=pl.lit(None, dtype=pl.String))).shared == {}
@@ -146,7 +146,7 @@ def test_a_small_group_does_not_decide_what_is_common() -> None:
     """A third target met 5 goals of its own: it is not named, and the two large ones met the same goals."""
     found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50), "C": goals(200, 205)}))
     assert found.shared == {}
-    assert bottom_line(found).startswith("Attacks succeeded most often for B")
+    assert of_rates(found, "attack_success").startswith("Attacks succeeded most often for B")
 
 
 def test_scores_over_other_goals_are_not_ordered_either() -> None:
@@ -156,7 +156,7 @@ def test_scores_over_other_goals_are_not_ordered_either() -> None:
         f"g{number:03}": (1.0 if number < 50 else 9.0) + number % 2 for number in range(100)
     }
     found = found_in(tried({"A": of_a, "B": of_b}))
-    assert bottom_line(found).startswith(
+    assert of_scores(found, "final_score").startswith(
         "Over the 50 of 100 goals that both groups met, the mean score is highest for A: 4.98"
     )
     texts, cells = section(found, "scores")

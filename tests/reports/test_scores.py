@@ -11,11 +11,12 @@ import pytest
 import rollwise as rw
 from rollwise import schema
 from rollwise.cli import run
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.ends import of_rates, of_scores
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import omissions, usual_title
 from rollwise.reports.results import results
+from rollwise.reports.title import title
 
 
 def made(rows: list[dict[str, Any]] | pl.DataFrame, **options: Any) -> Frames:
@@ -49,10 +50,9 @@ def test_scores_alone_have_their_mean_at_the_top_and_in_the_summary() -> None:
     assert (row["estimate"], row["n"]) == (5.5, 10)
     expected = rw.summarize(rw.measure(data.turns, rw.metrics.final("score")), metrics="final_score", statistics="mean")
     assert (row["low"], row["high"]) == expected.select("low", "high").row(0)
-    assert bottom_line(data).startswith("The mean score is 5.5 [")
-    assert bottom_line(data).endswith(
-        "] over 10 scored rollouts; no rollout has a verdict, so there is no rate to report."
-    )
+    assert of_scores(data, "final_score").startswith("The mean score is 5.5 [")
+    assert of_scores(data, "final_score").endswith("] over 10 scored rollouts.")
+    assert title(data) == "The mean score is 5.5 over 10 rollouts; no rollout has a verdict"
     assert usual_title(data) == "Evaluation report: m"
     assert omissions(data, 0) == "Nothing was left out: everything was read and scored."
     assert [one.id for one in results(data, {}, 0.95) if one.parts] == ["scores"]
@@ -100,15 +100,18 @@ def test_means_are_by_group_and_groups_apart_are_named(tmp_path: Path) -> None:
     """Each group has its mean and its figures; where the intervals tell groups apart, both ends are named."""
     rows = scored(*[1, 2, 3] * 5, target="low") + scored(*[7, 8, 9] * 5, target="high")
     data = made(rows)
-    assert bottom_line(data).startswith("The mean score is highest for high: 8.00 [")
-    assert ", and lowest for low: 2.00 [" in bottom_line(data)
+    assert of_scores(data, "final_score").startswith("The mean score is highest for high: 8.00 [")
+    assert ", and lowest for low: 2.00 [" in of_scores(data, "final_score")
+    assert title(data) == "The mean score is 8 for high, 2 for low; no rollout has a verdict"
     drawn = figures(data, tmp_path / "figures")
     assert {"mean_final_score", "spread_final_score"} == drawn.keys()
     assert "high" in drawn["spread_final_score"].alt
     alike = made(scored(*[1, 5, 9] * 5, target="a") + scored(*[1, 5, 9] * 5, target="b"))
-    assert "The mean score is 5.0 in 2 groups, which their intervals do not tell apart;" in bottom_line(alike)
+    assert "The mean score is 5.0 in 2 groups, which their intervals do not tell apart." in of_scores(
+        alike, "final_score"
+    )
     few = made(scored(1, 2, target="a") + scored(8, 9, target="b"))
-    assert "groups that are too small to name" in bottom_line(few)
+    assert "groups that are too small to name" in of_scores(few, "final_score")
 
 
 def test_several_scores_each_have_a_part_and_the_question_names_the_column() -> None:
@@ -120,12 +123,12 @@ def test_several_scores_each_have_a_part_and_the_question_names_the_column() -> 
     data = made(rows)
     assert set(data.scores) == {"total_reward", "final_score_harm", "final_score_style"}
     part = section(data, "scores")
-    assert "All 10 rollouts have a harm score. Its values go from 0 to 9." in texts(part, "text")
+    assert "All 10 rollouts have a harm score. Its values go from 0 to 9." in texts(part, "method")
     (note,) = texts(part, "note")
     assert "--column score=score_harm --value 'succeeded:?'" in note
     rewards = made([{"response": "x", "goal": f"g{k}", "reward": k} for k in range(10)])
     assert not texts(section(rewards, "scores"), "note")
-    assert bottom_line(rewards).startswith("The mean reward is 4.5 [")
+    assert of_scores(rewards, "total_reward").startswith("The mean reward is 4.5 [")
 
 
 def test_a_rollout_without_a_score_is_counted() -> None:
@@ -133,7 +136,7 @@ def test_a_rollout_without_a_score_is_counted() -> None:
     data = made(scored(1, 2, None, 4, 5))
     assert omissions(data, 0) == "Left out of the means: 1 rollout without a score."
     assert omissions(data, 2) == "Left out of the means: 2 records or files not read, 1 rollout without a score."
-    assert texts(section(data, "scores"), "text") == ["4 of 5 rollouts have a score. Its values go from 1 to 5."]
+    assert texts(section(data, "scores"), "method") == ["4 of 5 rollouts have a score. Its values go from 1 to 5."]
 
 
 def test_scores_of_turns_are_those_of_the_last_turn() -> None:
@@ -144,7 +147,7 @@ def test_scores_of_turns_are_those_of_the_last_turn() -> None:
         for turn in (1, 2)
     ]
     data = made(rows)
-    (text,) = texts(section(data, "scores"), "text")
+    (text,) = texts(section(data, "scores"), "method")
     assert text == "All 4 rollouts have a score in the last turn. Its values go from 2 to 5."
 
 
@@ -155,7 +158,7 @@ def test_scores_beside_verdicts_come_after_the_rates_and_ask_nothing() -> None:
     ids = [one.id for one in results(data, {}, 0.95) if one.parts]
     assert ids.index("attack-success") < ids.index("scores")
     assert not texts(section(data, "scores"), "note")
-    assert bottom_line(data).startswith("Attacks succeeded in ")
+    assert of_rates(data, "attack_success").startswith("Attacks succeeded in ")
     twice = made([row | {"score": float(row["succeeded"])} for row in rows])
     assert twice.scores == ()
     assert section(twice, "scores") is None
@@ -174,7 +177,7 @@ def test_a_file_of_tasks_has_a_report_of_tasks(facts: dict[str, Any]) -> None:
     assert results(data, {}, 0.95)[0].id == "task-success"
     assert omissions(data, 0) == "Nothing was left out: everything was read and judged."
     assert "attack_success" not in data.summary["metric"].to_list()
-    assert "attack" not in bottom_line(data).lower()
+    assert "attack" not in title(data).lower()
 
 
 def test_an_attack_that_nobody_judged_is_still_an_attack() -> None:
@@ -191,7 +194,7 @@ def test_an_attack_that_nobody_judged_is_still_an_attack() -> None:
 def test_nothing_known_is_said_to_be_unjudged() -> None:
     """Answers alone: no rate, no section of rates, and the rollouts are counted as unjudged."""
     data = made([{"response": "x", "goal": f"g{k}", "target": "m"} for k in range(10)])
-    assert bottom_line(data) == "No rollout has a verdict, so there is no rate to report."
+    assert title(data) == "No rollout has a verdict"
     assert omissions(data, 0) == "Left out of the rates: 10 rollouts unjudged."
     assert section(data, "attack-success") is None
     row = data.summary.row(by_predicate=pl.col("metric") == "attack_success", named=True)

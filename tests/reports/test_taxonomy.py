@@ -6,12 +6,14 @@ import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.reports.taxonomy import mapping, rates_by_taxonomy, taxonomies
+from rollwise.reports.frames import frames
+from rollwise.reports.results import results
+from rollwise.reports.taxonomy import mapping, rates_by_taxonomy
 
 OPTIONS: dict[str, Any] = {"cluster": "auto", "level": 0.95, "seed": 0, "unjudged": "bounds"}
 
 
-def rollouts(source: str, column: str, *names: str, **facts: Any) -> pl.DataFrame:
+def turns(source: str, column: str, *names: str, **facts: Any) -> pl.DataFrame:
     """Four rollouts for each name; all attacks at the first goal succeed."""
     rows = [
         {"source": source, "rollout_id": f"{name}/{k}", "turn": 1, "goal": f"{name} {k % 2}", column: name, "succeeded": k % 2 == 0}
@@ -19,7 +21,12 @@ def rollouts(source: str, column: str, *names: str, **facts: Any) -> pl.DataFram
         for name in names
         for k in range(4)
     ]  # fmt: skip
-    return rw.measure(rw.turns(pl.DataFrame(rows)))
+    return rw.turns(pl.DataFrame(rows))
+
+
+def rollouts(source: str, column: str, *names: str, **facts: Any) -> pl.DataFrame:
+    """The same, measured."""
+    return rw.measure(turns(source, column, *names, **facts))
 
 
 def test_the_table_has_no_contradiction_and_knows_only_sources_that_rollwise_reads() -> None:
@@ -60,13 +67,16 @@ def test_what_is_in_doubt_has_no_category() -> None:
     ):
         rates = rates_by_taxonomy(table, **OPTIONS)
         assert rates.is_empty()
-        assert taxonomies(rates, table, 0.95).parts == []
 
 
 def test_severity_is_a_category_where_logs_state_it() -> None:
     """One table for all; the sentence counts only what published taxonomies cover."""
-    table = rollouts("garak", "attack", "dan.A", "lmrc.B", severity="High")
-    text, grid = taxonomies(rates_by_taxonomy(table, **OPTIONS), table, 0.95).parts
+    data = frames(
+        turns("garak", "attack", "dan.A", "lmrc.B", severity="High"), by="auto", cluster="auto", level=0.95, seed=0
+    )
+    (section,) = (part for part in results(data, {}, 0.95) if part.id == "taxonomy")
+    finding, grid, text = section.parts
+    assert finding.text == "No cell has 10 judged rollouts, so that none is named."
     assert grid.table is not None
     assert [row[:3] for row in grid.table.rows][-1][:2] == ["severity", "high"]
     assert {row[0] for row in grid.table.rows} == {"OWASP LLM Top 10", "MITRE ATLAS", "severity"}

@@ -8,7 +8,7 @@ import pytest
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import plots
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.ends import of_rates
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.results import results
@@ -59,7 +59,7 @@ def test_steps_as_groups_stand_in_their_own_order_and_are_called_so(tmp_path: Pa
         "train step 1000",
     ]
     rate = results(found, {}, 0.95)[0]
-    assert "most often for train step 1000: 90 %" in bottom_line(found)
+    assert "most often for train step 1000: 90 %" in of_rates(found, "attack_success")
     table = next(part.table for part in rate.parts if part.table)
     assert [row[0] for row in table.rows] == ["50", "200", "1000"]
     assert table.columns[0].name == "train step"

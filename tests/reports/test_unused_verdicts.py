@@ -12,8 +12,9 @@ import rollwise as rw
 from rollwise import schema
 from rollwise.cli import run
 from rollwise.measurement.unused_verdicts import NOTE
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.claims import claims
 from rollwise.reports.frames import frames
+from rollwise.reports.title import title
 
 
 def rows(column: str = "verdict", words: tuple[Any, Any] = ("fail", "pass"), **facts: Any) -> list[dict[str, Any]]:
@@ -126,13 +127,13 @@ def test_commands_name_it_in_their_options(tmp_path: Path, said: Any, name: str)
 def test_the_head_of_a_report_names_it(tmp_path: Path, said: Any) -> None:
     """In the words of who made it: a call in Python, or a command."""
     turns = rw.turns(pl.DataFrame(rows()))
-    line = bottom_line(frames(turns, by="auto", cluster="auto", level=0.95, seed=0))
-    assert line.startswith(
-        "No rollout has a verdict, so there is no rate to report; column `verdict` (fail, pass) may be the verdict: "
-    )
-    assert "names={" in line
+    data = frames(turns, by="auto", cluster="auto", level=0.95, seed=0)
+    assert title(data) == "No rollout has a verdict"
+    (claim,) = claims(data)
+    assert str(claim).startswith("What to do: Column `verdict` (fail, pass) may be the verdict: ")
+    assert "names={" in str(claim)
     said(0, "report", table(tmp_path), "--out", tmp_path / "report")
-    answer = json.loads((tmp_path / "report" / "run.json").read_text(encoding="utf-8"))["answer"]
+    (answer,) = json.loads((tmp_path / "report" / "run.json").read_text(encoding="utf-8"))["claims"]
     assert "--column succeeded=verdict" in answer
     assert "names=" not in answer
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import unicodedata
@@ -43,13 +44,16 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_a_terminal(*words: object) -> tuple[int, bytes]:
+OURS = re.compile(rb"\x1b\[(?:1|32|1;31|1;33|31m\x1b\[1|33m\x1b\[1)m([^\x1b]*)\x1b\[0m")
+"""Bold words, and the answers of a gate and of the doctor in their colors."""
+
+
+def on_a_terminal(*words: object, color: bool = False) -> tuple[int, bytes]:
     """The exit code of a command, and every byte that reached its terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "rollwise", *map(str, words)]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
-    ) as running:
+    settings = {**os.environ, "TERM": "xterm", "NO_COLOR": "" if color else "1"}
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=settings) as running:
         os.close(theirs)
         seen = b""
         while True:
@@ -99,6 +103,9 @@ def test_a_terminal_is_never_commanded(logs: Path, words: list[str]) -> None:
     code, seen = on_a_terminal(*given)
     assert code in {0, 1, 2}
     assert harmful(seen) == set(), seen
+    if words[0] in {"summarize", "contrast", "gate", "doctor"}:
+        colored = on_a_terminal(*given, color=True)[1]
+        assert harmful(OURS.sub(rb"\1", colored)) == set(), colored
     assert b"Traceback" not in seen
     assert len(seen) > 40
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rollwise.cli.app import OUTPUT
 from rollwise.cli.tables import tell
 
 if TYPE_CHECKING:
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
 
 FileFormat = Annotated[
     Literal["text", "json"],
-    typer.Option("--format", help="Printed output: text, or json: a sentence to quote (answer), and the rows."),
+    typer.Option(
+        "--format",
+        help="Printed output: text, or json: a sentence to quote (answer), and the rows.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 
 

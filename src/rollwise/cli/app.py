@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from rollwise import __version__
 
@@ -16,8 +16,40 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 DONE, FAILED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
+METHOD, OUTPUT, READING = "Method", "Output", "Reading of files"
+"""Panels of options in a help text, below those that are used most."""
+
+LOOK, ESTIMATE, RUN, LEARN = "Read and look", "Estimate and decide", "Run", "Learn"
+"""Panels of commands."""
+
+_TYPES = {"str": "text", "int": "number", "float": "number"}
+
+
+def _in_plain_words(parameters: list[Any]) -> list[Any]:
+    """Name the type of each option in plain words; a flag has none."""
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.display_type_rich = _no_type
+        elif one.metavar is None:
+            one.display_type_rich = partial(_type_in_words, one)
+    return parameters
+
+
+def _no_type(ctx: Any) -> None:
+    """Return what stands beside a flag: nothing."""
+
+
+def _type_in_words(parameter: Any, ctx: Any) -> str:
+    name = parameter.display_type(ctx).strip("<>").removeprefix("list[").removesuffix("]").lower()
+    return f"<{_TYPES.get(name, name)}>"
+
+
 class Command(TyperCommand):
     """A command that never writes over its own input."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options as the help shows them."""
+        return _in_plain_words(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Check where the command writes, and run it."""
@@ -26,6 +58,14 @@ class Command(TyperCommand):
 
             refuse_own_inputs(ctx.params)
         return super().invoke(ctx)
+
+
+class Group(TyperGroup):
+    """Commands in panels."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options as the help shows them."""
+        return _in_plain_words(super().get_params(ctx))
 
 
 def _flat(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,10 +113,15 @@ class _App(typer.Typer):
     """Commands that are `Command`s, and may take their options in groups."""
 
     def command(
-        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
+        self,
+        name: str | None = None,
+        *,
+        cls: type[TyperCommand] | None = Command,
+        rich_help_panel: str | None = LOOK,
+        **options: Any,
     ) -> Callable[[Function], Function]:
-        """Register a function as a command, and return it as it is."""
-        register = super().command(name, cls=cls, **options)
+        """Register a function as a command of a panel, and return it as it is."""
+        register = super().command(name, cls=cls, rich_help_panel=rich_help_panel, **options)
 
         def registered(function: Function) -> Function:
             register(_flat(function))
@@ -87,6 +132,7 @@ class _App(typer.Typer):
 
 app = _App(
     name="rollwise",
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

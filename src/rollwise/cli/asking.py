@@ -1,5 +1,6 @@
 """The questions that a command leaves open, and the one line to type next: the user's own command, with options that answer."""
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 NAMING = ("--column", "--value", "--of")
 WRITING = ("report", "read")  # commands that write even without --out
+_OUT = re.compile(r"--out(=|$)|-o")  # also as in -oFILE
 
 
 def ask(words: Sequence[str], questions: "Sequence[Question]", *, has_written: bool) -> None:
@@ -95,6 +97,6 @@ def _with(words: Sequence[str], added: Sequence[tuple[str, str]], *, has_written
     """Return the user's words with further options, before a `--` if there is one."""
     end = words.index("--") if "--" in words else len(words)
     extra = [word for pair in added for word in pair]
-    writes = has_written and (words[0] in WRITING or any(word.partition("=")[0] == "--out" for word in words))
+    writes = has_written and (words[0] in WRITING or any(_OUT.match(word) for word in words))
     overwrite = ["--overwrite"] if writes and "--overwrite" not in words else []
     return [*words[:end], *extra, *overwrite, *words[end:]]

@@ -14,7 +14,7 @@ import typer
 import rollwise
 from rollwise import judges as scoring
 from rollwise.cli.answers import FileFormat, document
-from rollwise.cli.app import app
+from rollwise.cli.app import LEARN, Command, Group, app
 from rollwise.cli.tables import say, tell
 from rollwise.errors import ArgumentError, counted, meant
 
@@ -29,10 +29,11 @@ _CUSTOM = {  # how to use your own
 }
 
 info = typer.Typer(
+    cls=Group,
     help="List available readers, metrics, evaluators, scorers and samplers; print the guide for coding agents.",
     no_args_is_help=True,
 )
-app.add_typer(info, name="info")
+app.add_typer(info, name="info", rich_help_panel=LEARN)
 
 
 @info.callback()
@@ -40,7 +41,7 @@ def about() -> None:
     """List readers, metrics, evaluators, scorers and samplers; print the guide for coding agents."""
 
 
-@info.command()
+@info.command(cls=Command)
 def components(
     kind: Annotated[
         Literal["reader", "metric", "evaluator", "scorer", "sampler"],
@@ -83,7 +84,7 @@ def components(
         tell(_folded(f"{name}: {descriptions[name]}"))
 
 
-@info.command()
+@info.command(cls=Command)
 def skill() -> None:
     """Print the guide for coding agents: which command answers which question, and how to quote its numbers.
 

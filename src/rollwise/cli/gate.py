@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from rollwise.choices import Family, Goals, Looks, Undecided
-from rollwise.cli.app import FAILED, UNDECIDED, app
-from rollwise.cli.inputs import LogInput, TableInput, rollouts_of
+from rollwise.cli.app import ESTIMATE, FAILED, METHOD, OUTPUT, UNDECIDED, app
+from rollwise.cli.inputs import TableInput, rollouts_of
 from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet
 from rollwise.cli.tables import Output, cluster_of, ready, say, tell
 from rollwise.errors import ArgumentError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GateFormat = Literal["table", "csv", "json", "jsonl", "junit", "markdown", "github"]
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def gate(
     ctx: typer.Context,
     logs: TableInput,
@@ -67,6 +67,7 @@ def gate(
         typer.Option(
             "--goals",
             help="Runs that met other goals: same = undecided, common = compare the goals of both, all = compare all.",
+            rich_help_panel=METHOD,
         ),
     ] = "same",
     cluster: ClusterBy = None,
@@ -77,6 +78,7 @@ def gate(
             "--unjudged",
             help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out, "
             "sample = as bounds, but those without any verdict were not drawn for judging.",
+            rich_help_panel=METHOD,
         ),
     ] = "bounds",
     undecided: Annotated[
@@ -89,6 +91,7 @@ def gate(
             "--against-self",
             metavar="<splits>",
             help="Also say in how many of so many random splits the halves of the attempts get different answers.",
+            rich_help_panel=METHOD,
         ),
     ] = 0,
     looks: Annotated[
@@ -96,6 +99,7 @@ def gate(
         typer.Option(
             "--looks",
             help="one = the number of goals was fixed before; many = ask again whenever goals were added (shares only).",
+            rich_help_panel=METHOD,
         ),
     ] = "one",
     family: Annotated[
@@ -103,6 +107,7 @@ def gate(
         typer.Option(
             "--family",
             help="each = every answer may fail by chance in 2.5 % of runs; all = all of them together.",
+            rich_help_panel=METHOD,
         ),
     ] = "each",
     seed: Seed = 0,
@@ -114,6 +119,7 @@ def gate(
             metavar="<name>",
             help="Printed output: table, csv, json, jsonl, junit, markdown or github (annotations). With --out, the last "
             "three are printed as well; an --out of .xml is JUnit, of .md Markdown.",
+            rich_help_panel=OUTPUT,
         ),
     ] = "table",
     overwrite: Overwrite = False,
@@ -157,7 +163,7 @@ def _was_typed(ctx: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
+def _gates(log_input: TableInput, options: dict[str, Any]) -> "pl.DataFrame":
     """Read the rollouts, and the baseline if there is one, and check the requirements."""
     from rollwise.estimation import gate as gating
     from rollwise.estimation import requirements
@@ -172,6 +178,10 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
     metrics = requirements.metrics(options["require"])
     names = [name for requirement in required for name, _ in requirement.group]
     groups = [*(options["by"] or ()), *(options["cluster"] or ()), *names]
+    if table is not None and log_input.where:
+        raise ArgumentError(
+            f"--where keeps some of the rollouts, and {log_input.paths[0]} is a finished SUMMARY; gate the rollouts or the logs"
+        )
     if table is None:
         table = rollouts_of(log_input, metrics, groups, problems)
     earlier = None
@@ -267,7 +277,7 @@ def _leave(gates: "pl.DataFrame", *, warn: bool) -> None:
         say(against_itself(gates))
     answer = overall(gates)
     prefix = "warning: " if warn and answer == "undecided" else ""
-    say(f"{prefix}{verdict(gates)}")
+    say(f"{prefix}{verdict(gates)}", answer)
     if answer == "failed":
         raise typer.Exit(FAILED)
     if answer == "undecided" and not warn:

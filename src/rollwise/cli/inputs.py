@@ -18,9 +18,11 @@ from rollwise.cli.options import (
     Of,
     Table,
     Values,
+    Where,
     in_options,
 )
 from rollwise.cli.tables import pairs_of, say
+from rollwise.cli.where import conditions_of, kept
 from rollwise.errors import ArgumentError, ReadError, listing
 from rollwise.files.atomic import MANIFEST
 from rollwise.readers.sources.panics import without_backtraces
@@ -82,8 +84,20 @@ class LogInput:
 
 
 @dataclass(frozen=True)
-class TableInput(LogInput):
-    """Paths of rollout tables, or of logs to read and measure first."""
+class MeasuredInput(LogInput):
+    """Paths of logs to measure, and which of their rollouts to keep."""
+
+    where: Where = None
+
+    @property
+    def options(self) -> list[str]:
+        """Return the options of reading and keeping that were set."""
+        return [*super().options, *(["--where"] if self.where else [])]
+
+
+@dataclass(frozen=True)
+class TableInput(MeasuredInput):
+    """Paths of rollout tables, or of logs to read and measure first, and which of their rollouts to keep."""
 
     paths: Table
 
@@ -300,12 +314,27 @@ def _measured_parquet(
 
 
 def rollouts_of(
-    log_input: LogInput,
+    log_input: MeasuredInput,
     metric: list[str] | None,
     groups: Sequence[str | None] = (),
     ledger: "Problems | None" = None,
 ) -> "pl.DataFrame":
-    """Return the saved tables of rollouts at the paths, or measure the logs there; a ledger records what cannot be read."""
+    """Return the saved tables of rollouts at the paths, or measure the logs there; a ledger records what cannot be read.
+
+    Only the rollouts that `--where` keeps are returned.
+    """
+    conditions = conditions_of(log_input.where)
+    if estimated := next((one for one in conditions if one.column in (metric or ())), None):
+        raise ArgumentError(
+            f"--where {estimated.text} keeps rollouts by `{estimated.column}`, which is estimated; keep them by another column"
+        )
+    groups = [*groups, *(one.column for one in conditions)]
+    return kept(_all_rollouts(log_input, metric, groups, ledger), conditions)
+
+
+def _all_rollouts(
+    log_input: MeasuredInput, metric: list[str] | None, groups: Sequence[str | None], ledger: "Problems | None"
+) -> "pl.DataFrame":
     from rollwise.readers.results.measured import read_tables
 
     table = None
@@ -325,7 +354,7 @@ def rollouts_of(
     return table
 
 
-def runs_of(log_input: LogInput, metric: list[str] | None) -> "tuple[pl.DataFrame, list[str], str, str]":
+def runs_of(log_input: MeasuredInput, metric: list[str] | None) -> "tuple[pl.DataFrame, list[str], str, str]":
     """Return the items of two evaluations in one table, the scores of both, the column to compare, and the baseline (the first)."""
     from rollwise.evaluation import comparison
     from rollwise.schema.labels import counted

@@ -7,17 +7,19 @@ from typing import Annotated
 import typer
 
 from rollwise.cli.answers import FileFormat, tell_files
-from rollwise.cli.app import app
+from rollwise.cli.app import LOOK, OUTPUT, app
 from rollwise.cli.inputs import LogInput, read_logs
 from rollwise.cli.options import By, Overwrite, Seed, in_options
 from rollwise.cli.tables import say
 from rollwise.files.atomic import check_file
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def label(
     logs: LogInput,
-    out: Annotated[Path, typer.Option("--out", help="Page to write.")] = Path("labels.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.", rich_help_panel=OUTPUT)] = Path(
+        "labels.html"
+    ),
     n: Annotated[int, typer.Option("-n", help="Rollouts to draw, at most; as many with each verdict.")] = 100,
     metric: Annotated[
         str, typer.Option("--metric", help="Metric that is yes or no, and is labeled.")

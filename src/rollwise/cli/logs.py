@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,7 +10,7 @@ import typer
 
 from rollwise.choices import Compression
 from rollwise.cli.answers import FileFormat, document, tell_files
-from rollwise.cli.app import app
+from rollwise.cli.app import LOOK, app
 from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs
 from rollwise.cli.options import (
     By,
@@ -23,7 +24,7 @@ from rollwise.cli.options import (
     choice,
     in_options,
 )
-from rollwise.cli.tables import Output, cluster_of, ready, say, tell
+from rollwise.cli.tables import Output, cluster_of, painted, ready, say, tell
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import check_folder
 
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def report(
     logs: CollectedInput,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.")] = Path("report"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")] = Path("report"),
     by: By = None,
     cluster: ClusterBy = None,
     level: Level = 0.95,
@@ -84,13 +85,18 @@ def report(
             overwrite=overwrite,
             progress=True,
         )
-    tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
+    run = json.loads((page.parent / "run.json").read_text(encoding="utf-8"))
+    found = [f"{run['title']}.", *run["claims"]]
+    # The path alone is on stdout, for scripts that open it.
+    for sentence in found if format == "text" else ():
+        say(sentence)
+    tell_files(" ".join(found), [page], format)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def read(
     logs: LogInput,
-    out: Annotated[Path, typer.Option("--out", help="Output file; the suffix selects the format.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file; the suffix selects the format.")] = Path(
         "turns.parquet"
     ),
     format: FileFormat = "text",  # noqa: A002  # the name of the option
@@ -109,11 +115,14 @@ def read(
     tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def convert(
     logs: LogInput,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False)
+        Path,
+        typer.Option(
+            "--out", "-o", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False
+        ),
     ],
     to: Annotated[
         Literal["parquet", "every-eval-ever"],
@@ -130,7 +139,7 @@ def convert(
         ),
     ] = None,
     rollouts_per_file: Annotated[
-        int, typer.Option("--rollouts-per-file", min=1, metavar="<int>", help="Rollouts in each file.")
+        int, typer.Option("--rollouts-per-file", min=1, metavar="<number>", help="Rollouts in each file.")
     ] = 10_000,
     compression: Annotated[Compression, choice("compression", "Parquet compression", Compression)] = "zstd",
     organization: Annotated[
@@ -210,7 +219,7 @@ def convert(
     tell_files(f"Wrote {written}.", [folder], format)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def show(
     rollout_id: Annotated[str, typer.Argument(help="Rollout ID; `rollwise measure` lists them.", show_default=False)],
     logs: LogInput,
@@ -239,7 +248,7 @@ def show(
         tell(transcript(turns, rollout_id) if format == "text" else transcript_markdown(turns, rollout_id))
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def doctor(
     output: Output,
     logs: CollectedInput,
@@ -274,7 +283,11 @@ def doctor(
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table
         lines = [line for line in (row["call"], row["reason"]) if line]
-        tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
+        answer = "yes" if row["valid"] else "no"
+        tell(
+            "\n    ".join([row["analysis"], *lines]),
+            before=f"{painted(answer, answer, sys.stdout)}{' ' * (4 - len(answer))}",
+        )
 
 
 def _counts(turns: "pl.DataFrame", problems: int) -> str:

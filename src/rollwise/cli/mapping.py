@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from rollwise.cli.answers import document
-from rollwise.cli.app import app
+from rollwise.cli.app import LOOK, app
 from rollwise.cli.inputs import LogInput
 from rollwise.cli.options import Columns, Logs, Of, Overwrite, Values, in_options
 from rollwise.cli.tables import say, tell
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rollwise.readers.proposing import Proposal
 
 
-@app.command("map")
+@app.command("map", rich_help_panel=LOOK)
 def map_files(
     paths: Logs,
     write: Annotated[

@@ -5,30 +5,39 @@ from typing import Annotated, Any, Literal
 import typer
 
 from rollwise.choices import Axis, Band, CurveKind, DifferenceMethod, Method, Weighting
-from rollwise.cli.app import app
-from rollwise.cli.inputs import LogInput, TableInput, measured_logs, rollouts_of, runs_of
+from rollwise.cli.app import ESTIMATE, METHOD, app
+from rollwise.cli.inputs import MeasuredInput, TableInput, measured_logs, rollouts_of, runs_of
 from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice
 from rollwise.cli.tables import Output, cluster_of, crossed_of
+from rollwise.cli.varying import telling
+from rollwise.cli.where import conditions_of, kept
 from rollwise.errors import ArgumentError, counted, either
 from rollwise.stats.statistics import A_QUANTILE, COMPARED, SUMMARIZED
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def measure(
     output: Output,
-    logs: LogInput,
+    logs: MeasuredInput,
     metric: Metrics = None,
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="Extra column to carry along; repeat.", show_default=False)
     ] = None,
     engine: Annotated[
         Literal["polars", "ray"],
-        typer.Option("--engine", help="Run in this process, or with Ray on files written by `rollwise convert`."),
+        typer.Option(
+            "--engine",
+            help="Run in this process, or with Ray on files written by `rollwise convert`.",
+            rich_help_panel=METHOD,
+        ),
     ] = "polars",
     address: Annotated[
         str | None,
         typer.Option(
-            "--address", help="Ray cluster, as in HOST:6379; default: one is started here.", show_default=False
+            "--address",
+            help="Ray cluster, as in HOST:6379; default: one is started here.",
+            show_default=False,
+            rich_help_panel=METHOD,
         ),
     ] = None,
 ) -> None:
@@ -38,7 +47,8 @@ def measure(
     """
     output.check()
     if engine == "polars":
-        frame = measured_logs(logs, metric, keep)
+        conditions = conditions_of(logs.where)
+        frame = kept(measured_logs(logs, metric, keep, [one.column for one in conditions]), conditions)
     elif not logs.options:
         from rollwise import distributed
         from rollwise.metrics import catalog
@@ -52,7 +62,7 @@ def measure(
     output.emit(frame, answer=answer)
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def summarize(
     output: Output,
     logs: TableInput,
@@ -71,7 +81,9 @@ def summarize(
         typer.Option("--statistic", help=f"{either((*SUMMARIZED, A_QUANTILE))}; repeat.", show_default=False),
     ] = None,
     cluster: ClusterBy = None,
-    weighting: Annotated[Weighting, typer.Option("--weighting", help="Unit of equal weight.")] = "rollout",
+    weighting: Annotated[
+        Weighting, typer.Option("--weighting", help="Unit of equal weight.", rich_help_panel=METHOD)
+    ] = "rollout",
     method: Annotated[Method, choice("method", "Interval of a mean", Method)] = "auto",
     unjudged: UnjudgedOption = "bounds",
     level: Level = 0.95,
@@ -87,8 +99,9 @@ def summarize(
     groups = crossed or by or ()
     from rollwise.estimation.summary import summarize as summarized
 
+    rollouts = rollouts_of(logs, metric, [*groups, *(cluster or ())])
     frame = summarized(
-        rollouts_of(logs, metric, [*groups, *(cluster or ())]),
+        rollouts,
         by=groups,
         metrics=metric,
         statistics=statistic,
@@ -100,10 +113,10 @@ def summarize(
         seed=seed,
         margins=margins,
     )
-    output.emit(frame, crossed=crossed)
+    output.emit(telling(frame, rollouts, metric, output), crossed=crossed)
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def contrast(
     output: Output,
     logs: TableInput,
@@ -127,17 +140,20 @@ def contrast(
     ] = None,
     cluster: ClusterBy = None,
     paired: Annotated[
-        Literal["auto", "yes", "no"], typer.Option("--paired", help="Pair by shared goals; auto: if there are any.")
+        Literal["auto", "yes", "no"],
+        typer.Option("--paired", help="Pair by shared goals; auto: if there are any.", rich_help_panel=METHOD),
     ] = "auto",
     method: Annotated[
         DifferenceMethod, choice("method", "Interval of a difference of means", DifferenceMethod)
     ] = "auto",
     adjust: Annotated[
         Literal["holm", "bh", "by", "max-t", "none"],
-        typer.Option("--adjust", help="Correction of p-values for multiple comparisons."),
+        typer.Option("--adjust", help="Correction of p-values for multiple comparisons.", rich_help_panel=METHOD),
     ] = "holm",
     unjudged: UnjudgedOption = "bounds",
-    force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Allow comparing results of different judges.", rich_help_panel=METHOD)
+    ] = False,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -171,10 +187,10 @@ def contrast(
         level=level,
         seed=seed,
     )
-    output.emit(frame)
+    output.emit(telling(frame, rollouts, metric, output))
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def rank(
     output: Output,
     logs: TableInput,
@@ -183,11 +199,15 @@ def rank(
     by: By = None,
     better: Annotated[
         Literal["auto", "higher", "lower"],
-        typer.Option("--better", help="Which way is better; auto: as the catalog of metrics says."),
+        typer.Option(
+            "--better", help="Which way is better; auto: as the catalog of metrics says.", rich_help_panel=METHOD
+        ),
     ] = "auto",
     cluster: ClusterBy = None,
     unjudged: UnjudgedOption = "bounds",
-    force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Allow comparing results of different judges.", rich_help_panel=METHOD)
+    ] = False,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
@@ -213,7 +233,7 @@ def rank(
     output.emit(frame)
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def curve(
     output: Output,
     logs: TableInput,
@@ -223,7 +243,9 @@ def curve(
     axis: Annotated[Axis, choice("axis", "Unit of the horizontal axis", Axis)] = "turn",
     band: Annotated[
         Band,
-        typer.Option("--band", help="Interval at each position, or a band for the whole curve."),
+        typer.Option(
+            "--band", help="Interval at each position, or a band for the whole curve.", rich_help_panel=METHOD
+        ),
     ] = "pointwise",
     cluster: ClusterBy = None,
     level: Level = 0.95,
@@ -255,7 +277,7 @@ def curve(
     output.emit(frame)
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def attempts(
     output: Output,
     logs: TableInput,
@@ -268,7 +290,9 @@ def attempts(
     ] = None,
     stopped: Annotated[
         Literal["detect", "yes", "no"],
-        typer.Option("--stopped", help="Whether attempts at a goal stopped at the first success."),
+        typer.Option(
+            "--stopped", help="Whether attempts at a goal stopped at the first success.", rich_help_panel=METHOD
+        ),
     ] = "detect",
     unjudged: UnjudgedOption = "bounds",
     cluster: ClusterBy = None,

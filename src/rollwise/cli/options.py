@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from rollwise.choices import Errors, Unjudged
+from rollwise.cli.app import METHOD, OUTPUT, READING
 from rollwise.errors import PAIR, MetricError, either
 
 Logs = Annotated[
@@ -25,9 +26,10 @@ By = Annotated[
 ]
 
 
-def choice(name: str, text: str, choices: object) -> Any:
+def choice(name: str, text: str, choices: object, panel: str | None = METHOD) -> Any:
     """Return an option whose help ends with its choices, too many to stand in a narrow column."""
-    return typer.Option(f"--{name}", metavar="<name>", help=f"{text}: {either(get_args(choices))}.")
+    about = f"{text}: {either(get_args(choices))}."
+    return typer.Option(f"--{name}", metavar="<name>", help=about, rich_help_panel=panel)
 
 
 def metric_names(incomplete: str) -> list[tuple[str, str]]:
@@ -64,6 +66,7 @@ ClusterBy = Annotated[
         "--cluster",
         help="Column whose equal values mean correlated rollouts; two crossed, or none. Default: goal or task.",
         show_default=False,
+        rich_help_panel=METHOD,
     ),
 ]
 
@@ -79,24 +82,40 @@ UnjudgedOption = Annotated[
     Unjudged,
     typer.Option(
         "--unjudged",
+        metavar="<name>",
         help="Rollouts without a verdict, in whole or in part. bounds: the interval covers both outcomes; censor: it assumes "
         "that turns are unjudged at random; drop: leave them out; sample: those without any verdict were not drawn for judging.",
+        rich_help_panel=METHOD,
     ),
 ]
-Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+Level = Annotated[
+    float,
+    typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.", rich_help_panel=METHOD),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.", rich_help_panel=METHOD)]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="Output file; the suffix selects the format. Default: print.", show_default=False),
+    typer.Option(
+        "--out",
+        "-o",
+        help="Output file; the suffix selects the format. Default: print.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Printed = Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"]
 Format = Annotated[
     Printed,
-    choice("format", "Format of the printed output", Printed),
+    choice("format", "Format of the printed output", Printed, OUTPUT),
 ]
 LogFormat = Annotated[
     str | None,
-    typer.Option("--log-format", help="Read the logs as this format instead of recognizing them.", show_default=False),
+    typer.Option(
+        "--log-format",
+        help="Read the logs as this format instead of recognizing them.",
+        show_default=False,
+        rich_help_panel=READING,
+    ),
 ]
 MappingFile = Annotated[
     Path | None,
@@ -104,19 +123,32 @@ MappingFile = Annotated[
         "--mapping",
         help="Read files of your own as this file (YAML or JSON) says; not with --log-format.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 ErrorsOption = Annotated[
     Errors,
-    typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
+    typer.Option(
+        "--errors", help="Unreadable records: raise = stop, collect = skip and list them.", rich_help_panel=READING
+    ),
 ]
 Facts = Annotated[
     list[str] | None,
-    typer.Option("--fact", help="Set a missing field for all rollouts, such as target=gpt-4o.", show_default=False),
+    typer.Option(
+        "--fact",
+        help="Set a missing field for all rollouts, such as target=gpt-4o.",
+        show_default=False,
+        rich_help_panel=READING,
+    ),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--column", help="Rename a column, ROLLWISE_NAME=YOUR_NAME; repeat.", show_default=False),
+    typer.Option(
+        "--column",
+        help="Rename a column, ROLLWISE_NAME=YOUR_NAME; repeat.",
+        show_default=False,
+        rich_help_panel=READING,
+    ),
 ]
 Values = Annotated[
     list[str] | None,
@@ -125,6 +157,7 @@ Values = Annotated[
         help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
         "to which, 'succeeded:<=2'. Repeat.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 Of = Annotated[
@@ -134,6 +167,17 @@ Of = Annotated[
         metavar="attack|task",
         help="Whose success a column is, where a file does not say: attack or task.",
         show_default=False,
+        rich_help_panel=READING,
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="<column=value>",
+        help="Keep only rollouts with this value, or with != < <= > >=. Repeat: values of one column are alternatives, "
+        "conditions on several columns must all hold.",
+        show_default=False,
     ),
 ]
 Spreadsheet = Annotated[
@@ -141,14 +185,16 @@ Spreadsheet = Annotated[
     typer.Option(
         "--spreadsheet",
         help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula, and say where.",
+        rich_help_panel=OUTPUT,
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.", rich_help_panel=OUTPUT)]
 
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
-    "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
-    "mapping|method|metrics?|names|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
+    "adjust|against_self|attempts|axis|band|baseline|below|by|cluster|correlation|difference|errors|force|format|goals|"
+    "higher_is_better|icc|k|keep|kind|level|lower_is_better|mapping|method|metrics?|names|of|out|overwrite|paired|power|rate|seed|"
+    "spreadsheet|statistics?|stopped|unjudged|weighting"
 )
 _CALLED = {
     "against_self": "against-self",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rollwise.cli.answers import FileFormat, answer_of, document, tell_files
-from rollwise.cli.app import FAILED, Command, app
+from rollwise.cli.app import FAILED, RUN, Command, app
 from rollwise.cli.options import Overwrite, Seed
 from rollwise.cli.tables import numbers_of, pairs_of, ready, say, tell
 from rollwise.errors import ArgumentError
@@ -14,13 +14,13 @@ from rollwise.files.object_stores import path_of
 from rollwise.files.references import looking_in
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def rollout(
     config_file: Annotated[
         Path, typer.Option("--config_file", help="YAML: sampler, seeds, metrics, store.", show_default=False)
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; overrides the file.", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Output folder; overrides the file.", show_default=False)
     ] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
@@ -84,7 +84,7 @@ class _WithOverrides(Command):
         return super().parse_args(ctx, joined)
 
 
-@app.command("eval", cls=_WithOverrides)
+@app.command("eval", cls=_WithOverrides, rich_help_panel=RUN)
 def evaluate(
     config_file: Annotated[
         Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
@@ -101,22 +101,44 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    reps: Annotated[int, typer.Option("--reps", min=1, metavar="<int>", help="Number of answers per item.")] = 1,
+    reps: Annotated[
+        int,
+        typer.Option(
+            "--reps", min=1, metavar="<number>", help="Number of answers per item.", rich_help_panel="Answers"
+        ),
+    ] = 1,
     skip_workflow: Annotated[
-        bool, typer.Option("--skip_workflow", help="Score the answers already in the data set.")
+        bool,
+        typer.Option("--skip_workflow", help="Score the answers already in the data set.", rich_help_panel="Answers"),
     ] = False,
     skip_completed_entries: Annotated[
-        bool, typer.Option("--skip_completed_entries", help="Answer only items without an answer in the data set.")
+        bool,
+        typer.Option(
+            "--skip_completed_entries",
+            help="Answer only items without an answer in the data set.",
+            rich_help_panel="Answers",
+        ),
     ] = False,
     endpoint: Annotated[
-        str | None, typer.Option("--endpoint", help="HTTP endpoint of the workflow.", show_default=False)
+        str | None,
+        typer.Option(
+            "--endpoint", help="HTTP endpoint of the workflow.", show_default=False, rich_help_panel="Answers"
+        ),
     ] = None,
     endpoint_timeout: Annotated[
         float | None,
-        typer.Option("--endpoint_timeout", help="Endpoint timeout in seconds; default 300.", show_default=False),
+        typer.Option(
+            "--endpoint_timeout",
+            help="Endpoint timeout in seconds; default 300.",
+            show_default=False,
+            rich_help_panel="Answers",
+        ),
     ] = None,
     result_json_path: Annotated[
-        str, typer.Option("--result_json_path", help="JSON path of the answer in the workflow's output.")
+        str,
+        typer.Option(
+            "--result_json_path", help="JSON path of the answer in the workflow's output.", rich_help_panel="Answers"
+        ),
     ] = "$",
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
@@ -161,9 +183,9 @@ def evaluate(
         raise typer.Exit(FAILED)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def simulate(
-    out: Annotated[Path, typer.Option("--out", help="File of turns to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of turns to write.", show_default=False)],
     truth: Annotated[
         Path | None, typer.Option("--truth", help="File of true values to write.", show_default=False)
     ] = None,

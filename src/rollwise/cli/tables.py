@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,14 @@ class Output:
             from rollwise import tables
 
             table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
-            tell(table if self.format == "table" else getattr(table, self.format), data=self.format != "table")
+            if self.format != "table":
+                tell(getattr(table, self.format), data=True)
+            elif has_color(sys.stdout):
+                from rollwise.tables.terminal import terminal_text
+
+                typer.echo(terminal_text(table.grid, None, color=True))  # its cells are plain already
+            else:
+                tell(table)
         elif self.format == "csv":
             from rollwise.files.writers import defused, flat, formulas_in_words
 
@@ -133,8 +141,22 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
     return numbers
 
 
-def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
+def has_color(stream: Any) -> bool:
+    """Return whether what a stream shows may have colors: a terminal that is not told to go without."""
+    return bool(stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
+
+
+def painted(words: str, answer: str, stream: Any) -> str:
+    """Return words in the color of an answer, where the stream has colors."""
+    color = {"passed": "green", "yes": "green", "failed": "red", "undecided": "yellow"}.get(answer)
+    strong = True if answer in {"failed", "undecided"} else None
+    return typer.style(words, fg=color, bold=strong) if color and has_color(stream) else words
+
+
+def tell(text: object, *, data: bool = False, nl: bool = True, before: str = "") -> None:
     """Print on stdout. Text of a log is escaped for a terminal; data for another program are printed unchanged.
+
+    Words of our own, `before` the text, may be painted.
 
     If the reader of a pipe stops reading, the rest is discarded: the command still writes its files, and its exit code is the
     same.
@@ -144,7 +166,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     # Escapes would change data for a program, but protect a terminal.
     exact = data and not sys.stdout.isatty()
     try:
-        typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
+        typer.echo(f"{before}{text if exact else labels.plain_lines(text)}", nl=nl)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
@@ -154,8 +176,12 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
         raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error
 
 
-def say(sentence: str) -> None:
-    """Print a message on stderr."""
+def say(sentence: str, answer: str = "") -> None:
+    """Print a message on stderr, in the color of an answer if it has one."""
     from rollwise.schema import labels
 
-    labels.say(sentence)
+    if answer and has_color(sys.stderr):
+        with suppress(OSError):
+            sys.stderr.write(f"rollwise: {painted(labels.plain_lines(sentence), answer, sys.stderr)}\n")
+    else:
+        labels.say(sentence)

@@ -25,15 +25,16 @@ from rollwise.files.writers import defused, flat, formulas_in_words, write
 from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.readers.verdicts import read_verdicts
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.claims import claims
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.labeled import Labeled, labeled
 from rollwise.reports.page import page
+from rollwise.reports.title import title as said
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
-from rollwise.schema.labels import counted, say
+from rollwise.schema.labels import counted, say, sentence
 from rollwise.schema.option_types import check_option_types
 
 RUN = "run.json"
@@ -62,10 +63,11 @@ def report(
 
     The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
-    (the first sentence of the page, date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows,
-    also ``contrast``, ``changes``, ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and
-    ``costs.parquet``. It is written completely or not at all. In ``summary.csv``, text that a spreadsheet would run as a formula
-    begins with an apostrophe.
+    (title and claims of the page, date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows, also
+    ``headline`` and ``headline_contrast`` (the rates of the first grouping column over all others, and their differences),
+    ``common_goals``, ``rank``, ``contrast``, ``changes``, ``attempts``, ``profile``, ``training``, ``category_attack``,
+    ``taxonomy`` and ``costs.parquet``. It is written completely or not at all. In ``summary.csv``, text that a spreadsheet would
+    run as a formula begins with an apostrophe.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def report(
     cluster, level, unjudged, seed
         As in `summarize`. `contrast` cannot censor: its intervals then hold for every value of the missing verdicts.
     title
-        Heading of the page; by default it names the targets.
+        Heading of the page, above what was found; by default the heading is what was found.
     problems
         PROBLEMS found while reading, to be listed on the page.
     accounting
@@ -244,7 +246,8 @@ def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **o
         {file for path in map(Path, inputs) for file in (_below(path) if path.is_dir() else [path]) if file.is_file()}
     )
     return {
-        "answer": bottom_line(data),
+        "title": said(data),
+        "claims": [sentence(str(claim)) for claim in claims(data)],
         "date": today(),
         "rollwise": __version__,
         "python": platform.python_version(),

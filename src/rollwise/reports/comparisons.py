@@ -1,5 +1,6 @@
 """Comparisons of a report: the values of each grouping column, and these rollouts with earlier ones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -51,7 +52,7 @@ def contrasts(
                 rows.select(column_named(of).cast(pl.String), *columns_named(unit)).drop_nulls(), of, unit
             ):
                 # A well-known name of a baseline, or the first value if there are too many for all pairs.
-                named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
+                named = baseline_in(arms)
                 frame = contrast(
                     rows.filter(column_named(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
                     cluster=unit if cluster == "auto" else cluster, unjudged=unjudged,
@@ -61,6 +62,11 @@ def contrasts(
                 frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
                 parts.append(frame.filter(pl.col("n_pairs") > 0).select(*columns_named(by), *schema.CONTRAST.names))
     return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
+
+
+def baseline_in(arms: Sequence[str]) -> str | None:
+    """Return the value that has a well-known name of a baseline."""
+    return next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
 
 
 def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
@@ -158,3 +164,24 @@ def _changes(
         **options,
     )
     return frame.filter(pl.col("n_pairs") > 0)
+
+
+def standing(row: dict[str, Any]) -> bool:
+    """Return whether a difference stands: its p-value, adjusted if it is, excludes chance, and its interval 0 if it has one."""
+    p_value = row["p_adjusted"] if row["p_adjusted"] is not None else row["p_value"]
+    if p_value is None or p_value > 1 - row["level"]:
+        return False
+    # The same difference at every goal has a p-value and no interval.
+    return row["low"] is None or row["high"] is None or bool(row["low"] > 0 or row["high"] < 0)
+
+
+def turned(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the difference of a minus b as that of b minus a."""
+    ends_turned = {"low": _negative(row["high"]), "high": _negative(row["low"])}
+    names = {"group": row["baseline"], "baseline": row["group"]}
+    estimates = {"group_estimate": row["baseline_estimate"], "baseline_estimate": row["group_estimate"]}
+    return row | names | estimates | {"difference": _negative(row["difference"])} | ends_turned
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value

@@ -4,6 +4,7 @@ import polars as pl
 
 from rollwise.reports.changed_goals import changed_goals
 from rollwise.reports.comparisons import UNITS
+from rollwise.reports.findings import differences_found, finding
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.left_out import not_compared
@@ -18,7 +19,7 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
         "Each difference is paired by the goals (or tasks) that both groups tried; one whose interval holds 0 may be chance. "
         "P-values are adjusted for all comparisons in a table."
     )
-    parts = [Part("text", text=text)] if data.contrasts.height else []
+    parts = finding(differences_found(data))
     notes: list[str] = []
     for metric in data.units:
         for name in data.by:
@@ -37,6 +38,7 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
                 ]
             note = " ".join(not_compared(data, metric, name, rows))
             notes += [note] if note else []
+    parts += [Part("method", text=text)] if data.contrasts.height else []
     # One note is said at once; several are folded.
     parts += [Part("note", text=note) for note in notes] if len(notes) == 1 else []
     parts += [Part("list", text="What was not compared, and why", lines=notes)] if len(notes) > 1 else []
@@ -79,7 +81,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
         f"Of {labels.counted(data.changes.height, 'rate')}, {labels.count(rose)} rose and {labels.count(clear.height - rose)} fell "
         f"by more than chance explains, at the goals (or tasks) that both reports judged.{unread}"
     )
-    parts = [Part("text", text=text)]
+    parts = [Part("finding", text=text)]
     for metric in UNITS:
         rows = data.changes.filter(metric=metric)
         if rows.is_empty():

@@ -7,23 +7,29 @@ import polars as pl
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import varying
-from rollwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.reports.rates import figure_parts
+from rollwise.reports.title import value_in_title
 from rollwise.schema import labels
-from rollwise.schema.named import column_named
+from rollwise.schema.named import column_named, columns_named
 
+MOST_OF = 0.8  # share of a total that one attack made, from which it is named
 _TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
 
 
-def effort(data: Frames) -> Section:
-    """Return the totals in one sentence, and a folded table for each quantity, with one row per group."""
+def effort(data: Frames, images: dict[str, FigureImages]) -> Section:
+    """Return the totals in one sentence, a figure, and a folded table for each quantity, with one row per group."""
     rows = data.summary.filter(pl.col("metric").is_in([*UNITS, *data.scores]).not_() & (pl.col("n") > 0))
     if data.turn_count <= data.rollout_count:  # all rollouts have one turn
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
     parts = []
+    figure = figure_parts(images.get("effort"))
     for metric in rows["metric"].unique(maintain_order=True):
         selected, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
         parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, selected))]
-    return Section("effort", "What did it take?", [Part("text", text=_totals(data)), *parts] if parts else [])
+    return Section(
+        "effort", "What did it take?", [Part("finding", text=_totals(data)), *figure, *parts] if parts else []
+    )
 
 
 def _totals(data: Frames) -> str:
@@ -32,9 +38,28 @@ def _totals(data: Frames) -> str:
     for name in SPENT.values() if data.costs.height else ():
         if name in data.costs.columns and data.costs[name].count():
             known, rollouts = int(data.costs[f"n_{name}"].sum()), int(data.costs["rollouts"].sum())
-            partly = "" if known == rollouts else f" (stated by {labels.count(known)} of them)"
-            words.append(_TOTALS[name].format(_amount(float(data.costs[name].sum()))) + partly)
+            partly = "" if known == rollouts else f"stated by {labels.count(known)} of the {data.noun}s"
+            more = "; ".join(part for part in (_split(data, name), partly) if part)
+            words.append(_TOTALS[name].format(_amount(float(data.costs[name].sum()))) + (f" ({more})" if more else ""))
     return f"{labels.counted(data.rollout_count, 'rollout')} took {', '.join(words)}."
+
+
+def _split(data: Frames, name: str) -> str:
+    """Say which attack made a total, where there are several and one made most of it; empty otherwise."""
+    if "attack" not in data.costs.columns:
+        return ""
+    known = data.costs.drop_nulls(columns_named(["attack", name])).filter(column_named(name) > 0)
+    sums = (
+        known.group_by("attack", maintain_order=True)
+        .agg(column_named(name).sum())
+        .sort(columns_named(name), descending=True)
+    )
+    total = float(data.costs[name].sum())
+    if data.costs["attack"].n_unique() < 2 or sums.is_empty() or sums[name][0] < MOST_OF * total:
+        return ""
+    attack = labels.isolated(labels.value_name(sums["attack"][0]))
+    share = "all" if sums[name][0] == total else f"{value_in_title(sums[name][0] / total, rate=True)} %"
+    return f"{share} with {attack}"
 
 
 def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:

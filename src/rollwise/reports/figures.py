@@ -15,7 +15,7 @@ import polars as pl
 from rollwise import plots
 from rollwise.plots import Plot, theme
 from rollwise.reports.comparisons import UNITS
-from rollwise.reports.frames import Frames
+from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.parts import FigureImages
 from rollwise.schema import labels
@@ -95,8 +95,18 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
             for metric in UNITS
         ),
         *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
+        ("effort", _effort(data), plots.forest, MOST_ROWS),
     ]
     return (figure for figure in wanted if figure[1].height)
+
+
+def _effort(data: Frames) -> pl.DataFrame:
+    """Return the means of the first cost that several groups have."""
+    for metric in (*SPENT, "num_turns"):
+        rows = data.summary.filter(pl.col("n") > 0, pl.col("estimate").is_not_null(), metric=metric, statistic="mean")
+        if rows.height > 1 and rows["estimate"].n_unique() > 1:
+            return visible(rows, data.by)
+    return data.summary.clear()
 
 
 def _of_scores(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:

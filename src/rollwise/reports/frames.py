@@ -24,6 +24,7 @@ from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
+from rollwise.reports.headline import Headline, headline
 from rollwise.reports.same_goals import Shared, shared_goals
 from rollwise.reports.scored import combined, scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
@@ -83,6 +84,7 @@ class Frames:
     doctor: pl.DataFrame
     origins: pl.DataFrame
     shared: dict[str, Shared]  # by metric, where groups did not meet the same goals
+    headline: Headline | None
 
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
@@ -111,13 +113,26 @@ class Frames:
             ("category_attack", self.grid),
             ("taxonomy", self.hazards),
             ("costs", self.costs),
+            ("common_goals", self.common_goals),
+            *(() if self.headline is None else self.headline.files.items()),
         )
         return (*always, *(pair for pair in optional if pair[1].height))
+
+    @property
+    def common_goals(self) -> pl.DataFrame:
+        """Return the SUMMARY over the goals that all groups met, of the metrics whose groups did not meet the same."""
+        parts = [shared.rows for shared in self.shared.values()]
+        return pl.concat(parts) if parts else pl.DataFrame()
 
     @property
     def tree(self) -> bool:
         """Return whether rollouts are trees, whose paths are measured."""
         return schema.is_tree(self.turns)
+
+    @property
+    def noun(self) -> str:
+        """Return what a row of `rollouts` is: the branches of a tree are no rollouts of their own."""
+        return "path" if self.tree else "rollout"
 
     @property
     def rollout_count(self) -> int:
@@ -206,6 +221,8 @@ def frames(
     if earlier is not None:
         before = Earlier(earlier, with_detectors(_measured(earlier, _numeric(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
+    shared = {name: goals for name, goals in found.items() if goals is not None}
+    compared = contrasts(rollouts, groups, step, **treated)
     return Frames(
         by=groups,
         unjudged=unjudged,
@@ -216,7 +233,7 @@ def frames(
         curve=_curve(rollouts, groups, cluster, level, timed=timed),
         grid=_grid(rollouts, treated),
         hazards=rates_by_taxonomy(rollouts, **treated),
-        contrasts=contrasts(rollouts, groups, step, **treated),
+        contrasts=compared,
         earlier=before,
         changes=None if before is None else changes(rollouts, before.rollouts, groups, **treated),
         reach=_reach(rollouts, profiles, groups, treated),
@@ -228,7 +245,8 @@ def frames(
         else _costs(rollouts, groups),  # paths of a tree share their costs
         doctor=allowed,
         origins=_origins(rollouts),
-        shared={name: shared for name, shared in found.items() if shared is not None},
+        shared=shared,
+        headline=headline(rollouts, summary, (*UNITS, *scores), groups, step, shared, compared, **treated),
     )
 
 

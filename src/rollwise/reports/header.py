@@ -1,6 +1,7 @@
-"""Top of the page: title, bottom line, what was left out, and the configuration of the run."""
+"""Top of the page around its title: what was read, what was left out, and the configuration of the run."""
 
 import datetime as dt
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames, is_attacked
 from rollwise.reports.grouping import explanation
 from rollwise.schema import labels
-from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 
 MOST_NAMED = 4  # targets, attacks and inputs that are named; of more, the rest is counted
 _UNSIGNED = "_unsigned"  # suffix of the columns that count such verdicts (`rollwise.judges.join_verdicts`)
@@ -27,15 +28,12 @@ def today() -> str:
 
 
 def usual_title(data: Frames) -> str:
-    """Return the title of a report that was given none: what was tried on which target."""
+    """Name the report: what was tried on which target."""
     targets = data.rollouts["target"].drop_nulls().unique().sort().to_list()
     what = "Red-team report" if is_attacked(data.rollouts) else "Evaluation report"
-    if not targets:
+    if not targets or len(targets) > 2:
         return what
-    names = (
-        " and ".join(map(labels.plain, targets)) if len(targets) <= 2 else f"{labels.counted(len(targets), 'target')}"
-    )
-    return f"{what}: {names}"
+    return f"{what}: {' and '.join(labels.isolated(labels.plain(name)) for name in targets)}"
 
 
 def configuration(
@@ -96,6 +94,7 @@ def omissions(data: Frames, unread: int) -> str:
     parts = [labels.counted(unread, "record or file", "records or files") + " not read"] if unread else []
     only_scored = bool(data.scores) and not data.is_rated
     metrics = data.scores[:1] if only_scored else tuple(UNITS)
+    lack = "without a score" if only_scored else "unjudged"
     for metric in metrics:
         rows = data.summary.filter(pl.col("statistic") == "mean", metric=metric)
         errors, unknown = (
@@ -104,25 +103,31 @@ def omissions(data: Frames, unread: int) -> str:
         )
         of = f" (for {labels.label(metric)})" if data.summary["metric"].is_in([*metrics]).sum() > rows.height else ""
         of = "" if only_scored else of
-        parts += [f"{labels.counted(errors, 'rollout')} ended in error{of}"] if errors else []
-        lack = "without a score" if only_scored else "unjudged"
-        parts += [f"{labels.counted(unknown, 'rollout')} {lack}{of}"] if unknown else []
-    return (
-        f"Left out of the {'means' if only_scored else 'rates'}: {', '.join(parts)}."
-        if parts
-        else f"Nothing was left out: everything was read and {'scored' if only_scored else 'judged'}."
-    )
+        parts += [f"{labels.counted(errors, data.noun)} ended in error{of}"] if errors else []
+        parts += [f"{labels.counted(unknown, data.noun)} {lack}{of}"] if unknown else []
+    # Rollouts that no table of rates counts, such as those of a log without any verdict.
+    known = data.rollouts.select(pl.any_horizontal(column_named(name).is_not_null() for name in metrics).sum()).item()
+    if known < data.rollouts.height and not any(word.endswith(("error", lack, ")")) for word in parts):
+        parts += [f"{labels.counted(data.rollouts.height - known, data.noun)} {lack}"]
+    if parts:
+        return f"Left out of the {'means' if only_scored else 'rates'}: {', '.join(parts)}."
+    if not data.rollout_count:
+        return "No rollout was read."
+    return f"Nothing was left out: everything was read and {'scored' if only_scored else 'judged'}."
 
 
-def tiles(data: Frames) -> list[dict[str, str]]:
-    """Return the counts at the top of the page."""
-    counted = [(data.rollout_count, "rollout"), (data.turn_count, "turn")]
+def size(data: Frames) -> str:
+    """Return how many rollouts there are, of how many targets, attacks, goals and tasks; crossed ones with a cross."""
+    counts: dict[str, int] = {}
     for name in ("target", "attack", "goal", "task"):
+        values = values_named(data.rollouts, name).drop_nulls().unique()
         # Rollouts without an attack are not an attack of their own.
-        several = (
-            values_named(data.rollouts, name).drop_nulls().unique().len()
-            - (data.rollouts[name] == schema.NO_ATTACK).any()
-        )
-        counted += [(several, name)] if several else []
-    numbers = [labels.counted(number, noun).split(" ") for number, noun in counted]
-    return [{"value": value, "label": label} for value, label in numbers]
+        if (several := values.len() - int((values == schema.NO_ATTACK).any())) > 1:
+            counts[name] = several
+    words = [labels.counted(number, name) for name, number in counts.items()]
+    crossed = data.rollouts.select(columns_named(counts)).unique().height if counts else 0
+    is_crossed = len(counts) > 1 and crossed == math.prod(counts.values())
+    paths = f", {labels.counted(data.rollouts.height, 'path')}" if data.tree else ""
+    turns = f", {labels.counted(data.turn_count, 'turn')}" if data.turn_count > data.rollout_count else ""
+    of = f", {(' × ' if is_crossed else ', ').join(words)}" if words else ""
+    return f"{labels.counted(data.rollout_count, 'rollout')}{of}{paths}{turns}"

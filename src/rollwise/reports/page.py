@@ -6,14 +6,15 @@ import polars as pl
 
 from rollwise import __version__
 from rollwise.reports.assets import asset, policy, rendered
-from rollwise.reports.bottom_line import bottom_line
+from rollwise.reports.claims import claims
 from rollwise.reports.frames import Frames
-from rollwise.reports.header import omissions, tiles, today, usual_title
+from rollwise.reports.header import omissions, size, today, usual_title
 from rollwise.reports.labeled import Labeled, corrections
 from rollwise.reports.methods import methods
 from rollwise.reports.parts import FigureImages, Part, Section
 from rollwise.reports.reading import origins
 from rollwise.reports.results import results
+from rollwise.reports.title import title as said
 from rollwise.reports.viewer import Transcripts
 from rollwise.reports.worst import worst
 from rollwise.schema import labels
@@ -50,12 +51,14 @@ def page(
     return rendered(
         "page.html.jinja",
         version=__version__,
-        title=title or usual_title(data),
+        name=labels.plain(title) if title else usual_title(data),
+        title=title or said(data),
+        found=labels.sentence(said(data)) if title else "",
         date=today(),
-        bottom_line=bottom_line(data),
+        size=size(data),
         omissions=omissions(data, problems.height),
         facts=facts,
-        tiles=tiles(data),
+        claims=claims(data),
         sections=[section for section in sections if section.parts],
         policy=policy(style, scripts),
         style=style,

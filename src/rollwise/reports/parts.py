@@ -56,7 +56,9 @@ class FigureImages:
 class Part:
     """One piece of a section."""
 
-    kind: Literal["text", "note", "figure", "table", "folded", "list", "copy", "cards", "pairs", "viewer"]
+    kind: Literal[
+        "finding", "method", "text", "note", "figure", "table", "folded", "list", "copy", "cards", "pairs", "viewer"
+    ]
     text: str = ""
     images: FigureImages | None = None
     table: Grid | None = None

@@ -5,7 +5,8 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
-from rollwise.reports.bottom_line import REMEDY
+from rollwise.reports.ends import REMEDY
+from rollwise.reports.findings import finding, rates_found
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import (
     FigureImages,
@@ -56,7 +57,11 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     if any(OPTION in reason for reason in why):
         why = [*(reason.replace(OPTION, "") for reason in why), labels.sentence(REMEDY)]
     notes = " ".join([*why, *of_other_goals(data, metric), *_mixed(data, by, rows)])
-    parts = [Part("text", text=_summary(data, rows, metric)), *figure_parts(figure)]
+    parts = [
+        *finding(rates_found(data, metric)),
+        *figure_parts(figure),
+        Part("method", text=_summary(data, rows, metric)),
+    ]
     parts += [Part("note", text=notes)] if notes else []
     parts += note
     folded = figure is not None and rows.height > MOST_OPEN
@@ -85,8 +90,8 @@ def _summary(data: Frames, rows: pl.DataFrame, metric: str) -> str:
     judged = int(rows["n"].sum())
     total = int(everything.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing").sum()).item())
     what, better = {
-        "attack_success": ("attacked rollout", "Lower is better for the defender."),
-        "task_success": ("rollout", "Higher is better."),
+        "attack_success": (f"attacked {data.noun}", "Lower is better for the defender."),
+        "task_success": (data.noun, "Higher is better."),
     }[metric]
     groups = f", in {labels.counted(rows.height, 'group')}" if rows.height > 1 else ""
     known = (

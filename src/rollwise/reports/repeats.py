@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from rollwise.reports.findings import attempts_found, finding
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.left_out import without_attempts
@@ -36,11 +37,11 @@ def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Sect
             f"{kinds} is the share of {unit}s that succeed at least once in k attempts, pass^k that of {unit}s "
             f"that succeed every time. Far apart, they say that success is a matter of chance and not of the {unit}."
         )
-    return Section("attempts", heading, [Part("text", text=text), *parts] if parts else [])
+    return Section("attempts", heading, [*parts, Part("method", text=text)] if parts else [])
 
 
 def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> list[Part]:
-    parts = [*figure]
+    parts = [*finding(attempts_found(data, metric)), *figure]
     reach, note = shortened(data.reach.filter(metric=metric), data.by, "attempts.parquet")
     if reach.height:
         caption = "" if figure else f"{labels.label(metric)} over attempts"

@@ -4,13 +4,25 @@ import polars as pl
 
 from rollwise.reports.differences import differences, since_earlier
 from rollwise.reports.effort import effort
+from rollwise.reports.findings import cells_found, curve_found, finding, training_found
 from rollwise.reports.frames import Frames
-from rollwise.reports.grouping import varying
-from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.reports.grouping import attacked, varying
+from rollwise.reports.parts import (
+    FigureImages,
+    Grid,
+    Head,
+    Part,
+    Section,
+    group_cells,
+    group_columns,
+    shortened,
+    unknown_cells,
+    unknown_heads,
+)
 from rollwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from rollwise.reports.repeats import repeats
 from rollwise.reports.scores import scores
-from rollwise.reports.taxonomy import taxonomies
+from rollwise.reports.taxonomy import KEYS, SEVERITY
 from rollwise.schema import labels
 
 
@@ -26,25 +38,23 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
         *([_training(data, images, level)] if data.trained.height else []),
         *([_curve(data, images["curve"])] if "curve" in images else []),
         *([_grid(data, images.get("heat_map"))] if data.grid.height else []),
-        taxonomies(data.hazards, data.rollouts, level),
+        _taxonomies(data, level),
         differences(data, images, level),
         since_earlier(data, images, level, lost),
         repeats(data, images, level),
         *([scored] if data.is_rated else []),
-        effort(data),
+        effort(data, images),
     ]
 
 
 def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
     """Return the section on training: the rate at each step, and its change from the step before."""
-    parts = [
-        Part(
-            "text",
-            text="The rate (or the mean reward) at each training step, and its change from the step before over the goals "
-            "(or tasks) of both. Training that compares attempts at the same goal learns nothing from goals whose attempts "
-            "all have the same result.",
-        )
-    ]
+    text = (
+        "The rate (or the mean reward) at each training step, and its change from the step before over the goals "
+        "(or tasks) of both. Training that compares attempts at the same goal learns nothing from goals whose attempts "
+        "all have the same result."
+    )
+    parts: list[Part] = []
     by = [name for name in data.by if name != data.step]
     for metric in data.trained["metric"].unique(maintain_order=True):
         rows, note = shortened(data.trained.filter(metric=metric), by, "training.parquet")
@@ -68,8 +78,9 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
         ]  # fmt: skip
         figure = figure_parts(images.get(f"training_{metric}"))
         table = Grid(columns, cells, caption=f"{labels.label(metric)} by training step")
+        parts += finding(training_found(data, metric, by, rate=rate))
         parts += [*figure, *note, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
-    return Section("training", "Did training change it?", parts)
+    return Section("training", "Did training change it?", [*parts, Part("method", text=text)])
 
 
 def _curve(data: Frames, figure: FigureImages) -> Section:
@@ -99,7 +110,7 @@ def _curve(data: Frames, figure: FigureImages) -> Section:
     return Section(
         "success-by-turn",
         "At which turn did they succeed?",
-        [Part("text", text=text), *figure_parts(figure), *notes[:3], *note, folded],
+        [*finding(curve_found(data)), *figure_parts(figure), Part("method", text=text), *notes[:3], *note, folded],
     )
 
 
@@ -124,10 +135,45 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
         "categories",
         "Which attacks succeed in which categories?",
         [
-            Part("text", text=text),
+            *finding(cells_found(labels.unpooled(rows, ["category", "attack"]), ["category", "attack"])),
             *figure_parts(figure),
+            Part("method", text=text),
             Part(
                 "table" if figure is None and few else "folded", text="The cells in numbers", table=Grid(columns, cells)
             ),
         ],
+    )
+
+
+def _taxonomies(data: Frames, level: float) -> Section:
+    """Return the section on categories of published taxonomies; without parts if no name has one."""
+    rates, heading = data.hazards, "Which known risks succeed?"
+    if rates.is_empty():
+        return Section("taxonomy", heading, [])
+    unknown = unknown_heads(rates)
+    columns = [
+        Head("taxonomy", word=True), Head("category", word=True), Head(f"rate [{labels.level_text(level)}]"),
+        Head("judged"), *map(Head, unknown), Head(labels.cluster_heading(rates)),
+    ]  # fmt: skip
+    order = rates.with_columns(place=pl.col("taxonomy").rank("dense")).sort(
+        "place", "estimate", descending=[False, True], nulls_last=True
+    )
+    cells = [
+        [
+            labels.plain(row["taxonomy"]), labels.plain(row["hazard"]), labels.interval_text(row, rate=True),
+            labels.count(row["n"]), *unknown_cells(row, unknown), labels.count(row["n_clusters"]),
+        ]
+        for row in order.rows(named=True)
+    ]  # fmt: skip
+    published = rates.filter(pl.col("taxonomy") != SEVERITY)
+    sizes = published.group_by("taxonomy").agg(
+        size=pl.sum_horizontal("n", "n_undetermined", "n_missing", "n_error").sum()
+    )
+    total = labels.counted(attacked(data.rollouts).height, f"attacked {data.noun}")
+    covered = f"; they cover up to {labels.count(max(sizes['size']))} of {total}" if sizes.height else ""
+    text = f"Attack success by risk, for the names whose category in a published taxonomy is beyond doubt{covered}."
+    return Section(
+        "taxonomy",
+        heading,
+        [*finding(cells_found(rates, KEYS)), Part("table", table=Grid(columns, cells)), Part("method", text=text)],
     )

@@ -54,28 +54,50 @@ def shared_goals(
         if metric in UNITS
         else next((name for name in UNITS.values() if tried[name].count()), "")
     )
-    describing = [name for name in names if name in {*NESTED, *OF_GOALS, *_of_the_tool(rollouts)}]
+    describing = describing_goals(rollouts, names)
     compared = [name for name in names if name not in describing]
     if rows.height < 2 or not compared or not unit or any(isinstance(rows.schema[name], pl.List) for name in names):
         return None
     groups = rows.select(columns_named(by)).unique()
     tried = tried.join(groups, on=columns_named(by), how="semi", nulls_equal=True, maintain_order="left")
+    found = in_common(tried, unit, compared, describing)
+    if found is None:
+        return None
+    over, common, met = found
+    shared = summarize(over, by=by, metrics=metric, statistics="mean", **options)
+    return Shared(unit, common, met, shared)
+
+
+def describing_goals(rollouts: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns that describe goals rather than what met them, so that their values have no goal in common."""
+    return [name for name in names if name in {*NESTED, *OF_GOALS, *_of_the_tool(rollouts)}]
+
+
+def in_common(
+    tried: pl.DataFrame, unit: str, compared: Sequence[str], within: Sequence[str], *, everywhere: bool = False
+) -> tuple[pl.DataFrame, int, int] | None:
+    """Return the rollouts at goals that all compared groups met, the number of these goals, and that of all goals.
+
+    Goals are compared within each value of other columns: of the groups that are there, or `everywhere` of all groups. None
+    where all groups met the same goals, or nothing names goals.
+    """
     if not tried[unit].count():
         return None
     # A rollout without a goal met one that no other group did.
     known = pl.coalesce(column_named(unit), pl.lit("\0") + pl.col("rollout_id").cast(pl.String)).alias("\0goal")
-    pairs = tried.select(*columns_named(names), known).unique()
-    at = columns_named(describing) or [pl.lit(1)]
+    pairs = tried.select(*columns_named(dict.fromkeys((*compared, *within))), known).unique()
+    at = columns_named(within) or [pl.lit(1)]
     here = pl.struct(columns_named(compared))
-    in_all = here.n_unique().over([*at, pl.col("\0goal")]) == here.n_unique().over(at)
-    pairs = pairs.with_columns(in_all.alias("\0in_all"))
+    of_all = here.n_unique() if everywhere else here.n_unique().over(at)
+    pairs = pairs.with_columns((here.n_unique().over([*at, pl.col("\0goal")]) == of_all).alias("\0in_all"))
     if pairs["\0in_all"].all():
         return None
-    goals = pairs.select(*columns_named(describing), "\0goal", "\0in_all").unique()
+    goals = pairs.select(*columns_named(within), "\0goal", "\0in_all").unique()
     common = goals.filter("\0in_all").drop("\0in_all")
-    over = tried.with_columns(known).join(common, on=common.columns, how="semi", nulls_equal=True).drop("\0goal")
-    shared = summarize(over, by=by, metrics=metric, statistics="mean", **options)
-    return Shared(unit, common.height, goals.height, shared)
+    over = tried.with_columns(known).join(
+        common, on=columns_named(common.columns), how="semi", nulls_equal=True, maintain_order="left"
+    )
+    return over.drop("\0goal"), common.height, goals.height
 
 
 def _of_the_tool(rollouts: pl.DataFrame) -> set[str]:

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from rollwise.reports.ends import of_scores
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import figure_parts, in_order, of_other_goals
@@ -18,7 +19,8 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
         selected, note = shortened(data.means(metric), data.by, "summary.parquet")
         means, spread = (figure_parts(images.get(f"{kind}_{metric}")) for kind in ("mean", "spread"))
         parts += [
-            Part("text", text=" ".join([_seen(data, metric), *of_other_goals(data, metric)])), *means, *spread, *note,
+            Part("finding", text=of_scores(data, metric)), *means, *spread,
+            Part("method", text=" ".join([_seen(data, metric), *of_other_goals(data, metric)])), *note,
             Part("table" if not means else "folded", text="The scores in numbers",
                  table=_table(data, metric, selected, level)),
         ]  # fmt: skip
@@ -30,8 +32,8 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
 def _seen(data: Frames, metric: str) -> str:
     """Say what a score is of, and from where to where its values go."""
     values = data.rollouts[metric].drop_nulls()
-    known = f"{labels.count(len(values))} of {labels.counted(data.rollouts.height, 'rollout')}"
-    known = f"All {labels.counted(len(values), 'rollout')}" if len(values) == data.rollouts.height else known
+    known = f"{labels.count(len(values))} of {labels.counted(data.rollouts.height, data.noun)}"
+    known = f"All {labels.counted(len(values), data.noun)}" if len(values) == data.rollouts.height else known
     have = "has" if len(values) == 1 else "have"
     when = " in all turns together" if metric.startswith("total_") else " in the last turn"
     when = when if data.turn_count > data.rollout_count else ""

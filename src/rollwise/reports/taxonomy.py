@@ -9,12 +9,10 @@ import polars as pl
 from rollwise import schema
 from rollwise.estimation.summary import summarize
 from rollwise.reports.grouping import attacked
-from rollwise.reports.parts import Grid, Head, Part, Section, unknown_cells, unknown_heads
-from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
 
 SEVERITY = "severity"  # column of logs that state it
-_KEYS = ("taxonomy", "hazard")
+KEYS = ("taxonomy", "hazard")
 
 
 @cache
@@ -37,7 +35,7 @@ def rates_by_taxonomy(rollouts: pl.DataFrame, **options: Any) -> pl.DataFrame:
     if SEVERITY in rows.columns and rows.schema[SEVERITY] == pl.String:
         frames.append(rows.with_columns(taxonomy=pl.lit(SEVERITY), hazard=pl.col(SEVERITY).str.to_lowercase()))
     parts = [
-        summarize(frame, by=_KEYS, metrics="attack_success", **options)
+        summarize(frame, by=KEYS, metrics="attack_success", **options)
         for frame in (frame.drop_nulls("hazard") for frame in frames)
         if frame["attack_success"].count()
     ]
@@ -61,33 +59,3 @@ def _categorized(rollouts: pl.DataFrame, taxonomy: str) -> pl.DataFrame | None:
     if not names["hazard"].count():
         return None
     return rollouts.join(names, on=columns_named(keys), how="left", nulls_equal=True, maintain_order="left")
-
-
-def taxonomies(rates: pl.DataFrame, rollouts: pl.DataFrame, level: float) -> Section:
-    """Return the section on categories of published taxonomies; without parts if no name has one."""
-    heading = "Which known risks succeed?"
-    if rates.is_empty():
-        return Section("taxonomy", heading, [])
-    unknown = unknown_heads(rates)
-    columns = [
-        Head("taxonomy", word=True), Head("category", word=True), Head(f"rate [{labels.level_text(level)}]"),
-        Head("judged"), *map(Head, unknown), Head(labels.cluster_heading(rates)),
-    ]  # fmt: skip
-    order = rates.with_columns(place=pl.col("taxonomy").rank("dense")).sort(
-        "place", "estimate", descending=[False, True], nulls_last=True
-    )
-    cells = [
-        [
-            labels.plain(row["taxonomy"]), labels.plain(row["hazard"]), labels.interval_text(row, rate=True),
-            labels.count(row["n"]), *unknown_cells(row, unknown), labels.count(row["n_clusters"]),
-        ]
-        for row in order.rows(named=True)
-    ]  # fmt: skip
-    published = rates.filter(pl.col("taxonomy") != SEVERITY)
-    sizes = published.group_by("taxonomy").agg(
-        size=pl.sum_horizontal("n", "n_undetermined", "n_missing", "n_error").sum()
-    )
-    total = labels.counted(attacked(rollouts).height, "attacked rollout")
-    covered = f"; they cover up to {labels.count(max(sizes['size']))} of {total}" if sizes.height else ""
-    text = f"Attack success by risk, for the names whose category in a published taxonomy is beyond doubt{covered}."
-    return Section("taxonomy", heading, [Part("text", text=text), Part("table", table=Grid(columns, cells))])

@@ -14,3 +14,11 @@ themeButton.addEventListener("click", switchTheme);
 prefersDark.addEventListener("change", nameTheme);
 themeButton.hidden = false;
 nameTheme();
+
+// Paper shows what is folded.
+const folded = [];
+addEventListener("beforeprint", () => {
+  folded.splice(0, folded.length, ...document.querySelectorAll("details:not([open])"));
+  for (const one of folded) one.open = true;
+});
+addEventListener("afterprint", () => { for (const one of folded) one.open = false; });

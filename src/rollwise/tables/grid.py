@@ -21,7 +21,9 @@ class Column:
 
     A narrow terminal omits the columns with the greatest `omission` first, and never those with 0. A `fact` that is equal in all
     rows may move to a note below. The cells of a `stacked` column are an estimate and an interval: a narrow terminal puts the
-    interval on a line of its own.
+    interval on a line of its own. It puts the cells of a column that is `below` under those of the column before it,
+    and may name rows by a `fact` in a line above them, after the words of `above`. The
+    `answers` of a gate have a color where a terminal has one.
     """
 
     heading: str
@@ -31,6 +33,9 @@ class Column:
     omission: int = 0
     fact: bool = False
     stacked: bool = False
+    below: bool = False
+    above: str = ""
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def estimates(
         description = labels.interval_text({**row, "estimate": estimate}, rate=rate)
         bars.append(Bar(estimate, low, high, scales[tuple(row[name] for name in scale_keys)], description))
     interval_heading = f"{labels.level_text(level)} interval" if same_level else "interval"
-    return [Column(heading, numbers), Column("", bars, graphic=True), Column(interval_heading, brackets)]
+    return [Column(heading, numbers), Column("", bars, graphic=True), Column(interval_heading, brackets, below=True)]
 
 
 def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:

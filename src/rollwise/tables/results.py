@@ -1,6 +1,7 @@
 """Columns of each kind of result: which ones it shows, and in which order."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -78,9 +79,10 @@ def _contrast(content: parts.Content) -> list[Column]:
     arms = ("n_group", "n_baseline") if not content.frame["n_pairs"].sum() else ()
     return [
         *parts.varying(content, ("metric", "statistic", "of")),
-        *(parts.words(name, (row[name] for row in content.rows)) for name in ("group", "baseline")),
+        parts.words("group", parts.values(content, "group")),
+        replace(parts.words("baseline", parts.values(content, "baseline")), above="against "),
         *parts.levels(content),
-        Column(estimates[0].heading, differences),
+        replace(estimates[0], cells=differences),
         *estimates[1:],
         *(
             Column(
@@ -188,7 +190,7 @@ def _gate(content: parts.Content) -> list[Column]:
     required = "" if several else labels.plain(content.only("requirement"))
     return [
         *([parts.words("required", parts.values(content, "requirement"))] if several else []),
-        Column(required, [row["answer"] or labels.NOTHING for row in content.rows], words=True),
+        Column(required, [row["answer"] or labels.NOTHING for row in content.rows], words=True, answers=True),
         *parts.levels(content),
         Column("pass bound", bounds[0]),
         Column("fail bound", bounds[1], omission=parts.OMIT_COUNT),

@@ -9,24 +9,48 @@ from dataclasses import replace
 from typing import Any
 
 from rollwise.tables.grid import Grid
-from rollwise.tables.layout import ColumnLayout, fitted, folded, stacked, total_width
+from rollwise.tables.layout import ColumnLayout, folded, total_width
+from rollwise.tables.narrow import INDENT, Arrangement, arranged
 
 _WIDTH = 120  # characters, if stdout is not a terminal
 _ONE_LINE = 1_000_000  # characters: no row of Markdown wraps
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+STYLES = {"passed": "green", "failed": "bold red", "undecided": "bold yellow"}
+"""How a terminal shows the answers of a gate."""
+
 _MARKDOWN = "\\|*_`<>#~$&"
 
 
-def terminal_text(grid: Grid, width: int | None) -> str:
-    """Return the grid as text of this width, or that of the terminal; omitted columns are named below."""
+def terminal_text(grid: Grid, width: int | None, *, color: bool = False) -> str:
+    """Return the grid as text of this width, or that of the terminal; omitted columns are named below.
+
+    With `color`, headings are bold and the answers of a gate have a color, by codes that only a terminal understands.
+    """
     from rich import box
 
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns if sys.stdout.isatty() else _WIDTH
-    columns = [column for column in grid.columns if not column.graphic]
-    layouts, more_notes = fitted(stacked(columns, width), width)
-    notes = [f" {note}" for note in (*grid.notes, *more_notes)]
+    arrangement = arranged([column for column in grid.columns if not column.graphic], width)
+    notes = [f" {note}" for note in (*grid.notes, *arrangement.notes)]
     footer = [_wrapped(line, width) for line in [*notes, grid.caption] if line]
-    return "\n".join(line for line in [_rich(layouts, box.SIMPLE_HEAD, width), *footer] if line)
+    body = _rich(arrangement.layouts, box.SIMPLE_HEAD, width, color=color)
+    return "\n".join(line for line in [_with_heads(body, arrangement, color=color), *footer] if line)
+
+
+def _with_heads(body: str, arrangement: Arrangement, *, color: bool) -> str:
+    """Put the line that names each group of rows above the first of them, and indent the rows."""
+    if not arrangement.heads:
+        return body
+    lines = [f"{INDENT}{line}" for line in body.splitlines()]
+    heights = [1 + max(cell.count("\n") for cell in row) for row in zip(*map(_cells, arrangement.layouts), strict=True)]
+    place = len(lines) - sum(heights)
+    lines[place - 1] = "─" * len(INDENT) + lines[place - 1][len(INDENT) :]
+    result, before = lines[:place], None
+    for head, height in zip(arrangement.heads, heights, strict=True):
+        result += [] if head == before else [f" {_BOLD}{head}{_PLAIN}" if color else f" {head}"]
+        result += lines[place : place + height]
+        place, before = place + height, head
+    return "\n".join(result)
 
 
 def markdown_text(grid: Grid) -> str:
@@ -66,26 +90,31 @@ def _wrapped(line: str, width: int) -> str:
     return textwrap.fill(line.strip(), max(width, 20), initial_indent=start, subsequent_indent=indent)
 
 
-def _rich(layouts: Sequence[ColumnLayout], style: Any, width: int) -> str:
+def _rich(layouts: Sequence[ColumnLayout], style: Any, width: int, *, color: bool = False) -> str:
     """Draw the columns as text; wider than `width` if a number would be cut otherwise."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=style, show_edge=style.mid_left == "|", padding=(0, 1))
+    table = Table(box=style, show_edge=style.mid_left == "|", padding=(0, 1), header_style="bold" if color else "")
     for layout in layouts:
         justify: Any = "left" if layout.column.words else "right"
         table.add_column(Text(layout.heading), justify=justify, no_wrap=True, vertical="top")
     for row in zip(*map(_cells, layouts), strict=True):
-        table.add_row(*map(Text, row))
+        table.add_row(
+            *(
+                Text(cell, style=STYLES.get(cell, "") if color and layout.column.answers else "")
+                for cell, layout in zip(row, layouts, strict=True)
+            )
+        )
     sink = io.StringIO()
-    # Independent of the environment: the same text in a terminal, a notebook and a file.
+    # Independent of the environment: the same text in a terminal, a notebook and a file, but for colors that are asked for.
     console = Console(
         force_jupyter=False,
         file=sink,
         width=max(width, total_width(layouts)),
-        color_system=None,
-        force_terminal=False,
+        color_system="standard" if color else None,
+        force_terminal=color,
         legacy_windows=False,
         _environ={},
     )

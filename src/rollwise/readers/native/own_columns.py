@@ -107,7 +107,11 @@ def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part
     if "target_text" not in part.frame.columns and spoken.sum() > len(targets) / 2:
         problems.read_as(["`target` (texts) as `target_text`, as it names no model"])
         return part._replace(frame=part.frame.rename({"target": "target_text"}))
-    if _are_answers(part.frame) and not ("expected" in part.frame.columns and part.frame["expected"].count()):
+    if (
+        len(targets) >= _FEW
+        and _are_answers(part.frame)
+        and not ("expected" in part.frame.columns and part.frame["expected"].count())
+    ):
         problems.read_as(["`target` (equal to answers) as `expected`, as it names no model"])
         return part._replace(frame=part.frame.drop("expected", strict=False).rename({"target": "expected"}))
     return part
@@ -115,7 +119,7 @@ def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part
 
 def _are_answers(frame: pl.DataFrame) -> bool:
     """Return whether targets are the right answers: several that some answers are equal to."""
-    if "response" not in frame.columns or frame["response"].dtype != pl.String or frame["target"].n_unique() < _FEW:
+    if "response" not in frame.columns or frame["response"].dtype != pl.String:
         return False
     same = (
         frame["target"].str.strip_chars().str.to_lowercase() == frame["response"].str.strip_chars().str.to_lowercase()

@@ -20,6 +20,7 @@ _WORDS = (
     "total totals overall average averages avg mean median std stdev stddev sum summary all gesamt insgesamt summe durchschnitt "
     "mittelwert promedio moyenne media итого среднее 合计 总计 平均"
 )
+_FIRST = 10_000  # rows whose neighbors are compared first
 _TOTAL = rf"(?i)^\W*(?:(?:grand|macro|micro|weighted|sub)[\s_-]*)?(?:{'|'.join(_WORDS.split())})(?:\W*\(.*\))?[\W\d_]*$"
 _CLEAR = re.compile(r"(?i)total|overall|average|gesamt|summary|合计|总计|平均|итого")
 _FACTS = ("task", "target", "category", "goal")
@@ -174,5 +175,6 @@ def _labels(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
 
 
 def _is_repeated(ids: pl.Series) -> bool:
-    """Return whether an id has several rows; neighbors answer at once in most tables."""
-    return bool((ids == ids.shift()).any()) or ids.n_unique() < len(ids)
+    """Return whether an id has several rows; the first neighbors answer at once in most tables."""
+    firsts = ids.head(_FIRST)
+    return bool((firsts == firsts.shift()).any()) or ids.n_unique() < len(ids)

@@ -77,6 +77,8 @@ def _statements(frame: pl.DataFrame, doubtful: Collection[str]) -> Iterator[tupl
         if not may_say(name, dtype) or {name, name_in_file(name)} & {*doubtful}:
             continue
         values, sign = values_named(frame, name), _sign(name_in_file(name), _ATTACKS, _BENIGN)
+        if not values.count():
+            continue
         if _are_two(values):
             benign = values.cast(pl.Int64) == int(bool(sign))
             words = "true" if sign else "false"

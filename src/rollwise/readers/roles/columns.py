@@ -245,8 +245,10 @@ def is_constant(ids: pl.Series, values: pl.Series, *, are_together: bool | None 
     """
     # Neighbors answer at once in most tables; only where a rollout is in several pieces all of its rows are gathered.
     values = values.alias("values")
-    if ((ids == ids.shift()) & values.ne_missing(values.shift())).any():
-        return False
+    for rows in (_FIRST, len(ids)):
+        neighbors, said = ids.head(rows), values.head(rows)
+        if ((neighbors == neighbors.shift()) & said.ne_missing(said.shift())).any():
+            return False
     if next_to_each_other(ids) if are_together is None else are_together:
         return True
     distinct = pl.DataFrame({"rollout_id": ids, "values": values}).lazy().group_by("rollout_id")

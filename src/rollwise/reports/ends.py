@@ -1,0 +1,223 @@
+"""The finding of a section of rates or scores: which groups are highest and lowest, or why this cannot be said."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from rollwise.errors import plural
+from rollwise.reports.comparisons import standing, turned
+from rollwise.reports.frames import Frames
+from rollwise.reports.grouping import naming
+from rollwise.reports.parts import Link
+from rollwise.reports.same_goals import FEWEST, FEWEST_CLUSTERS, Shared, is_large
+from rollwise.reports.scored import score_name
+from rollwise.schema import labels
+from rollwise.schema.named import columns_named
+
+REMEDY = (
+    "--unjudged censor narrows the interval if turns are unjudged at random, --unjudged drop leaves these rollouts out"
+)
+MOST_NAMED = 4  # groups with the same rate; of more, the rest is counted
+DONE = {"attack_success": "attacks succeeded", "task_success": "tasks were solved"}
+
+
+def of_rates(data: Frames, metric: str) -> str:
+    """Say where attacks succeed most and least, or tasks are solved; empty without a verdict.
+
+    Groups that are too small are not named, but counted.
+    """
+    rows = data.rates(metric).filter(pl.col("n") > 0)
+    if rows.is_empty():
+        return ""
+    by = naming(rows, data.by)
+    named, few, limit = large_groups(rows, "judged", data.noun)
+    done = DONE[metric]
+    if not by:
+        # The only group is all there is: it is reported whatever its size.
+        rate = labels.interval_text(rows.row(0, named=True), rate=True)
+        small = f", from {limit}" if few else ""
+        return labels.sentence(f"{done} in {rate} of {labels.counted(rows['n'][0], f'judged {data.noun}')}{small}")
+    if named.is_empty():
+        if few == rows.height:
+            return labels.sentence(f"{done} in groups that are too small to name ({limit} in each)")
+        partly = labels.counted(int(rows["n_undetermined"].sum()), data.noun)
+        return labels.sentence(f"how often {done} is open, as {partly} have unjudged turns ({REMEDY})")
+    if named.height == 1:
+        text = f"{done} in {_number(named, rate=True)} of {data.noun}s of {ends(named, by)[0]}"
+    elif metric in data.shared:
+        text = _over_common(data.shared[metric], done, named, by, data.noun, rate=True)
+    elif why_not := undecided(data, named, by):
+        groups = labels.counted(named.height, "group")
+        text = f"{done} in {between(named, rate=True)} of {data.noun}s in {groups}, {why_not}"
+    else:
+        text = f"{done} most often for {_end(named, by, 0, rate=True)}, and least often for {_end(named, by, -1, rate=True)}"
+    return labels.sentence(text + unnamed(few, limit))
+
+
+def of_scores(data: Frames, metric: str) -> str:
+    """Say where scores are high and low; groups that are too small are not named, but counted."""
+    rows = data.means(metric)
+    by = naming(rows, data.by)
+    named, few, limit = large_groups(rows, "scored", data.noun)
+    what = score_name(metric)
+    if not by:
+        mean = labels.interval_text(rows.row(0, named=True), rate=False)
+        small = f", from {limit}" if few else ""
+        scored = labels.counted(rows["n"][0], f"scored {data.noun}")
+        return labels.sentence(f"the mean {what} is {mean} over {scored}{small}")
+    if named.is_empty():
+        return labels.sentence(f"mean {what}s are of groups that are too small to name ({limit} in each)")
+    if named.height == 1:
+        text = f"the mean {what} of {ends(named, by)[0]} is {_number(named, rate=False)}"
+    elif metric in data.shared:
+        text = _over_common(data.shared[metric], f"the mean {what} is", named, by, data.noun, rate=False)
+    elif why_not := undecided(data, named, by):
+        groups = labels.counted(named.height, "group")
+        text = f"the mean {what} is {between(named, rate=False)} in {groups}, {why_not}"
+    else:
+        highest, lowest = (_end(named, by, place, rate=False) for place in (0, -1))
+        text = f"the mean {what} is highest for {highest}, and lowest for {lowest}"
+    return labels.sentence(text + unnamed(few, limit))
+
+
+def _over_common(
+    shared: Shared, subject: str, named: pl.DataFrame, by: tuple[str, ...], noun: str, *, rate: bool
+) -> str:
+    """Compare groups that did not meet the same goals over the goals that all of them met, or leave them without an order."""
+    groups = labels.counted(named.height, "group")
+    of = f" of {noun}s" if rate else ""
+    rows = over_common(shared, named, by)
+    if rows is None:
+        return (
+            f"{subject} {'in ' if rate else ''}{between(named, rate=rate)}{of} in {groups}, which did not meet the same "
+            f"{plural(shared.unit)} (all met {shared.words()}), so that this does not say which is higher"
+        )
+    over = f"over the {shared.words()} that {'both groups' if named.height == 2 else f'all {groups}'} met, {subject}"
+    if not apart(rows):
+        return f"{over} {'in ' if rate else ''}{between(rows, rate=rate)}{of}, which their intervals do not tell apart"
+    most, least = ("most often", "least often") if rate else ("highest", "lowest")
+    return f"{over} {most} for {_end(rows, by, 0, rate=rate)}, and {least} for {_end(rows, by, -1, rate=rate)}"
+
+
+def over_common(shared: Shared, named: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame | None:
+    """Return the groups over the goals that all of them met, the highest first; None where these are too few."""
+    rows = shared.rows.join(named.select(columns_named(by)), on=columns_named(by), how="semi", nulls_equal=True)
+    rows = rows.filter(pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
+    return None if shared.common < FEWEST_CLUSTERS or rows.height < named.height else rows
+
+
+def large_groups(rows: pl.DataFrame, known: str, noun: str = "rollout") -> tuple[pl.DataFrame, int, str]:
+    """Return the groups that a sentence names, the highest first; how many are too small for that, and the limit in words."""
+    large = is_large()
+    named = rows.filter(large, pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
+    unit = labels.cluster_heading(rows)
+    return named, rows.filter(large.not_()).height, f"fewer than {FEWEST} {known} {noun}s or {FEWEST_CLUSTERS} {unit}"
+
+
+def unnamed(few: int, limit: str) -> str:
+    """Say how many groups are too small to be named; empty if none is."""
+    return f" ({labels.counted(few, 'group')} with {limit} not named)" if few else ""
+
+
+def ends(named: pl.DataFrame, by: tuple[str, ...]) -> list[str]:
+    """Return the names of the first and the last group; of a single one, once."""
+    rows = [named.row(place, named=True) for place in ((0, -1) if named.height > 1 else (0,))]
+    return [labels.isolated(labels.group_name(row, by)) for row in rows]
+
+
+def tied(named: pl.DataFrame, place: int) -> pl.DataFrame:
+    """Return the groups with the same estimate as the first or the last one."""
+    # Equal rates of different numbers of rollouts may differ by rounding.
+    return named.filter((pl.col("estimate") - named["estimate"][place]).abs() <= 1e-12)
+
+
+def pieces(
+    rows: pl.DataFrame, by: Sequence[str], link: Callable[[dict[str, Any]], str], most: int = MOST_NAMED
+) -> list[str | Link]:
+    """Return the names of some groups, each with a link, and the number of the rest.
+
+    Groups that differ only in the second of two columns share their beginning.
+    """
+    found: list[str | Link] = []
+    starts = list(dict.fromkeys(labels.group_name(row, by[:1]) for row in rows.rows(named=True)))
+    for row, name in zip(rows.rows(named=True), labels.group_names(rows, by), strict=True):
+        if len(by) != 2:
+            found += [", " if found else "", Link(labels.isolated(name), link(row))]
+            starts = []
+    for start in starts:
+        same = [row for row in rows.rows(named=True) if labels.group_name(row, by[:1]) == start]
+        found += [", "] if found else []
+        if len(same) == 1:
+            found.append(Link(labels.isolated(labels.group_name(same[0], by)), link(same[0])))
+            continue
+        found.append(f"{labels.isolated(start)} (")
+        for row in same:
+            found += [
+                ", " if row is not same[0] else "",
+                Link(labels.isolated(labels.group_name(row, by[1:])), link(row)),
+            ]
+        found.append(")")
+    named = [place for place, piece in enumerate(found) if isinstance(piece, Link)]
+    if len(named) <= most:
+        return [piece for piece in found if piece]
+    # A parenthesis that is cut in the middle is closed.
+    cut = found[: named[most - 1] + 1]
+    is_open = sum(1 if piece.endswith(" (") else -1 if piece == ")" else 0 for piece in cut if isinstance(piece, str))
+    return [piece for piece in [*cut, ")" if is_open else "", f" and {len(named) - most} more"] if piece]
+
+
+def words_of(found: Sequence[str | Link]) -> str:
+    """Return pieces as text."""
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in found)
+
+
+def names_of(rows: pl.DataFrame, by: Sequence[str], most: int = MOST_NAMED) -> str:
+    """List the names of some groups, and count the rest."""
+    return words_of(pieces(rows, by, lambda _: "", most))
+
+
+def _end(named: pl.DataFrame, by: tuple[str, ...], place: int, *, rate: bool) -> str:
+    """Return the first or the last group with its interval, and all others that have the same estimate."""
+    rows = tied(named, place)
+    texts = dict.fromkeys(labels.interval_text(row, rate=rate) for row in rows.rows(named=True))
+    if rows.height == 1:
+        return f"{names_of(rows, by)}: {next(iter(texts))}"
+    each = next(iter(texts)) if len(texts) == 1 else labels.number(rows["estimate"][0], rate=rate)
+    return f"{names_of(rows, by)}: {each} each"
+
+
+def _number(named: pl.DataFrame, *, rate: bool) -> str:
+    return labels.interval_text(named.row(0, named=True), rate=rate)
+
+
+def between(named: pl.DataFrame, *, rate: bool) -> str:
+    """Return the lowest and the highest estimate; one if both are written the same."""
+    rows = (named.row(place, named=True) for place in (-1, 0))
+    return " to ".join(
+        dict.fromkeys(labels.number(row["estimate"], row["low"], row["high"], rate=rate) for row in rows)
+    )
+
+
+def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
+    """Say why the first and the last group are not told apart; empty if they are, also by their paired comparison."""
+    if not apart(named):
+        return "which their intervals do not tell apart"
+    first, last = named.row(0, named=True), named.row(-1, named=True)
+    for pair in data.contrasts.filter(metric=first["metric"]).rows(named=True):
+        of = pair["of"]
+        others = [name for name in by if name != of]
+        if of not in by or any(first[name] != last[name] or first[name] != pair.get(name) for name in others):
+            continue
+        names = (str(first[of]), str(last[of]))
+        row = {names: pair, names[::-1]: turned(pair)}.get((pair["group"], pair["baseline"]))
+        if row is not None and not (standing(row) and row["difference"] > 0):
+            return "whose paired difference may be chance"
+    return ""
+
+
+def apart(named: pl.DataFrame) -> bool:
+    """Return whether the intervals of the first and the last group exclude the estimate of the other."""
+    highest, lowest = named.row(0, named=True), named.row(-1, named=True)
+    above = lowest["high"] is not None and highest["estimate"] > lowest["high"]
+    return above and highest["low"] is not None and bool(lowest["estimate"] < highest["low"])

@@ -1,0 +1,138 @@
+"""The sentence that each later section begins with: what its table shows, in the numbers of the table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from rollwise.reports.comparisons import standing
+from rollwise.reports.ends import names_of, of_rates
+from rollwise.reports.frames import Frames
+from rollwise.reports.grouping import naming, varying
+from rollwise.reports.parts import Part
+from rollwise.reports.same_goals import FEWEST, is_large
+from rollwise.reports.title import in_order
+from rollwise.schema import labels
+from rollwise.schema.named import columns_named
+
+MOST_ARMS = 6  # values of a factor whose rates are listed
+
+
+def finding(text: str) -> list[Part]:
+    """Return a sentence as a part of a section; nothing if it is empty."""
+    return [Part("finding", text=labels.sentence(text))] if text else []
+
+
+def rates_found(data: Frames, metric: str) -> str:
+    """Return the rates of the first factor over all others; where there is one factor or none, which groups are at the ends."""
+    head = data.headline
+    arms = in_order(head) if head is not None and head.metric == metric and head.others else []
+    if head is None or not 1 < len(arms) <= MOST_ARMS:
+        return of_rates(data, metric)
+    over = f" the {head.common} that all met" if head.common else f" all {_plural(head.others)}"
+    listed = ", ".join(
+        f"{labels.isolated(labels.group_name(arm, [head.factor or '']))} {labels.interval_text(arm, rate=True)}"
+        for arm in arms
+    )
+    return f"over{over}: {listed}"
+
+
+def _plural(names: Sequence[str]) -> str:
+    return " and ".join(f"{labels.label(name)}s" for name in names)
+
+
+def curve_found(data: Frames) -> str:
+    """Say how far the curves of the highest and the lowest group come, at the last turn that enough rollouts reach."""
+    by = [name for name in data.by if name in data.curve.columns]
+    reached = data.curve.filter((pl.col("at_risk") >= FEWEST) & pl.col("estimate").is_not_null())
+    if reached.is_empty():
+        return ""
+    last = reached.group_by(columns_named(by), maintain_order=True).last() if by else reached.tail(1)
+    last = last.sort("estimate", descending=True, maintain_order=True)
+    rows = last.rows(named=True)
+    return ", and ".join(
+        f"by turn {labels.count(row['at'])}, attacks succeeded in {labels.interval_text(row, rate=True)}"
+        f"{f' of {data.noun}s of {labels.isolated(labels.group_name(row, naming(last, by)))}' if by else f' of {data.noun}s'}"
+        for row in rows[:: max(len(rows) - 1, 1)]
+    )
+
+
+def cells_found(rows: pl.DataFrame, by: Sequence[str]) -> str:
+    """Name the cells, or the categories, with the highest and the lowest rate among those with enough rollouts."""
+    large = rows.filter(is_large(), pl.col("estimate").is_not_null())
+    large = large.sort("estimate", descending=True, maintain_order=True)
+    if large.is_empty():
+        return f"no cell has {FEWEST} judged rollouts, so that none is named" if rows.height else ""
+    ends = [large.filter(pl.col("estimate") == large["estimate"][place]) for place in (0, -1)]
+    texts = [
+        f"{word} {names_of(end, by)}: {labels.interval_text(end.row(0, named=True), rate=True)}"
+        f"{' each' if end.height > 1 else ''}"
+        for word, end in zip(("highest for", "lowest for"), ends, strict=True)
+    ]
+    return ", ".join(texts[: 1 if large["estimate"].n_unique() == 1 else 2])
+
+
+def differences_found(data: Frames) -> str:
+    """Say how many of the compared differences stand, and which is the largest."""
+    rows = data.contrasts.filter(pl.col("p_value").is_not_null()).rows(named=True)
+    if not rows:
+        return ""
+    stood = [row for row in rows if standing(row)]
+    total = labels.counted(len(rows), "difference")
+    if not stood:
+        return f"none of {total} stands" if len(rows) > 1 else "the difference may be chance"
+    largest = max(stood, key=lambda row: abs(row["difference"]))
+    others = [name for name in data.by if largest.get(name) is not None]
+    within = f" ({labels.group_name(largest, others)})" if others else ""
+    word = "above" if largest["difference"] > 0 else "below"
+    upper, lower = (labels.isolated(labels.plain(largest[name])) for name in ("group", "baseline"))
+    size = labels.difference_text(largest, "points")
+    number = f"{labels.count(len(stood))} of {total} {'stands' if len(stood) == 1 else 'stand'}; the largest"
+    number = number if len(rows) > 1 else "one difference stands"
+    return f"{number}: {upper} {word} {lower}{within}, {size}"
+
+
+def attempts_found(data: Frames, metric: str) -> str:
+    """Say what more attempts reach than one, for the group where they add most; or the share of goals that ever succeed."""
+    kind = "asr@k" if metric == "attack_success" else "pass@k"
+    reach = data.reach.filter(pl.col("estimate").is_not_null(), metric=metric, kind=kind)
+    unit = f"{data.unit(metric)}s"
+    by = varying(reach, data.by) if reach.height else ()
+    gains: list[tuple[float, dict[str, Any], dict[str, Any]]] = []
+    for _, part in reach.group_by(columns_named(by) or ["metric"], maintain_order=True):
+        first, last = part.sort("at").row(0, named=True), part.sort("at").row(-1, named=True)
+        if last["at"] > first["at"]:
+            gains.append((last["estimate"] - first["estimate"], first, last))
+    if gains:
+        _, first, last = max(gains, key=lambda gain: gain[0])
+        most = f", most for {labels.isolated(labels.group_name(last, by))}" if by and len(gains) > 1 else ""
+        return (
+            f"{labels.counted(last['at'], 'attempt')} instead of {labels.count(first['at'])} raise the share of {unit} that "
+            f"succeed{most}: from {labels.interval_text(first, rate=True)} to {labels.interval_text(last, rate=True)}"
+        )
+    ever = data.profiles.filter(pl.col("at") == 0, pl.col("estimate").is_not_null(), metric=metric)
+    ever = ever.sort("estimate", descending=True, maintain_order=True)
+    if ever.is_empty():
+        return ""
+    rows = ever.rows(named=True)
+    by = varying(ever, data.by) if ever.height > 1 else ()
+    return "succeeded at least once: " + ", ".join(
+        f"{labels.interval_text(row, rate=True)} of {unit}{f' of {labels.isolated(labels.group_name(row, by))}' if by else ''}"
+        for row in rows[:: max(len(rows) - 1, 1)]
+    )
+
+
+def training_found(data: Frames, metric: str, by: Sequence[str], *, rate: bool) -> str:
+    """Say from where to where a rate went between the first and the last step, and how many changes between steps stand."""
+    rows = data.trained.filter(pl.col("estimate").is_not_null(), metric=metric)
+    if rows.is_empty():
+        return ""
+    parts = [part.sort("step") for _, part in rows.group_by(columns_named(by) or ["metric"], maintain_order=True)]
+    part = max(parts, key=lambda one: abs(one["estimate"][-1] - one["estimate"][0]))
+    ends = [part.row(place, named=True) for place in (0, -1)]
+    texts = [f"{labels.interval_text(row, rate=rate)} at step {labels.value_name(row['step'])}" for row in ends]
+    of = f" for {labels.isolated(labels.group_name(ends[0], by))}" if by and len(parts) > 1 else ""
+    changed = rows.filter((pl.col("difference_low") > 0) | (pl.col("difference_high") < 0)).height
+    steps = rows.filter(pl.col("difference").is_not_null()).height
+    between = f"; the interval of {labels.count(changed)} of {labels.counted(steps, 'change')} between steps excludes 0"
+    return f"{labels.label(metric)}{of} went from {' to '.join(texts)}{between if steps else ''}"

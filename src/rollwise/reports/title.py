@@ -1,0 +1,142 @@
+"""The title of a report: what was found, in one sentence of the data."""
+
+from typing import Any
+
+import polars as pl
+
+from rollwise.reports.comparisons import standing, turned
+from rollwise.reports.ends import DONE, ends, large_groups, undecided
+from rollwise.reports.frames import Frames
+from rollwise.reports.grouping import naming
+from rollwise.reports.headline import Headline
+from rollwise.reports.scored import score_name
+from rollwise.schema import labels
+from rollwise.schema.named import column_named, values_named
+
+LEADS = {"attack_success": "attacks reach", "task_success": "task success is"}
+_OF = {
+    ("attack_success", "target"): "on", ("attack_success", "attack"): "with", ("task_success", "attack"): "under",
+}  # fmt: skip
+
+
+def title(data: Frames) -> str:
+    """Say in one sentence what was found, in numbers that are also in the tables of the page."""
+    head = data.headline
+    if not data.rollout_count:
+        return "No rollout was read"
+    if head is None:
+        return "No rollout has a verdict"
+    words = _of_metric(data, head)
+    unrated = "" if data.is_rated else "; no rollout has a verdict"
+    return f"{words[:1].upper()}{words[1:]}{unrated}"
+
+
+def between(head: Headline, upper: str, lower: str) -> dict[str, Any] | None:
+    """Return the difference of two values of the factor, turned so that it is of the first minus the second."""
+    for row in head.differences.rows(named=True):
+        if (row["group"], row["baseline"]) == (upper, lower):
+            return row
+        if (row["group"], row["baseline"]) == (lower, upper):
+            return turned(row)
+    return None
+
+
+def in_order(head: Headline) -> list[dict[str, Any]]:
+    """Return the rates of the values of the factor, the highest first."""
+    if head.factor is None or not head.rates.height:
+        return []
+    known = head.rates.drop_nulls("estimate").sort("estimate", descending=True, maintain_order=True)
+    return known.with_columns(values_named(known, head.factor).cast(pl.String).alias("arm")).rows(named=True)
+
+
+def value_in_title(value: float, *, rate: bool) -> str:
+    """Return a number without decimals, unless these alone tell it from 0 or 100 %."""
+    if not rate:
+        return labels.number(value)
+    percent = 100 * value
+    digits = 0 if percent in {0, 100} or 0.5 <= percent <= 99.5 else 1
+    return f"{percent:.{digits}f}"
+
+
+def span_in_title(values: list[float], *, rate: bool) -> str:
+    """Return the least and the greatest of some numbers, or the one number that they are."""
+    words = dict.fromkeys(value_in_title(value, rate=rate) for value in (min(values), max(values)))
+    return f"{' to '.join(words)}{' %' if rate else ''}"
+
+
+def _lead(head: Headline) -> str:
+    return LEADS.get(head.metric) or f"the mean {score_name(head.metric)} is"
+
+
+def _of_metric(data: Frames, head: Headline) -> str:
+    rate, lead = head.is_rate, _lead(head)
+    rows = data.rates(head.metric).filter(pl.col("n") > 0) if rate else data.means(head.metric)
+    by = naming(rows, data.by)
+    named, _, _ = large_groups(rows, "judged")
+    if named.is_empty() or not by:
+        return _of_all(data, head, rows.drop_nulls("estimate"), lead, grouped=bool(by))
+    if head.metric == "attack_success" and named["estimate"].max() == 0:
+        number = int(named["n"].sum())
+        return f"no attack succeeded in {labels.counted(number, data.noun)}"
+    everything = span_in_title(named["estimate"].to_list(), rate=rate)
+    groups = labels.counted(named.height, "group")
+    arms = in_order(head)
+    if len(arms) > 1 and head.differences.height:
+        return _of_arms(data, head, named, arms, lead, rate=rate)
+    word = _OF.get((head.metric, by[0]), "for") if len(by) == 1 else "for"
+    if named.height == 1:
+        return f"{lead} {everything} {word} {ends(named, by)[0]}"
+    shared = data.shared.get(head.metric)
+    if why_not := f"that did not meet the same {shared.unit}s" if shared else undecided(data, named, by):
+        return f"{lead} {everything} in {groups}{'' if shared else ','} {why_not}"
+    numbers = (span_in_title([named["estimate"][place]], rate=rate) for place in (0, -1))
+    texts = (f"{number} {word} {name}" for number, name in zip(numbers, ends(named, by), strict=True))
+    return f"{lead} {', '.join(texts)}"
+
+
+def _of_all(data: Frames, head: Headline, known: pl.DataFrame, lead: str, *, grouped: bool) -> str:
+    """Return the one number of all rollouts: of no groups, or of groups that are too small to compare."""
+    attacks = head.metric == "attack_success"
+    if known.is_empty():
+        return f"how often {'attacks succeed' if attacks else 'tasks are solved'} is open: verdicts are missing"
+    small = ", in groups too small to compare" if grouped else ""
+    number = int(known["n"].sum())
+    of = labels.counted(number, data.noun)
+    if not head.is_rate:
+        return f"{lead} {span_in_title(known['estimate'].to_list(), rate=False)} over {of}{small}"
+    successes = round(known.select((pl.col("estimate") * pl.col("n")).sum()).item())
+    if not successes:
+        return f"no {'attack succeeded' if attacks else 'task was solved'} in {of}{small}"
+    percent = "" if grouped else f" ({value_in_title(successes / number, rate=True)} %)"
+    return f"{DONE[head.metric]} in {labels.count(successes)} of {of}{percent}{small}"
+
+
+def _of_arms(
+    data: Frames, head: Headline, named: pl.DataFrame, arms: list[dict[str, Any]], lead: str, *, rate: bool
+) -> str:
+    """Return the range of both ends of the factor where their difference stands, and else that none is shown."""
+    factor = head.factor or ""
+    over = f"over the {head.common} that all met, " if head.common else ""
+    highest, lowest = (
+        [arm for arm in arms if abs(arm["estimate"] - end["estimate"]) <= 1e-12] for end in (arms[0], arms[-1])
+    )
+    pairs = [between(head, upper["arm"], lower["arm"]) for upper in highest for lower in lowest]
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) < len(pairs) or not all(standing(pair) and pair["difference"] > 0 for pair in known):
+        values = [arm["estimate"] for arm in arms]
+        factors = labels.counted(len(arms), labels.label(factor))
+        # The ends need not have been compared where each value is compared with a baseline.
+        none = "" if len(known) < len(pairs) and len(arms) > 2 else f"no difference between {factors} is shown: "
+        for_all = "" if none else f" for {factors}"
+        return f"{none}{over}{lead} {span_in_title(values, rate=rate)}{for_all}"
+    texts = []
+    for tie in (highest, lowest):
+        # Over goals that not all met, the rates of single groups are not comparable: the pooled one stands for them.
+        mine = named.filter(column_named(factor).cast(pl.String).is_in([arm["arm"] for arm in tie]))[
+            "estimate"
+        ].to_list()
+        values = [tie[0]["estimate"]] if head.common or not head.others or not mine else mine
+        names = [labels.isolated(labels.group_name(arm, [factor])) for arm in tie]
+        named_ends = " and ".join(names) if len(names) < 3 else labels.counted(len(names), labels.label(factor))
+        texts.append(f"{span_in_title(values, rate=rate)} {_OF.get((head.metric, factor), 'for')} {named_ends}")
+    return f"{over}{lead} {', '.join(texts)}"

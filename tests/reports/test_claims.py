@@ -1,0 +1,237 @@
+"""The first screen of a report: a title from the data and claims with their numbers, which nothing on the page contradicts."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rollwise as rw
+from rollwise import schema
+from rollwise.reports.claims import Claim, claims
+from rollwise.reports.frames import Frames, frames
+from rollwise.reports.title import title
+
+
+def made(turns: pl.DataFrame, **options: Any) -> Frames:
+    usual: dict[str, Any] = {"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0}
+    return frames(turns, **usual | options)
+
+
+def crossed(cells: dict[tuple[str, str], int], goals: int = 20, **facts: Any) -> pl.DataFrame:
+    """TURNS of one turn: for each target and attack, how many of the goals (the first ones) were broken."""
+    rows = [
+        {"rollout_id": f"{target}/{attack}/{goal}", "target": target, "attack": attack, "goal": f"g{goal}", "turn": 1}
+        | {"succeeded": goal < broken} | facts
+        for (target, attack), broken in cells.items()
+        for goal in range(goals)
+    ]  # fmt: skip
+    return rw.turns(pl.DataFrame(rows))
+
+
+def by_kind(data: Frames) -> dict[str, Claim]:
+    found = claims(data)
+    assert len({claim.kind for claim in found}) == len(found)
+    return {claim.kind: claim for claim in found}
+
+
+CELLS = {
+    ("high", "x"): 18, ("high", "y"): 14, ("middle", "x"): 6, ("middle", "y"): 4, ("low", "x"): 0, ("low", "y"): 0,
+}  # fmt: skip
+
+
+def test_two_factors_have_ranges_in_the_title_and_three_claims() -> None:
+    """high: 18/20 and 14/20; middle: 6/20 and 4/20; low never. Pooled 80, 25 and 0 %, so that 55 is the widest step."""
+    data = made(crossed(CELLS))
+    assert title(data) == "Attacks reach 70 to 90 % on high, 0 % on low"
+    found = by_kind(data)
+    assert set(found) == {"worst", "difference", "best"}
+    worst, difference, best = (found[kind] for kind in ("worst", "difference", "best"))
+    assert worst.value.startswith("90 % [")
+    assert str(worst).startswith(f"{worst.value}: highest of 6 groups: high · x (18 of 20 rollouts")
+    assert difference.value.startswith("55 points [")
+    assert "high above middle, the next target; attacks pooled (paired by 20 goals; adjusted p" in str(difference)
+    # Wilson's upper end of 0 of 20 is z²/(20 + z²) = 3.8415/23.8415 = 16.1 %.
+    assert str(best) == "0 of 20, twice: low (x, y) (each at most 16.1 % with 95 % confidence)"
+    links = [piece.href for piece in best.text if not isinstance(piece, str)]
+    assert links == ["#target=low&attack=x", "#target=low&attack=y"]
+    assert [piece.href for piece in worst.text if not isinstance(piece, str)] == [
+        "#target=high&attack=x&attack_success=yes"
+    ]
+
+
+def test_the_numbers_of_the_claims_are_those_of_the_verbs() -> None:
+    """Rates as in `summarize`, the difference as in `contrast`, the ranks as in `rank`."""
+    data = made(crossed(CELLS))
+    rollouts = rw.measure(data.turns, rw.metrics.attack_success())
+    head = data.headline
+    assert head is not None
+    assert head.rates.equals(rw.summarize(rollouts, by="target", metrics="attack_success", statistics="mean"))
+    contrast = rw.contrast(rollouts, of="target", metrics="attack_success", cluster="goal")
+    columns = ["group", "baseline", "difference", "low", "high", "p_adjusted"]
+    assert head.differences.select(columns).equals(contrast.select(columns))
+    grouped = rollouts.with_columns(cell=pl.format("{} · {}", "target", "attack"))
+    ranks = rw.rank(grouped, of="cell", metric="attack_success")
+    names = ["group", "rank_low", "rank_high", "estimate"]
+    assert head.ranks.select(names).equals(ranks.select(names))
+    # Rank 1 is the best of 6, so that the worst has 6 and what `rank` leaves open.
+    (low, high) = ranks.filter(group="high · x").select("rank_low", "rank_high").row(0)
+    said = f"rank {7 - high} to {7 - low} from the highest" in str(claims(data)[0])
+    assert said == ((low, high) != (6, 6))
+
+
+def test_a_rank_that_is_sure_is_not_said_and_one_that_is_open_is() -> None:
+    """40 of 40 against 2 of 40 is the highest; 21 against 20 may be the second."""
+    sure = claims(made(crossed({("a", "x"): 40, ("b", "x"): 2}, goals=40)))[0]
+    assert "highest of 2 groups: a" in str(sure)
+    assert "rank" not in str(sure)
+    close = claims(made(crossed({("a", "x"): 21, ("b", "x"): 20}, goals=40)))[0]
+    assert "rank 1 to 2 from the highest with 95 % confidence" in str(close)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({("a", "x"): 10, ("b", "x"): 9}, "No difference between 2 targets is shown: attacks reach 45 to 50 %"),
+        ({("a", "x"): 10, ("b", "x"): 10}, "No difference between 2 targets is shown: attacks reach 50 %"),
+        ({("a", "x"): 0, ("b", "x"): 0}, "No attack succeeded in 40 rollouts"),
+        ({("a", "x"): 7}, "Attacks succeeded in 7 of 20 rollouts (35 %)"),
+        ({("a", "x"): 18, ("b", "x"): 18, ("c", "x"): 2}, "Attacks reach 90 % on a and b, 10 % on c"),
+        ({("a", "x"): 16, ("a", "y"): 2}, "Attacks reach 80 % with x, 10 % with y"),
+    ],
+)
+def test_the_title_says_what_the_data_say(cells: dict[tuple[str, str], int], words: str) -> None:
+    """No difference, all equal, nothing broken, one group, ties at the end, attacks alone."""
+    assert title(made(crossed(cells))) == words
+
+
+def test_nothing_broken_has_no_highest_group_but_a_bound_for_each() -> None:
+    """Three targets never broken at 20 goals each."""
+    found = by_kind(made(crossed({("a", "x"): 0, ("b", "x"): 0, ("c", "x"): 0})))
+    assert "worst" not in found
+    assert str(found["best"]) == "0 of 20, three times: a, b, c (each at most 16.1 % with 95 % confidence)"
+
+
+def test_no_difference_is_said_without_a_number_in_front() -> None:
+    """The largest that was found follows, with its interval."""
+    claim = by_kind(made(crossed({("a", "x"): 10, ("b", "x"): 9})))["difference"]
+    assert claim.value == "No difference shown"
+    assert "the largest is a above b, 5 points [" in str(claim)
+
+
+def test_equal_differences_are_counted() -> None:
+    """Goals of 18, 10 and 2: two steps of 8 goals of 20, 40 points each."""
+    cells = {("a", "x"): 36, ("b", "x"): 20, ("c", "x"): 4}
+    claim = by_kind(made(crossed(cells, goals=40)))["difference"]
+    assert claim.value.endswith(", twice")
+    assert claim.value.startswith("40 points [") or claim.value.startswith("40.0 points [")
+    assert "a above b; b above c" in str(claim)
+
+
+def test_a_named_baseline_is_what_others_are_compared_with() -> None:
+    """`vanilla` is a well-known name: 2 of 20 against 18 of 20."""
+    claim = by_kind(made(crossed({("vanilla", "x"): 2, ("tuned", "x"): 18})))["difference"]
+    assert "tuned above vanilla, the baseline" in str(claim)
+
+
+def test_a_factor_is_pooled_only_over_what_all_its_values_met() -> None:
+    """Attack y, which always succeeds, was tried on one target alone: it does not count in the comparison of targets."""
+    data = made(crossed({("a", "x"): 4, ("a", "y"): 20, ("b", "x"): 16}))
+    head = data.headline
+    assert head is not None
+    assert dict(head.rates.select("target", "estimate").iter_rows()) == pytest.approx({"a": 0.2, "b": 0.8})
+    assert title(data) == "Over the 20 of 40 goals (at each attack) that all met, attacks reach 80 % on b, 20 % on a"
+    assert "b above a" in str(by_kind(data)["difference"])
+
+
+def test_an_opposite_cell_is_named() -> None:
+    """Over both attacks a is broken more often (30 of 40 against 14), with y less often."""
+    cells = {("a", "x"): 28, ("a", "y"): 2, ("b", "x"): 0, ("b", "y"): 14}
+    claim = by_kind(made(crossed(cells, goals=30)))["difference"]
+    assert "the other way at y" in str(claim)
+
+
+def test_a_claim_never_says_the_opposite_of_the_paired_table() -> None:
+    """A was tried again at its hard goals: its raw rate is higher, at the same goals B is broken more often."""
+    rows = [
+        {"rollout_id": f"{target}/{goal}/{k}", "target": target, "goal": f"g{goal}", "turn": 1, "succeeded": won}
+        for target in "AB"
+        for goal in range(30)
+        for won in [goal < 10 if target == "A" else goal < 20]
+        for k in range(20 if target == "A" and goal < 10 else 1)
+    ]
+    data = made(rw.turns(pl.DataFrame(rows)))
+    rates = dict(data.rates("attack_success").select("target", "estimate").iter_rows())
+    assert rates["A"] > rates["B"]
+    assert data.contrasts.select((pl.col("difference") > 0).all()).item()  # B minus A
+    assert title(data).startswith("No difference between 2 targets is shown")
+    worst = by_kind(data)["worst"]
+    assert "paired by goal, B is higher" in str(worst)
+
+
+def test_tasks_are_best_where_most_are_solved() -> None:
+    """Of tasks the lowest group is the worst, and the best news is a lower end: 20 of 20, at least 83.9 %."""
+    turns = crossed({("good", "none"): 20, ("bad", "none"): 6})
+    turns = turns.with_columns(task=pl.col("goal"), solved=pl.col("succeeded"), goal=None, succeeded=None)
+    found = by_kind(made(rw.turns(turns)))
+    assert "lowest of 2 groups: bad (6 of 20 rollouts" in str(found["worst"])
+    assert str(found["best"]) == "20 of 20: good (at least 83.9 % with 95 % confidence)"
+
+
+@pytest.mark.parametrize(("unjudged", "crashed", "said"), [(0, 0, False), (2, 0, False), (3, 0, True), (0, 3, True)])
+def test_more_than_a_tenth_without_a_verdict_is_said_aloud(unjudged: int, crashed: int, said: bool) -> None:
+    """Of 20 rollouts two are a tenth, three are more."""
+    place = pl.int_range(pl.len())
+    turns = crossed({("a", "x"): 10}).with_columns(
+        succeeded=pl.when(place >= unjudged).then("succeeded"),
+        ending=pl.when(place < crashed).then(pl.lit("error", schema.ENDINGS)),
+    )
+    turns = turns.with_columns(succeeded=pl.when(place >= crashed).then("succeeded"))
+    found = by_kind(made(turns))
+    assert ("open" in found) == said
+    if said:
+        words = "3 ended in error" if crashed else "3 without a verdict"
+        assert str(found["open"]).startswith(f"3 of 20 rollouts unknown: {words}")
+
+
+def test_nothing_judged_says_what_to_do() -> None:
+    """And no claim is made."""
+    data = made(rw.turns(pl.DataFrame([{"response": "x", "goal": f"g{k}", "target": "m"} for k in range(10)])))
+    assert title(data) == "No rollout has a verdict"
+    (claim,) = claims(data)
+    assert claim.kind == "ask"
+    assert "rollwise map FILE" in str(claim)
+
+
+def test_scores_have_claims_where_nothing_is_judged() -> None:
+    """Means of 8.5 and 2 at 21 goals; the threshold that would make a rate is asked."""
+    rows = [
+        {
+            "response": "x",
+            "goal": f"g{k}",
+            "target": target,
+            "score": float(base + k % 3 - 1 + (k % 2 if base > 4 else 0)),
+        }
+        for target, base in (("high", 8), ("low", 2))
+        for k in range(21)
+    ]
+    found = by_kind(made(rw.turns(pl.DataFrame(rows))))
+    assert "highest of 2 groups: high (21 rollouts)" in str(found["worst"])
+    assert "lowest of 2 groups: low (21 rollouts)" in str(found["best"])
+    assert "--value 'succeeded:?'" in str(found["ask"])
+
+
+def test_branches_of_a_tree_are_paths() -> None:
+    """40 goals with trees of 27 paths each are no 1,080 rollouts."""
+    turns, _ = rw.simulate(goals=10, attempts=1, branches=3, turns=2, give_up=0, target_ends=0, error=0)
+    data = made(turns)
+    assert data.rollouts.height > data.rollout_count
+    text = " ".join([title(data), *map(str, claims(data))])
+    assert "paths" in text
+    assert " rollouts" not in text
+
+
+def test_a_name_from_right_to_left_keeps_its_number() -> None:
+    """The name is isolated, so that 90 % [..] is not turned."""
+    data = made(crossed({("نموذج", "x"): 18, ("b", "x"): 2}))
+    assert "\u2068نموذج\u2069" in title(data)
+    assert "\u2068نموذج\u2069" in str(claims(data)[0])

@@ -124,6 +124,8 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
                 opened = estimates.take(unknown)
                 _add_unjudged(opened, cells.of(unknown), level)
                 estimates.put(unknown, opened)
+            elif cells.kind == "proportion" and unknown.size:
+                _add_reasons(estimates, estimates.n > 0, _left_out(cells, statistic))
             _add_ways_out(estimates, cells)
             _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
@@ -279,6 +281,16 @@ def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
             return hits / sizes, (hits + sample.groups.sums(unknown)) / sizes
     best = np.where(unknown, 1.0, sample.values)
     return weighted_means(successes, weights, sample.groups), weighted_means(best, weights, sample.groups)
+
+
+def _left_out(cells: Cells, statistic: str) -> TextArray:
+    """Say of each group how many rollouts without a verdict a statistic without bounds leaves out."""
+    notes = []
+    for statuses in np.split(cells.statuses, cells.rows.groups.starts[1:-1]):
+        unknown = Unknown.of(statuses, "drop", timed=False)
+        note = f"{unknown.note}: the {statistic_in_words(statistic)} leaves them out" if unknown.note else None
+        notes.append(note)
+    return np.array(notes, dtype=object)
 
 
 def _add_unjudged(estimates: Estimates, cells: Cells, level: float) -> None:

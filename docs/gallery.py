@@ -80,6 +80,14 @@ difference = rw.contrast(
 plot = rw.plots.contrast(difference)
 """,
     ),
+    "Ranks, and what cannot be told apart": (
+        "ranks",
+        """\
+published = rw.measure(rw.read("data/jailbreakbench"), m.attack_success())
+ranks = rw.rank(published, of="target", metric="attack_success")
+plot = rw.plots.ranks(ranks)
+""",
+    ),
     "Repeated attempts": (
         "attempts",
         """\

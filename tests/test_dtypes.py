@@ -32,7 +32,7 @@ OF_ROLLOUTS: dict[str, Verb] = {
     "curve_test": lambda frame: rw.comparisons.curve_test(frame, of="target", baseline="base"),
     "curve_difference": lambda frame: rw.comparisons.curve_difference(frame, of="target", baseline="base"),
     "profile": rw.comparisons.profile,
-    "forecast": lambda frame: rw.forecast(frame, k=5, resamples=100),
+    "forecast": lambda frame: rw.forecast(frame, k=5),
     "training": lambda frame: rw.training(frame, step="train_step"),
     "iqm": lambda frame: rw.summarize(frame, metrics="worst", statistics="iqm", resamples=100),
     "portfolio": lambda frame: rw.comparisons.portfolio(frame, members="attack"),

@@ -94,7 +94,7 @@ VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "contrast": lambda frame: rw.contrast(frame, of="target", baseline="base"),
     "curve": rw.curve,
     "profile": rw.comparisons.profile,
-    "forecast": lambda frame: rw.forecast(frame, k=5, resamples=100),
+    "forecast": lambda frame: rw.forecast(frame, k=5),
     "training": rw.training,
     "portfolio": lambda frame: rw.comparisons.portfolio(frame, members="target"),
     "gate": lambda frame: rw.gate(frame, "attack_success < 0.5"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rollwise import rollout as rollout
     from rollwise import schema as schema
     from rollwise import tables as tables
+    from rollwise.audits.audit import audit as audit
     from rollwise.comparisons.ranking import rank as rank
     from rollwise.estimation.attempts import attempts as attempts
     from rollwise.estimation.changes import changes as changes

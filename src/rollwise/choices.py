@@ -23,6 +23,7 @@ Method = Literal[
     "exact",
     "jeffreys",
     "agresti-coull",
+    "beta-binomial",
     "t",
     "normal",
     "bootstrap",

@@ -83,7 +83,7 @@ def test_every_command_that_takes_a_table_has_where() -> None:
     """Those that read logs alone, and turns, have it not: rollouts would be cut."""
     group: Any = get_command(app)
     taking = {name for name in group.commands if name != "info" and "where" in options_of(name)}
-    assert taking == {"measure", "summarize", "contrast", "rank", "curve", "attempts", "gate", "plan"}
+    assert taking == {"measure", "summarize", "contrast", "rank", "curve", "attempts", "audit", "gate", "plan"}
 
 
 def test_every_output_has_a_short_name() -> None:

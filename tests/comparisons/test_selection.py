@@ -1,10 +1,12 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """`best`, `pareto` and `changes`: the rows that matter, nulls left out, and a sentence where nothing fits."""
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulations import repeated
 
 import rollwise as rw
 from rollwise.errors import ArgumentError
@@ -55,6 +57,58 @@ def test_best_compares_like_with_like():
     ]
     with pytest.raises(ArgumentError, match="statistic='q90'; available: max, mean, median, min"):
         rw.comparisons.best(summary, metric="num_turns", better="lower", statistic="q90")
+
+
+def candidates(rng, number):
+    """ROLLOUTS of equal targets: 20 goals of the same chance in all of them, three attempts at each, rate .3."""
+    chances = rng.beta(0.7, 1.6333, 20)
+    goals = np.repeat(np.arange(20), 3)
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "rollout_id": [f"{target}/{row}" for row in range(60)],
+                "target": f"t{target}",
+                "goal": [f"g{goal}" for goal in goals],
+                "attack_success": rng.random(60) < chances[goals],
+            }
+        )
+        for target in range(number)
+    )
+
+
+def test_the_best_of_several_says_that_it_was_chosen():
+    """By hand, ten intervals of level .95 hold together with at least 1 - 10·.05 = .5; at .995 with at least .95."""
+    rollouts = candidates(np.random.default_rng(0), 10)
+    options = {"by": "target", "metrics": "attack_success"}
+    usual = rw.comparisons.best(rw.summarize(rollouts, **options), metric="attack_success")
+    said = "the best of 10, chosen by its estimate, which is too good on average"
+    assert set(usual["reason"]) == {f"{said}, as its interval is; with level=0.995 those of all 10 hold together"}
+    wide = rw.comparisons.best(rw.summarize(rollouts, **options, level=0.995), metric="attack_success")
+    assert set(wide["reason"]) == {f"{said}; the intervals of all 10 hold together with at least 95 %"}
+    # Of one candidate, of one without an interval, and of candidates that a condition left out, nothing is said.
+    alone = rw.comparisons.best(
+        rw.summarize(rollouts, **options), metric="attack_success", where=pl.col("target") == "t1"
+    )
+    assert alone["reason"].item() is None
+    each = rw.comparisons.best(rw.summarize(rollouts, **options), metric="attack_success", by="target")
+    assert each["reason"].null_count() == 10
+    spread = rw.summarize(rollouts.with_columns(x=pl.int_range(pl.len())), by="target", metrics="x", statistics="max")
+    assert "chosen" not in str(rw.comparisons.best(spread, metric="x", better="higher")["reason"].item())
+
+
+@pytest.mark.slow
+def test_intervals_at_the_named_level_hold_for_the_winner():
+    """Of ten equal targets the winner's interval misses .3 far too often at .95, and as often as said at .995."""
+    rng, repetitions = np.random.default_rng(1), repeated(400)
+    held = np.zeros(2)
+    for _ in range(repetitions):
+        summary = rw.summarize(candidates(rng, 10), by="target", metrics="attack_success", level=(0.95, 0.995))
+        for place, level in enumerate((0.95, 0.995)):
+            winner = rw.comparisons.best(summary.filter(level=level), metric="attack_success").row(0, named=True)
+            held[place] += winner["low"] <= 0.3 <= winner["high"]
+    held /= repetitions
+    assert held[0] < 0.93
+    assert held[1] >= 0.95 - 2 * (0.05 * 0.95 / repetitions) ** 0.5
 
 
 @pytest.mark.integration

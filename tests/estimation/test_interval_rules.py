@@ -143,7 +143,9 @@ def test_goals_with_most_of_the_rollouts_are_said() -> None:
         rw.summarize(frame, metrics="attack_success", weighting=weighting).row(0, named=True)
         for weighting in ("rollout", "goal")
     )
-    assert by_rollout["reason"] == "a few goals dominate; use weighting='goal' to weight goals equally"
+    assert by_rollout["reason"] == (
+        "a few goals dominate; use weighting='goal' to weight goals equally, or method='beta-binomial'"
+    )
     assert by_goal["reason"] is None
     equal = rw.summarize(frame.group_by("goal", maintain_order=True).head(3), metrics="attack_success")
     assert equal["reason"][0] is None

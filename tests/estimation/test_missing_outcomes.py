@@ -146,10 +146,10 @@ NEVER = HALF.with_columns(attack_success=pl.when(pl.col("attack_success").is_not
 @pytest.mark.parametrize("method", [method for method in get_args(Method) if method != WITHIN_GOALS])
 def test_rows_with_unjudged_turns_have_both_ends_or_neither(frame: pl.DataFrame, method: Method) -> None:
     """By every method: two ends that hold the intervals of both extremes and the method, or none of the three and why."""
-    row = only(rw.summarize(frame, metrics="attack_success", method=method, resamples=2000))
+    row = only(rw.summarize(frame, metrics="attack_success", method=method, resamples=500))
     worlds = [
         only(rw.summarize(frame.with_columns(pl.col("attack_success").fill_null(value=value)), metrics="attack_success",
-                          method=method, resamples=2000))
+                          method=method, resamples=500))
         for value in (False, True)
     ]  # fmt: skip
     assert row["std_error"] is None

@@ -128,7 +128,7 @@ FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFram
         ("target",),
         lambda: rw.gate(attempts(), "attack_success < 0.5", by="target", against_self=2),
     ),
-    "forecast": (schema.FORECAST, ("target",), lambda: rw.forecast(attempts(), k=(5, 200), by="target", resamples=FEW)),
+    "forecast": (schema.FORECAST, ("target",), lambda: rw.forecast(attempts(), k=(5, 200), by="target")),
     "plan": (
         schema.PLAN,
         (),

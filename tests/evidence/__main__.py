@@ -1,7 +1,7 @@
 """Make the evidence, and write the page: `cd tests && python -m evidence [--repetitions 1000] [PART...]`.
 
-Parts are coverage, certified, references and real_data; all by default. Results are stored in `evidence/results`, and the page
-`docs/pages/evidence.md` is written from what is stored. Coverage takes about ten minutes of one core; where one estimator
+Parts are coverage, certified, references, real_data and stated; all by default. Results are stored in `evidence/results`, and the
+page `docs/pages/evidence.md` is written from what is stored. Coverage takes about ten minutes of one core; where one estimator
 changed, `--family mean coverage` replaces the rows of its settings alone. Draws depend on nothing but the setting.
 """
 
@@ -14,7 +14,7 @@ from .coverage import measured
 from .page import PAGE, RESULTS, page, stored
 from .times import every_setting
 
-PARTS = ("coverage", "certified", "references", "real_data")
+PARTS = ("coverage", "certified", "references", "real_data", "stated")
 
 
 def _rows(part: str, repetitions: int, family: str | None) -> list[dict]:
@@ -26,6 +26,10 @@ def _rows(part: str, repetitions: int, family: str | None) -> list[dict]:
         from . import real_data
 
         return real_data.rows(repetitions)
+    if part == "stated":
+        from . import stated
+
+        return stated.rows()
     rows = []
     for setting in every_setting():
         if family is not None and setting.family != family:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from . import audit
+
 _RARE = "the narrower ones cover less than .94 in other settings here: about half of the time at 30 × 20, rate 0.01"
 _GIANT = "the other one weighs every goal the same, which is another question (`weighting='goal'`)"
 _MONTE_CARLO = "within two Monte Carlo errors of .94"
@@ -60,11 +62,15 @@ def note_of(row: dict[str, Any], least: float, most: float) -> str:
     """
     key = row["family"], row["setting"]
     if row["coverage"] is None:
-        return f"refused: {NOTES[key]}"
+        return f"refused: {_note(key)}"
     too_low, too_wide = row["coverage"] < least, row["ratio"] is not None and row["ratio"] > most
     if not too_low and not too_wide:
         return ""
     noise = 2 * (least * (1 - least) / row["repetitions"]) ** 0.5
     if not too_wide and key not in NOTES and row["coverage"] >= least - noise:
         return _MONTE_CARLO
-    return NOTES[key]
+    return _note(key)
+
+
+def _note(key: tuple[str, str]) -> str:
+    return NOTES.get(key) or audit.NOTES[key[0]]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from . import audit
 from .coverage import compared
 from .notes import note_of
 
@@ -26,9 +27,10 @@ _COVERAGE = """\
 
 {count} settings, and {methods} methods in all. Beside ours is the narrowest interval of others that also covers in at least .94,
 out of t over goals, bootstraps over goals, Wald, the logit and the Korn-Graubard intervals of R's survey package, and Greenwood's
-as in lifelines. *Ratio* is our width over theirs. "20 × 3" is 20 goals with three attempts each; icc is the correlation of
-attempts at a goal. Where ours covers less than .94, is refused, or is more than 10 % wider than theirs, a note below the table
-says why.
+as in lifelines. *What it costs* is how much wider ours is than theirs. "20 × 3" is 20 goals with three attempts each; icc is the
+correlation of attempts at a goal. Where ours covers less than .94, is refused, or is more than 10 % wider than theirs, a note below
+the table says why. The families from "unequal numbers of attempts" on are those in which usual intervals break; what is assumed,
+what breaks it and what is printed then is in [what is assumed](assumptions.md).
 """
 _NAMES = {
     "rate": "Rates",
@@ -38,7 +40,7 @@ _NAMES = {
     "curve": "Curves",
     "ASR@k": "ASR@k",
     "agreement": "Agreement of judges",
-}
+} | audit.NAMES
 _LOWEST = """\
 ### The lowest coverage
 
@@ -67,6 +69,16 @@ truth, and the interval of each sample is asked for it.
 """
 
 
+_STATED = """\
+## Stated figures
+
+Figures that logs of other tools state about themselves, or that are published of them, beside what their rollouts say
+([Is this figure right?](how-to/is-this-figure-right.md)). {equal} of {count} figures with a counterpart are equal. No other one is
+explained by a way of counting: {incomplete} are of rollouts that the logs lack, and {rest} are of files that a producer made up for
+its own tests.
+"""
+
+
 def _cell(value: object) -> str:
     if value is None:
         return ""
@@ -82,7 +94,7 @@ def _table(frame: pl.DataFrame) -> str:
 
 
 def stored(name: str) -> pl.DataFrame:
-    """Return a stored table: coverage, certified, references or real_data."""
+    """Return a stored table: coverage, certified, references, real_data or stated."""
     return pl.read_csv(RESULTS / f"{name}.csv", infer_schema_length=None)
 
 
@@ -98,6 +110,13 @@ def _lowest(rows: pl.DataFrame) -> pl.DataFrame:
     return families.agg(settings=pl.len(), lowest=pl.col("coverage").min(), below=low).rename({"below": "below .94"})
 
 
+def _cost(ratio: float | None) -> str:
+    """Return how much wider ours is than the narrowest other one that covers."""
+    if ratio is None:
+        return "no other covers"
+    return "the same" if ratio == 1 else f"{abs(100 * (ratio - 1)):.0f} % {'wider' if ratio > 1 else 'narrower'}"
+
+
 def _families(table: pl.DataFrame) -> str:
     """Return a section for each family of intervals: its table, and the notes that the last column refers to by number."""
     parts = []
@@ -110,13 +129,29 @@ def _families(table: pl.DataFrame) -> str:
             "width",
             pl.col("best").alias("narrowest other that covers"),
             pl.col("best_coverage").alias("its coverage"),
-            "ratio",
+            pl.Series("what it costs", [_cost(ratio) for ratio in rows["ratio"]], dtype=pl.String),
             pl.Series("note", [notes.index(note) + 1 if note else None for note in rows["note"]], dtype=pl.Int64),
         )
         parts += [f"### {_NAMES[family]}\n", _table(shown)]
         parts += [f"{number}. {note[:1].upper()}{note[1:]}." for number, note in enumerate(notes, start=1)]
         parts += [""] if notes else []
     return "\n".join(parts)
+
+
+def _stated() -> list[str]:
+    """Return the section on stated figures: how many have which answer in each data set, and every figure with a counterpart."""
+    rows = stored("stated")
+    alone = pl.col("answer") == "no counterpart"
+    compared = rows.filter(~alone)
+    numbers = rows.pivot("answer", index="data", values="figures", aggregate_function="sum", maintain_order=True)
+    counts = dict(compared["answer"].value_counts().rows())
+    words = _STATED.format(
+        count=compared.height,
+        equal=counts.pop("equal"),
+        incomplete=counts.pop("incomplete"),
+        rest=sum(counts.values()),
+    )
+    return [words, _table(numbers), _table(compared.drop("figures"))]
 
 
 def page() -> str:
@@ -130,6 +165,7 @@ def page() -> str:
         _table(_lowest(rows)),
         _REAL,
         _table(stored("real_data")),
+        *_stated(),
         _CERTIFIED,
         _table(stored("certified")),
         _REFERENCES,

@@ -7,7 +7,7 @@ import pytest
 from lifelines import KaplanMeierFitter
 from scipy import stats
 
-from evidence import certified, competitors, notes, references
+from evidence import certified, competitors, notes, references, stated
 from evidence.coverage import OURS, compared, measured
 from evidence.page import LEAST, MOST, PAGE, coverage_table, page, stored
 from evidence.times import every_setting
@@ -45,6 +45,18 @@ def test_real_logs_hold_their_truth() -> None:
     assert rows["data"].n_unique() >= 3
     assert rows["samples"].min() >= 1000
     assert rows["coverage"].min() >= LEAST
+
+
+@pytest.mark.integration
+def test_stated_figures_are_as_stored_and_nobody_is_accused(shared) -> None:
+    """In eleven folders every figure is equal, of rollouts that the log lacks, or of a toy file: no way of counting is named."""
+    rows = pl.DataFrame(stated.rows(), infer_schema_length=None)
+    assert rows.rows() == stored("stated").with_columns(pl.col("why").fill_null("")).rows()
+    assert set(rows["answer"]) == {"equal", "incomplete", "not explained", "no counterpart"}
+    assert rows["data"].n_unique() >= 10
+    assert rows.filter(answer="not explained").select("data", "stated", "of").unique().rows() == [
+        ("jailbreakbench", 0.5, 1)
+    ]
 
 
 @pytest.mark.parametrize("row", certified.rows(), ids=lambda row: row["set"])

@@ -7,8 +7,8 @@ from rollwise.stats.incidence import cumulative_incidence
 from rollwise.stats.restricted import restricted_mean
 from rollwise.stats.shifts import restricted_difference
 
+from . import audit, settings
 from . import competitors as other
-from . import settings
 from .settings import Setting, beta, ends
 
 
@@ -116,5 +116,6 @@ def every_setting() -> list[Setting]:
         curves,
         settings.attempts,
         settings.agreements,
+        audit.settings,
     )
     return [setting for family in families for setting in family()]

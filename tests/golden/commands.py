@@ -37,6 +37,8 @@ COMMANDS: dict[str, str] = {
     "gate that cannot tell": f"gate {LOGS} --require attack_success<0.3 --format markdown",
     "gate for a CI system": f"gate {LOGS} --require attack_success<0.3 --by target --expect target=new --format junit",
     "gate that fails": f"gate {LOGS} --require attack_success<0.01 --by target",
+    "audit": "audit data/jailbreakbench/PAIR/black_box/vicuna-13b-v1.5.json",
+    "audit of a claim": "audit data/jailbreakbench/PAIR --by target --format json --claim attack_success=34%",
     "plan": "plan --rate 0.1 --icc 0.3 --difference 0.05 --attempts 1 --attempts 5",
     "some of the rollouts": f"{SUMMARIZE} --by attack --where target=base",
     "what varies": f"summarize {LOGS} --by target",

@@ -98,7 +98,7 @@ def question_cases() -> Cases:
     for name in (*BASE, *several):
         cases[f"attempts/{name}"] = lambda name=name: rw.attempts(rollouts_of(name), by="target")
         cases[f"attempts/forecast, {name}"] = lambda name=name: rw.forecast(
-            rollouts_of(name), k=[1, 5, 20, 100], by="target", resamples=200
+            rollouts_of(name), k=[1, 5, 20, 100], by="target"
         )
     for stopped in (True, False):
         cases[f"attempts/stopped {stopped}"] = lambda stopped=stopped: rw.attempts(

@@ -35,6 +35,11 @@ SUMMARIES: dict[str, dict[str, Any]] = {
     "margins": {"by": ["target", "category"], "margins": True, "metrics": "attack_success"},
     "merged": {"by": "target", "merge": True},
 }
+CLAIMS = {
+    "bounds": ["attack success < 40%", "worst at least 0.1"],
+    "figures": ["attack success = 25%", "attack success = 3/8", "attack success = 77.77%"],
+}
+"""Claims that are audited, by name of the case."""
 
 
 def summary(name: str, **options: Any) -> Callable[[], Result]:
@@ -152,6 +157,8 @@ def aggregate_cases() -> Cases:
         against_self=3,
     )
     cases["aggregate/gate of a summary"] = lambda: rw.gate(rw.summarize(plain(), by="target"), "attack_success < 0.4")
+    for name, claims in CLAIMS.items():
+        cases[f"aggregate/audit, {name}"] = lambda claims=claims: rw.audit(plain(), claims, by="target")
     for metric in ("attack_success", "worst"):
         cases[f"aggregate/training of {metric}"] = lambda metric=metric: rw.training(trained(), metric=metric)
     cases["aggregate/training by category"] = lambda: rw.training(trained(), by="category", level=[0.8, 0.95])

@@ -44,7 +44,7 @@ def tried(
 def ahead(groups: dict[str, dict[float, float]], **more: Any) -> pl.DataFrame:
     """FORECAST of values at k."""
     rows = [
-        {"target": name, "metric": "attack_success", "at": k, "level": 0.95, "estimate": value, "alpha": 0.3}
+        {"target": name, "metric": "attack_success", "at": k, "level": 0.95, "estimate": value, "immune": 0.3}
         | {"low": value - 0.1, "high": value + 0.1, "method": "beta-binomial"}
         | more
         for name, course in groups.items()
@@ -143,11 +143,15 @@ def test_a_near_forecast_keeps_a_plain_axis():
 
 def test_the_caption_tells_how_the_forecast_was_made_and_missed():
     """Method, and the worst of the groups on what was held out."""
-    held = {"holdout_at": 3, "holdout_observed": 0.4, "holdout_forecast": 0.31, "holdout_error": -0.09}
+    held = {
+        "holdout_from": 2,
+        "holdout_at": 3,
+        "holdout_observed": 0.4,
+        "holdout_forecast": 0.31,
+        "holdout_error": -0.09,
+    }
     words = said(plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}, **held)))
-    assert (
-        "Dashed: forecast (beta-binomial); fitted to two thirds of the attempts, it predicted 31.0 % at k = 3" in words
-    )
+    assert "Dashed: forecast (beta-binomial); from the first 2 attempts, it predicted 31.0 % at k = 3" in words
     assert "40.0 % was observed." in words
     assert "Dashed: forecast (beta-binomial)." in said(plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}})))
     assert "n = 40 goals" in words
@@ -205,7 +209,7 @@ def test_real_verbs_fit_together():
     """`attempts` and `forecast` of simulated rollouts: the first mark is the mean over goals, the last the forecast's."""
     turns, _ = rw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=12, attempts=4, turns=4, text=False)
     rollouts = rw.measure(turns)
-    curve, further = rw.attempts(rollouts, by="target"), rw.forecast(rollouts, by="target", k=[8, 50], resamples=1000)
+    curve, further = rw.attempts(rollouts, by="target"), rw.forecast(rollouts, by="target", k=[8, 50])
     marks = plots.marks.attempts(curve, forecast=further)
     first = marks.filter(kind="asr@k", at=1.0, style="point").sort("group")["estimate"].to_list()
     mean = pl.col("attack_success").mean()

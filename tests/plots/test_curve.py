@@ -467,7 +467,9 @@ def test_a_long_hazard_is_a_line_with_a_band():
     assert set(plots.marks.curve(pl.DataFrame(rows))["style"]) == {"line"}
     assert plots.curve(pl.DataFrame(rows)).axes[0].collections  # the band
     few = pl.DataFrame(rows).with_columns(at_risk=50 - pl.col("at").cast(pl.Int64) * 45 // 31)
-    assert plots.curve(few).figure.get_supxlabel().endswith("Hollow: fewer than 10 at risk.")
+    # A garland of hollow points says nothing: 50 - 45 turn / 31 are ten rollouts at turn 28.
+    assert plots.curve(few).caption.endswith("Each curve ends where fewer than 10 rollouts are at risk.")
+    assert plots.marks.curve(few)["at"].max() == 28
 
 
 def test_a_difference_of_shares_is_in_points():

@@ -341,3 +341,23 @@ def test_colors_can_be_settled_by_name(case):
     frame = case.frame(["a", "b"])
     name = "success" if case.frame is endings else "a"
     assert "#123456" in case.draw(frame, colors={name: "#123456"}).svg()
+
+
+def test_a_share_that_stays_zero_says_so(curve_of) -> None:
+    """58 rollouts, none broken: two such bands would be one gray slab. The end of the interval of 0 of 27 at risk is 12.5 %."""
+    told = "0 of 58; at most 12.5 %"
+    assert told in [text.get_text() for text in plots.curve(curve_of({"a": (58, 0.0)})).axes[0].texts]
+    both = plots.curve(curve_of({"a": (58, 0.0), "b": (58, 0.1)})).axes[0]
+    assert [text.get_text() for text in both.texts if "0 of" in text.get_text()] == [f"a\n{told}"]
+    panels = plots.curve(curve_of({f"m{k}": (58, 0.0 if k < 2 else 0.1) for k in range(6)}))
+    assert [any(told in text.get_text() for text in ax.texts) for ax in panels.axes] == [False] * 4 + [True] * 2
+    names = [f"vendor/model-{k}-with-a-name-of-many-more-letters-than-fit" for k in range(4)]
+    (ax,) = plots.curve(curve_of(dict.fromkeys(names, (58, 0.0))), size="column").axes
+    assert "4 of 4: 0 at the end" in [text.get_text() for text in ax.texts]
+
+
+def test_bands_of_many_curves_have_edges(curve_of) -> None:
+    """From three on they are faint, each between two thin lines of its color."""
+    for count in (2, 3):
+        (ax,) = plots.curve(curve_of({f"m{k}": (58, 0.1) for k in range(count)})).axes
+        assert sum(line.get_linewidth() == 0.6 for line in ax.lines) == (2 * count if count > 2 else 0)

@@ -181,3 +181,19 @@ def test_scores_and_shares_are_on_no_logarithmic_axis():
     assert plots.distribution(frame, metric="harm").axes[0].get_xscale() == "linear"
     assert plots.distribution(frame, metric="harm", log=True).axes[0].get_xscale() == "log"
     assert plots.distribution(frame, metric="tokens").axes[0].get_xscale() == "log"
+
+
+@pytest.mark.parametrize(("groups", "mark"), [(4, "step"), (5, "point")])
+def test_many_groups_are_boxes(groups: int, mark: str) -> None:
+    """Eight styles of dashes cannot be told apart; a kind that is named is drawn."""
+    rows = {
+        "rollout_id": [f"r{k}" for k in range(60)],
+        "turns": [k % 7 for k in range(60)],
+        "target": [k % groups for k in range(60)],
+    }
+    rollouts = pl.DataFrame(rows).with_columns(pl.col("target").cast(pl.String))
+    assert mark in set(plots.marks.distribution(rollouts, metric="turns", by="target")["mark"])
+    assert set(plots.marks.distribution(rollouts, metric="turns", by="target", kind="ecdf")["mark"]) == {"step"}
+    assert plots.distribution(rollouts, metric="turns", by="target").axes[0].get_ylabel() == (
+        "share of rollouts at or below x" if mark == "step" else ""
+    )

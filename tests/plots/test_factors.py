@@ -48,7 +48,7 @@ def test_rows_are_the_first_and_colors_the_second(crossed: pl.DataFrame) -> None
         (2, 0, "c", "x", "c · x", "1/20"),
         (2, 1, "c", "y", "c · y", "3/20"),
     ]
-    assert looks(marks, "part") == {"x": {("#0072B2", "o")}, "y": {("#D55E00", "s")}}
+    assert looks(marks, "part") == {"x": {("#0072B2", "o")}, "y": {("#E69F00", "s")}}
 
 
 def test_the_figure_names_each_row_once_and_has_a_key(crossed: pl.DataFrame) -> None:
@@ -247,7 +247,7 @@ def test_curves_of_two_factors_have_a_panel_for_one_and_a_color_for_the_other(cu
     for curve, titles in ((frame, ["b", "a", "c"]), (frame.filter(pl.col("target") != "c"), ["b", "a"])):
         marks = plots.marks.curve(curve)
         assert marks.unique("panel", maintain_order=True)["title"].to_list() == titles
-        assert looks(marks, "group") == {"x": {("#0072B2", "o")}, "y": {("#D55E00", "s")}}
+        assert looks(marks, "group") == {"x": {("#0072B2", "o")}, "y": {("#E69F00", "s")}}
         assert marks.group_by("panel").agg(pl.col("series").n_unique())["series"].to_list() == [2] * len(titles)
     narrow = plots.curve(frame, size="column")
     assert len({round(ax.get_position().x0, 3) for ax in narrow.axes}) == 2  # in two columns, with the names above

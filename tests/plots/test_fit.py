@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -76,6 +77,7 @@ def drawn(names: tuple[str, ...]) -> dict[str, Callable[..., rw.plots.Plot]]:
             rw.contrast(r, of="target", baseline=names[0], by="attack", metrics="attack_success"),
             {},
         ),
+        "ranks": (rw.plots.ranks, rw.rank(r, of="target", metric="attack_success", resamples=200), {}),
         "attempts": (rw.plots.attempts, rw.attempts(r, by="target"), {}),
         "profile": (rw.plots.profile, rw.comparisons.profile(r, by="target"), {}),
         "steps": (rw.plots.distribution, r, box),
@@ -130,17 +132,29 @@ def faults(plot: rw.plots.Plot) -> list[str]:
     return found
 
 
+def bare(text: str) -> str:
+    """The text without the breaks of its lines."""
+    return "".join(text.split())
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize(("names", "points"), [*((names, 10.0) for names in NAMES), ("long", 7.0), ("long", 12.0)])
 def test_every_text_has_its_place(names: str, points: float) -> None:
-    """At each width, with names of all kinds, in the fonts of a journal and of a talk."""
-    found = {}
+    """At each width, with names of all kinds, in the fonts of a journal and of a talk.
+
+    A name that is whole at the greatest width is whole at each, or in the caption.
+    """
+    found, seen = {}, list[str]()
     with plt.style.context("default"), rc_context({"font.size": points}), theme.quiet():
         for name, draw in drawn(NAMES[names]).items():
             plot = draw(size=(WIDTHS[-1], None))
             for width in reversed(WIDTHS):
                 plot.resize(width)
                 assert plot.figure.get_figwidth() == pytest.approx(width)
+                told = bare(" ".join([plot.caption, *(text.get_text() for text in plot.figure.findobj(Text))]))
+                whole = [one for one in NAMES[names] if bare(one) in told]
+                seen = whole if width == WIDTHS[-1] else seen
+                assert set(whole) >= set(seen), (name, width)
                 if wrong := faults(plot):
                     found[name, width] = wrong
     assert found == {}
@@ -182,6 +196,7 @@ def test_a_file_of_another_size_leaves_the_figure_as_it_was(
     copied, sides = copy.deepcopy(plot), tuple(plot.figure.get_size_inches())
     copied.save(tmp_path / "other.svg", size=(3.3, 2.6), overwrite=True)
     assert tuple(copied.figure.get_size_inches()) == sides
+    assert pickle.loads(pickle.dumps(plot)).alt == plot.alt
     plot.save(tmp_path / "other.svg", size="page", overwrite=True)
     lower = plot.resize(6.9).figure.get_figheight()
     fresh = rw.plots.forest(summary_of([rate(3, 20, target=name) for name in "abc"]), size="page")
@@ -196,6 +211,18 @@ def test_figures_higher_than_any_size_are_saved_at_another_width(tmp_path: Any, 
     assert sides[1] > 100
     assert "<svg" in plot.save(tmp_path / "page.svg", size="page").read_text()
     assert tuple(plot.figure.get_size_inches()) == sides
+
+
+def test_a_name_that_is_cut_is_in_the_caption(summary_of: Any, rate: Any) -> None:
+    """In full, also for Axes; not where nothing is cut, or no caption is wanted."""
+    names = [f"vendor/model-{letter}-with-a-name-of-many-more-letters-than-any-column-has" for letter in "ab"]
+    summary = summary_of([rate(3, 20, target=name) for name in names])
+    low = rw.plots.forest(summary, size=(3.3, 1.2))
+    assert f"In full: {'; '.join(names)}." in low.caption
+    assert "In full" not in rw.plots.forest(summary, size="slide").caption
+    assert rw.plots.forest(summary, size=(3.3, 1.2), caption=False).caption == ""
+    _, ax = plt.subplots(figsize=(3.3, 1.2))
+    assert "In full" in rw.plots.forest(summary, ax=ax).caption
 
 
 def test_fonts_follow_the_settings(summary_of: Any, rate: Any) -> None:
@@ -219,6 +246,8 @@ def test_what_is_no_size_is_said(size: Any, summary_of: Any, rate: Any) -> None:
         rw.plots.forest(summary, size="page", ax=ax)
     with pytest.raises(ArgumentError, match="resize: this plot is in the Axes that were passed as ax"):
         rw.plots.forest(summary, ax=ax).resize(3.3)
+    with pytest.raises(ArgumentError, match="save: this plot is in the Axes that were passed as ax"):
+        rw.plots.forest(summary, ax=ax).save("figure.svg", size="page")
 
 
 def test_what_is_no_size_of_a_file_is_said(tmp_path: Any, summary_of: Any, rate: Any) -> None:

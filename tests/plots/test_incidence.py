@@ -163,3 +163,13 @@ def test_layers_of_a_real_curve_sum_to_what_ended():
     top = marks.filter(pl.col("at") == 5)["high"].max()
     ended_so = rollouts["ending"].is_in(["success", "gave_up", "target_ended", "finished"]).mean()
     assert top == pytest.approx(ended_so)
+
+
+def test_causes_differ_in_gray_print() -> None:
+    """Each layer of a stack has a hatch of its own, and so has its entry in the key."""
+    rows = {"metric": "time_to_success", "kind": "incidence", "axis": "turn", "level": 0.95, "at_risk": 20, "at": 1.0}
+    ends = {"ending": ["success", "gave_up", "target_ended"], "estimate": [0.2, 0.3, 0.1], "low": 0.1, "high": 0.4}
+    plot = plots.incidence(pl.DataFrame(ends | rows))
+    layers = [layer.get_hatch() for layer in plot.axes[0].collections if layer.get_hatch() is not None]
+    assert len(set(layers)) == 3
+    assert [patch.get_hatch() for patch in plot.figure.legends[0].get_patches()] == layers

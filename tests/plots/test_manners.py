@@ -52,6 +52,7 @@ FIGURES: dict[str, tuple[Callable[..., Any], Callable[[], pl.DataFrame], dict[st
         lambda: rw.contrast(ROLLOUTS, of="target", baseline="base", metrics="attack_success"),
         {},
     ),
+    "ranks": (plots.ranks, lambda: rw.rank(ROLLOUTS, of="target", metric="attack_success"), {}),
     "steps": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target"}),
     "boxes": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target", "kind": "box"}),
     "bars": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target", "kind": "histogram"}),

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.patches import Rectangle
 
 import rollwise as rw
 from rollwise import plots, schema
@@ -221,3 +222,19 @@ def test_a_rollout_judged_as_a_whole_has_no_unjudged_turns():
     assert plots.timeline(turns({}, {}, outcome="success")).alt == "Timeline of 2 turns; outcome: success."
     assert plots.timeline(turns({}, {})).alt == "Timeline of 2 turns: 2 unjudged."
     assert "unjudged" not in trace_text(judged, width=60)
+
+
+def test_steps_with_times_are_a_waterfall() -> None:
+    """Bars from start to end above an axis of seconds: 4 s of 8 are half as long as the whole; without times there are none."""
+    steps = pl.DataFrame(
+        {"rollout_id": "a", "step": [1, 2, 3], "parent": [None, 1, 1], "kind": ["agent", "model", "tool"]}
+        | {"start": [10.0, 10.0, 16.0], "end": [18.0, 14.0, float("inf")]}
+    )
+    marks = plots.marks.trace_tree(steps)
+    assert marks.select("start", "end").rows() == [(0.0, 8.0), (0.0, 4.0), (None, None)]
+    (ax,) = plots.trace_tree(steps).axes
+    whole, half = (bar.get_width() for bar in ax.patches if isinstance(bar, Rectangle))
+    assert whole == pytest.approx(2 * half)
+    assert {"0 s", "8 s"} <= {text.get_text() for text in ax.texts}
+    assert not plots.trace_tree(steps, size="column").axes[0].patches  # its width is for the texts
+    assert not plots.trace_tree(steps.drop("end")).axes[0].patches

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import log10
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given
 from matplotlib import font_manager, rcParams
@@ -36,9 +37,33 @@ def test_ink_can_be_read_on_white(color):
     assert 1.05 / (theme._luminance(*to_rgb(theme.ink(color))) + 0.05) >= 4.5
 
 
+SIGHT = {  # Machado, Oliveira and Fernandes (2009), severity 1.0
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+}
+
+
+def lab(color, sight=((1, 0, 0), (0, 1, 0), (0, 0, 1))):
+    """Lightness and the two axes of color (CIE 1976), as an eye of that sight sees a color."""
+    linear = np.array([part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)])
+    seen = np.clip(np.array(sight) @ linear, 0, 1)
+    x, y, z = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ seen
+    a, b, c = (np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x / 0.9505, y, z / 1.089))
+    return np.array([116 * b - 16, 500 * (a - b), 200 * (b - c)])
+
+
 def test_no_red_beside_green():
     """The palette is Okabe and Ito's, without the yellow that is too faint."""
-    assert theme.PALETTE == ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+    assert set(theme.PALETTE) == {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"}
+
+
+def test_the_first_colors_differ_in_gray_and_to_every_eye():
+    """By hand: lightness 46 (blue), 71 (orange), 0 (black), 58 (green); a difference of 10 is seen at a glance."""
+    first = theme.PALETTE[:4]
+    assert [round(lab(color)[0]) for color in first] == [46, 71, 0, 58]
+    assert min(abs(lab(one)[0] - lab(other)[0]) for one, other in combinations(first, 2)) > 11
+    for sight in SIGHT.values():
+        assert min(np.linalg.norm(lab(one, sight) - lab(other, sight)) for one, other in combinations(first, 2)) > 50
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.001, 0.3)), max_size=8))
@@ -73,9 +98,10 @@ def test_ticks_are_no_more_than_asked(last, most):
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6, unique=True), st.integers(8, 24))
 def test_names_fit_into_their_lines(names, width):
     """No line is longer than asked, none of three lines is a fourth."""
-    for name in lettering.wrapped_all(names, width, lines=3):
-        assert name.count("\n") <= 2
-        assert all(len(line) <= 2 * width for line in name.split("\n"))
+    across = 5.0 * width
+    for name in lettering.filled_all(names, across, lines=3):
+        assert name.count("\n") <= 2 or len(name) <= 8
+        assert all(lettering.text_width(line) <= across for line in name.split("\n") if len(line) > 1)
 
 
 @pytest.mark.integration
@@ -124,7 +150,8 @@ def test_black_is_seen_on_black(ground, shown):
     ax.set_facecolor(ground)
     ax.xaxis.label.set_color("black" if ground == "white" else "white")
     assert theme.against("#000000", ax) == shown
-    assert [theme.against(color, ax) for color in theme.PALETTE[:-1]] == list(theme.PALETTE[:-1])
+    others = [color for color in theme.PALETTE if color != "#000000"]
+    assert [theme.against(color, ax) for color in others] == others
 
 
 @given(st.floats(0.0001, 1e9))
@@ -174,9 +201,9 @@ def test_broken_names_stay_different(lines, width):
         "deepteam · helper",
         "garak · test",
     ]
-    broken = lettering.wrapped_all(names, width, lines=lines)
+    broken = lettering.filled_all(names, 6.0 * width, lines=lines)
     assert len(set(broken)) == 4
-    assert all(len(line) <= width for name in broken for line in name.splitlines())
+    assert all(lettering.text_width(line) <= 6.0 * width for name in broken for line in name.splitlines())
 
 
 @pytest.mark.integration

@@ -215,8 +215,10 @@ def test_scores_have_claims_where_nothing_is_judged() -> None:
         for k in range(21)
     ]
     found = by_kind(made(rw.turns(pl.DataFrame(rows))))
-    assert "highest of 2 groups: high (21 rollouts)" in str(found["worst"])
-    assert "lowest of 2 groups: low (21 rollouts)" in str(found["best"])
+    assert "highest of 2 groups: high (21 rollouts; an interval for this group alone, chosen by its value)" in str(
+        found["highest"]
+    )
+    assert "lowest of 2 groups: low (21 rollouts)" in str(found["lowest"])
     assert "--value 'succeeded:?'" in str(found["ask"])
 
 
@@ -235,3 +237,52 @@ def test_a_name_from_right_to_left_keeps_its_number() -> None:
     data = made(crossed({("نموذج", "x"): 18, ("b", "x"): 2}))
     assert "\u2068نموذج\u2069" in title(data)
     assert "\u2068نموذج\u2069" in str(claims(data)[0])
+
+
+def test_since_an_earlier_report_the_largest_change_is_the_difference() -> None:
+    """A fell from 18 to 2 of 20 goals, b stayed at 10: -80 points, one of two changes stands."""
+    before, now = crossed({("a", "x"): 18, ("b", "x"): 10}), crossed({("a", "x"): 2, ("b", "x"): 10})
+    claim = by_kind(made(now, earlier=before))["difference"]
+    assert claim.value.startswith("−80 points [")
+    assert "a below the earlier report, the largest change (1 of 2 changes stands)" in str(claim)
+    same = by_kind(made(now, earlier=now))["difference"]
+    assert same.value == "No change shown"
+
+
+def test_many_values_without_a_baseline_are_not_compared_pair_by_pair() -> None:
+    """Of 14 targets the highest is named, without a rank or a difference that nobody computed."""
+    cells = {(f"m{number:02}", "x"): 20 - number for number in range(14)}
+    found = by_kind(made(crossed(cells)))
+    assert "highest of 14 groups: m00" in str(found["worst"])
+    assert "rank" not in str(found["worst"])
+    assert "difference" not in found
+
+
+def test_the_title_of_many_values_keeps_to_their_comparison() -> None:
+    """20 of 20 against 14 of 20 is compared with the first value, among 13: what may be chance is no title."""
+    cells = {(f"m{number:02}", "x"): 14 for number in range(13)} | {("m13", "x"): 20}
+    data = made(crossed(cells))
+    row = data.contrasts.filter(group="m13", baseline="m00").row(0, named=True)
+    assert row["p_adjusted"] > 0.05
+    assert title(data) == "Attacks reach 70 to 100 % in 14 groups, whose paired difference may be chance"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_claimed_is_denied_by_the_comparisons(seed: int) -> None:
+    """For random cells: a title that orders two targets, and a difference, have a comparison that stands in that direction."""
+    import random
+
+    draw = random.Random(seed)
+    cells = {(target, attack): draw.randint(0, 20) for target in "abc" for attack in "xy"}
+    data = made(crossed(cells))
+    head = data.headline
+    assert head is not None
+    words = title(data)
+    pooled = {target: sum(cells[target, attack] for attack in "xy") for target in "abc"}
+    first, last = max(pooled, key=lambda one: pooled[one]), min(pooled, key=lambda one: pooled[one])
+    if f"% on {first}, " in words and words.endswith(f"on {last}"):
+        row = next(row for row in head.differences.rows(named=True) if {row["group"], row["baseline"]} == {first, last})
+        assert row["p_adjusted"] <= 0.05
+        assert (row["difference"] > 0) == (row["group"] == first)
+    else:
+        assert words.startswith("No difference between 3 targets is shown") or "and" in words

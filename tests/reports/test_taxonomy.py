@@ -76,7 +76,7 @@ def test_severity_is_a_category_where_logs_state_it() -> None:
     )
     (section,) = (part for part in results(data, {}, 0.95) if part.id == "taxonomy")
     finding, grid, text = section.parts
-    assert finding.text == "No cell has 10 judged rollouts, so that none is named."
+    assert finding.text == "No row has at least 10 judged rollouts and 3 goals, so that none is named."
     assert grid.table is not None
     assert [row[:3] for row in grid.table.rows][-1][:2] == ["severity", "high"]
     assert {row[0] for row in grid.table.rows} == {"OWASP LLM Top 10", "MITRE ATLAS", "severity"}

@@ -132,6 +132,11 @@ def test_filters_and_links_of_the_tables_choose_rollouts(browser: Browser, page:
             "return [...document.querySelectorAll('#filters select')].map(one => one.selectedOptions[0].textContent)"
         )
         assert f"target: {target}" in chosen
+        # The first of them is open, not what was read before, and the address still says what was asked for.
+        matching = rollouts.filter(target=target, attack=attack, outcome="success")
+        opened(browser, matching["rollout_id"][0])
+        browser.run("await new Promise(go => setTimeout(go, 400))")
+        assert browser.run("return location.hash") == link
 
 
 @pytest.mark.integration

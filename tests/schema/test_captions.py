@@ -132,7 +132,7 @@ def test_profiles_forecasts_and_training_are_known():
     """By what no other frame has; their own columns are no groups; each has its words."""
     row = {"target": "a", "metric": "attack_success", "level": 0.95, "estimate": 0.4, "low": 0.3, "high": 0.5, "n": 30}
     profile = pl.DataFrame([row | {"at": at, "n_missing": 0, "attempts": 5.0} for at in (0.0, 0.5, 1.0)])
-    forecast = pl.DataFrame([row | {"at": 100.0, "alpha": 0.3, "beta": 2.0, "holdout_error": 0.1}])
+    forecast = pl.DataFrame([row | {"at": 100.0, "immune": 0.3, "holdout_error": 0.1}])
     training = pl.DataFrame([row | {"step": 1000.0, "difference": 0.1, "all_fail": 0.2, "groups": 8}])
     found = [labels.shape_of(frame) for frame in (profile, forecast, training)]
     assert found == [schema.PROFILE, schema.FORECAST, schema.TRAINING]

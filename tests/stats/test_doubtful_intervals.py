@@ -61,7 +61,7 @@ def test_quantiles_without_a_reason_hold(q, goals, icc, covers):
     goal = np.tile(np.repeat(np.arange(goals), attempts), repetitions)
     found = quantiles(values, (goal,), Groups(np.repeat(np.arange(repetitions), goals * attempts), repetitions), q=q)
     silent = np.array([reason is None for reason in found.reason])
-    if goals * (1 - q) < 3:
+    if goals * (1 - q) < 3 - 1e-9:
         assert np.isnan(found.low).all()
     elif q**goals > 0.025:
         assert not silent.any()
@@ -192,14 +192,14 @@ def test_spreads_of_long_tails_are_marked():
 
 # ── draws and tails ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_few_draws_are_said():
-    """The Monte Carlo error of an end is .682 / sqrt(B) of the width at .95: 5 % of 200 draws, 2.2 % of 1,000, .7 % of 10,000."""
+    """The Monte Carlo error of an end is .682 / sqrt(B) of the width at .95: 7 % of 100 draws, 4.8 % of 200, .7 % of 10,000."""
     frame = rollouts(RNG(2).normal(size=60), 3, "score")
-    for draws, told in ((200, 5), (1000, 2), (1200, None), (10_000, None)):
+    for draws, told in ((100, 7), (150, 6), (200, None), (10_000, None)):
         row = rw.summarize(frame, metrics="score", statistics="mean", resamples=draws).row(0, named=True)
         assert "bootstrap" in row["method"]
         by = f"with {draws:,} resamples chance moves each end by about {told} % of the interval's width; with more, by less"
         assert row["reason"] == (None if told is None else by)
-    t = rw.summarize(frame, metrics="score", statistics="mean", method="t", resamples=200).row(0, named=True)
+    t = rw.summarize(frame, metrics="score", statistics="mean", method="t", resamples=100).row(0, named=True)
     assert t["reason"] is None
 
 
@@ -225,5 +225,5 @@ def test_long_tails_are_held_or_marked(goals, sigma, less):
     made = rw.summarize(frame, by="repetition", metrics="score", statistics="mean", resamples=1200)
     truth = np.exp(sigma**2 / 2) - less
     misses = made.filter((pl.col("low") > truth) | (pl.col("high") < truth))
-    silent = misses.filter(pl.col("reason").fill_null("").str.contains("long tail").not_()).height
+    silent = misses.filter(pl.col("reason").is_null()).height
     assert silent <= 0.05 * repetitions + 2 * np.sqrt(0.05 * 0.95 * repetitions)

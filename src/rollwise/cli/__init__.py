@@ -16,7 +16,7 @@ import typer
 from rollwise.cli import components, logs, mapping, numbers  # noqa: F401  # their commands, in the order of the help
 
 # isort: split
-from rollwise.cli import gate, labels, planning, runs  # noqa: F401  # the same
+from rollwise.cli import audit, gate, labels, planning, runs  # noqa: F401  # the same
 from rollwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import say

@@ -208,6 +208,19 @@ def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
         )
 
 
+def stated_figures(log_input: LogInput, sources: Sequence[str] | None = None) -> "pl.DataFrame | None":
+    """Return the figures that logs state about themselves, if any of these formats does; None without any."""
+    from rollwise.readers.summaries import read_summary
+    from rollwise.reports.stated import SOURCES
+
+    if sources is not None and SOURCES.isdisjoint(sources):
+        return None
+    try:
+        return read_summary(log_input.paths, errors="collect").frame
+    except ReadError:
+        return None
+
+
 @contextmanager
 def naming(paths: list[Path]) -> Iterator[None]:
     """Name the file that cannot be read, although files are read in batches in this block."""

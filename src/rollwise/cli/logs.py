@@ -11,7 +11,7 @@ import typer
 from rollwise.choices import Compression
 from rollwise.cli.answers import FileFormat, document, tell_files
 from rollwise.cli.app import LOOK, app
-from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs
+from rollwise.cli.inputs import CollectedInput, LogInput, naming, read_call, read_logs, scan_logs, stated_figures
 from rollwise.cli.options import (
     By,
     ClusterBy,
@@ -81,6 +81,7 @@ def report(
             labels=labels or None,
             problems=problems,
             accounting=ledger.accounting(),
+            figures=stated_figures(logs, turns["source"].unique().to_list()),
             inputs=logs.paths,
             overwrite=overwrite,
             progress=True,

@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing, meant
+from rollwise.estimation.arrays import join_reasons
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.coercion import cast_column, check_dtypes
@@ -15,6 +16,8 @@ from rollwise.schema.option_types import check_option_types
 from rollwise.stats.statistics import first_of
 
 Better = Literal["higher", "lower"]
+_NUMBER = "\0number"  # of candidates
+_TOGETHER = 0.95  # the probability with which the intervals of all candidates should hold together
 
 
 def best(
@@ -51,8 +54,10 @@ def best(
     Returns
     -------
     polars.DataFrame
-        Rows of the frame, one for each group, or several if they tie. The estimate of the best of many candidates is biased
-        by selection: evaluate it on other goals before you report its rate.
+        Rows of the frame, one for each group, or several if they tie. The estimate of the best of many candidates is too good
+        on average, and its interval is for a candidate that was chosen beforehand: of ten equal ones, that of the best holds
+        in .85 instead of .95. `reason` says so, and at which level all intervals of `rw.summarize` hold together, so that the
+        one of the best does, too. `rw.rank` tells which candidates may be the best.
 
     Raises
     ------
@@ -99,7 +104,34 @@ def best(
         _check_goals(candidates, by)
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
-    return candidates.filter(value == (extreme.over(columns_named(by)) if by else extreme))
+    number = pl.len().over(columns_named(by)) if by else pl.len()
+    chosen = candidates.with_columns(number.alias(_NUMBER)).filter(
+        value == (extreme.over(columns_named(by)) if by else extreme)
+    )
+    return _with_reason(chosen).drop(_NUMBER)
+
+
+def _with_reason(chosen: pl.DataFrame) -> pl.DataFrame:
+    """Say in the reason of an interval that its candidate was chosen by the estimate."""
+    if not {"low", "high", "level", "reason"} <= set(chosen.columns):
+        return chosen
+    rows = chosen.select("low", "high", "level", "reason", _NUMBER).rows(named=True)
+    reasons = [
+        join_reasons(row["reason"], _of_the_best(row[_NUMBER], row["level"]))
+        if row[_NUMBER] > 1 and row["level"] is not None and (row["low"], row["high"]) != (None, None)
+        else row["reason"]
+        for row in rows
+    ]
+    return chosen.with_columns(pl.Series("reason", reasons, dtype=pl.String))
+
+
+def _of_the_best(number: int, level: float) -> str:
+    """Return the reason of the best of several candidates: their intervals hold together by Bonferroni's inequality."""
+    together = 1 - number * (1 - level)
+    reason = f"the best of {number}, chosen by its estimate, which is too good on average"
+    if together >= _TOGETHER - 1e-9:
+        return f"{reason}; the intervals of all {number} hold together with at least {100 * together:.3g} %"
+    return f"{reason}, as its interval is; with level={1 - (1 - _TOGETHER) / number:.4g} those of all {number} hold together"
 
 
 def _check_goals(candidates: pl.DataFrame, by: tuple[str, ...]) -> None:

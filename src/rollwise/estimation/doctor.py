@@ -257,8 +257,8 @@ def _of_attempts(table: Facts) -> Iterator[Finding]:
         if number_of_units < FEWEST_CLUSTERS
         else None
     )
-    # A forecast for ten times the observed attempts, the limit of what `forecast` accepts without a warning.
-    forecast_call = f"rw.forecast({table.measured}{metric_option}, k={10 * int(judged.max(initial=1))})"
+    # Twice the observed attempts; from three times on, `forecast` warns.
+    forecast_call = f"rw.forecast({table.measured}{metric_option}, k={2 * int(judged.max(initial=1))})"
     yield "forecast at more attempts", flaw or few_flaw, None, forecast_call
     score = table.score
     best_flaw = (

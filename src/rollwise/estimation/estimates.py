@@ -21,7 +21,8 @@ from rollwise.estimation.missingness import (
     group_counts,
 )
 from rollwise.estimation.samples import Cells, Options, Sample
-from rollwise.estimation.stopped_loops import later_attempts, why_first
+from rollwise.estimation.statistics import POOLED
+from rollwise.estimation.stopped_loops import ALL_ATTEMPTS, later_attempts, why_first
 from rollwise.estimation.unjudged import (
     FollowUp,
     Unknown,
@@ -41,7 +42,7 @@ from rollwise.stats.statistics import DEFAULT_STATISTICS, quantile_of, statistic
 from rollwise.stats.survival import restricted_mean, survival_median
 from rollwise.stats.units import ways_of
 
-FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally"
+FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally, or method='beta-binomial'"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
@@ -142,6 +143,9 @@ def _first_attempts(cells: Cells) -> TextArray:
     rows, reasons = cells.rows, np.full(cells.rows.groups.count, None, dtype=object)
     left_out = rows.groups.sums(later_attempts(rows.data, cells.metric)[rows.numbers])
     for group in np.flatnonzero(left_out).tolist():
+        if cells.options.method == POOLED and cells.kind == "proportion":
+            reasons[group] = ALL_ATTEMPTS
+            continue
         reasons[group] = why_first(rows.data, cells.metric, rows.numbers[rows.groups.codes == group])
     return reasons
 
@@ -195,7 +199,7 @@ def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray
 
 def _dominated(cells: Cells, sample: Sample) -> BoolArray:
     """Return where goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
-    if sample.names != ("goal",) or cells.options.weighting != "rollout":
+    if sample.names != ("goal",) or cells.options.weighting != "rollout" or cells.options.method == POOLED:
         return np.zeros(sample.groups.count, dtype=np.bool_)
     (units,) = ways_of(sample.codes, sample.groups)
     effects = copies_effects(ones_or(None, sample.values.size), units, sample.groups)
@@ -309,7 +313,8 @@ def _add_unjudged(estimates: Estimates, cells: Cells, level: float) -> None:
         elif choice == "censor":
             estimates.put(group, _censored(sample, follow, unknown.treated(choice), level, known))
         else:
-            point = _expected(cells, sample) if unknown.partly else known.estimate
+            is_known = not unknown.partly or cells.options.method == POOLED
+            point = known.estimate if is_known else _expected(cells, sample)
             worst, best = (row_of(each.at(group)) for each in extremes)
             opened = at_the_bounds(unknown, choice, point, worst, best)
             estimates.put(group, replace(known, design_effect=None, **opened))

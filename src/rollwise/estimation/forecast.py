@@ -5,29 +5,28 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import scipy
 
 from rollwise import schema
 from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, counted
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Columns, join_reasons, rows_of
+from rollwise.estimation.arrays import Columns, rows_of
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import unjudged_of
-from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
+from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
 from rollwise.schema.option_types import check_option_types
-from rollwise.stats.bootstrap import MOST_NULL, too_few_to_draw
+from rollwise.stats.beta_binomial import beta_binomial
 from rollwise.stats.clusters import ONE_CLUSTER
 from rollwise.stats.estimate import FloatArray, IntArray
-from rollwise.stats.forecast import BetaBinomial, beta_binomial
 from rollwise.stats.incidence import kaplan_meier
+from rollwise.stats.mean import mean
 from rollwise.stats.proportion import proportion
 from rollwise.stats.repeats import reached_in
-from rollwise.stats.student import t_quantile
 
-FAR = 10
-"""A forecast beyond this multiple of the observed attempts carries a warning."""
+FAR = 3
+"""A forecast from this multiple of the observed attempts on carries a warning."""
+_FEWEST_GOALS = 10  # fewer clusters do not show how goals differ
 
 
 def forecast(
@@ -39,14 +38,13 @@ def forecast(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
-    resamples: int = 10_000,
-    seed: int = 0,
 ) -> pl.DataFrame:
     """Forecast the share of goals that k attempts would break, from the observed differences between goals.
 
-    Success probabilities of goals are modeled as Beta(α, β), fitted by maximum likelihood; then ASR(k) = 1 - B(α, β + k) /
-    B(α, β), whose tail k^-α is the power law observed at large budgets. The likelihood is the same whether or not attempts
-    stopped at the first success.
+    Four models are averaged by their probabilities given the data: the goals' chances are equal, or draws from a beta
+    distribution, whose tail k^-α is the power law observed at large budgets; and either all goals have such a chance, or a share of
+    them is immune, so that no number of attempts breaks them. Few attempts hardly tell these apart, and many attempts make the
+    difference large: the interval shows it. The likelihood is the same whether or not attempts stopped at the first success.
 
     Parameters
     ----------
@@ -64,17 +62,19 @@ def forecast(
         Nominal coverage, or several.
     unjudged
         How to treat attempts without a verdict, in whole or in part, as in `attempts`.
-    resamples, seed
-        Number of replicates of the bootstrap over clusters, and their seed.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.FORECAST`. The interval uses the bootstrap's standard error of the logit and
-        t(G - 1). `holdout_error` is the error of a forecast from the first two thirds of the attempts. Without a success (or
-        with too few for the bootstrap) there is only an upper bound, valid for any distribution of goals: k/n times the bound
-        for n attempts. With one attempt at each goal, or fewer than ten goals, the model is not identified: null, with a
-        reason. Beyond ten times the observed attempts, `reason` contains a warning.
+        `by`, then the columns of `schema.FORECAST`. Estimate and interval are mean and quantiles of the averaged models
+        (`stats.beta_binomial`). `immune` is the expected share of immune goals. `bound_low` and `bound_high` hold for any
+        distribution of goals: at least the share in n attempts, and at most k/n times it, with its interval. From three times the
+        observed attempts on, `reason` warns: the data do not say which model is right there, and other distributions of goals than
+        these may be outside the interval.
+
+        `holdout_error` is the error of a forecast of all attempts from the first `holdout_from` of them, as few as make that
+        forecast reach as many times farther as k does, but at least two. Without a success or without a failure there are only
+        bounds. With one attempt at each goal, or fewer than ten clusters, the models are not identified: null, with a reason.
 
     Raises
     ------
@@ -89,7 +89,8 @@ def forecast(
 
     References
     ----------
-    Schaeffer et al. (2025), arXiv:2502.17578; Hughes et al. (2024), Best-of-N jailbreaking, arXiv:2412.03556.
+    Schaeffer et al. (2025), arXiv:2502.17578; Hughes et al. (2024), Best-of-N jailbreaking, arXiv:2412.03556; Hoeting et al.
+    (1999), Bayesian model averaging, doi:10.1214/ss/1009212519.
 
     Examples
     --------
@@ -102,8 +103,8 @@ def forecast(
     │ ---  ┆ ---      ┆ ---  ┆ ---  ┆ ---      │
     │ f64  ┆ f64      ┆ f64  ┆ f64  ┆ i64      │
     ╞══════╪══════════╪══════╪══════╪══════════╡
-    │ 8.0  ┆ 0.43     ┆ 0.24 ┆ 0.63 ┆ 8        │
-    │ 32.0 ┆ 0.81     ┆ 0.36 ┆ 0.97 ┆ 8        │
+    │ 8.0  ┆ 0.42     ┆ 0.25 ┆ 0.59 ┆ 8        │
+    │ 32.0 ┆ 0.71     ┆ 0.38 ┆ 0.97 ┆ 8        │
     └──────┴──────────┴──────┴──────┴──────────┘
     """
     check_option_types(forecast, locals())
@@ -114,25 +115,36 @@ def forecast(
     numbers = whole_numbers(k, "forecast: k", "attempts")
     if schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; only a Boolean can be forecast")
-    check_resamples(resamples, "forecast")
     data = Columns(frame, by)
     row_statuses = statuses(data, metric, of_attempts=True)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, group in data.groups(by):
         applicable = np.asarray(group[row_statuses[group] != INAPPLICABLE])
         repeats = Attempts.of(data, applicable, metric, cluster)
         unjudged_rows = unjudged_of(data, metric, applicable, row_statuses[applicable], unjudged)
 
-        def fitted(values: FloatArray, repeats: Attempts = repeats) -> list[dict[str, Any]]:
-            return _group(repeats.with_values(values), numbers, levels, resamples, seed)
+        versions: list[list[dict[str, Any]]] = []
 
-        rows += [{**key, **row} for row in unjudged_rows.combined(fitted, "attempt")]
+        def fitted(
+            values: FloatArray, repeats: Attempts = repeats, versions: list[list[dict[str, Any]]] = versions
+        ) -> list[dict[str, Any]]:
+            versions.append(_group(repeats.with_values(values), numbers, levels))
+            return versions[-1]
+
+        combined = unjudged_rows.combined(fitted, "attempt")
+        rows += [
+            {**key, **row, **_widest(every)} for row, every in zip(combined, zip(*versions, strict=True), strict=True)
+        ]
     return rows_of(rows, frame, by, schema.FORECAST)
 
 
-def _group(
-    repeats: Attempts, numbers: Sequence[int], levels: Sequence[float], resamples: int, seed: int
-) -> list[dict[str, Any]]:
+def _widest(versions: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the bounds of a row whatever the unknown verdicts are."""
+    ends = ("bound_low", min), ("bound_high", max)
+    return {name: end(row[name] for row in versions) for name, end in ends if all(name in row for row in versions)}
+
+
+def _group(repeats: Attempts, numbers: Sequence[int], levels: Sequence[float]) -> list[dict[str, Any]]:
     has_value = ~np.isnan(repeats.values)
     judged = np.bincount(repeats.goals.codes[has_value], minlength=repeats.goals.count)
     # Attempts with unjudged turns count with their expected success, so the sum need not be a whole number.
@@ -142,33 +154,35 @@ def _group(
     has_attempts = judged > 0
     c, n = successes[has_attempts].astype(np.float64), judged[has_attempts].astype(np.int64)
     clusters = _clusters(repeats)[has_attempts]
-    count = np.unique(clusters).size
-    shared = {"metric": repeats.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
+    count, most = np.unique(clusters).size, int(n.max(initial=0))
+    shared = {"metric": repeats.metric, "attempts": most, "n": int(n.sum()), "n_clusters": count}
+    rows: list[dict[str, Any]] = [
+        {**shared, "at": float(k), "level": level, "estimand": _estimand(repeats, k)}
+        for level in levels
+        for k in numbers
+    ]
     flaw = _flaw(n, count)
     if flaw:
-        return [
-            {**shared, "at": float(k), "level": level, "reason": flaw, "estimand": _estimand(repeats, k)}
-            for level in levels
-            for k in numbers
-        ]
-    fit = beta_binomial(c, n)
-    # How often each cluster is drawn in each replicate; one vectorized fit of all replicates.
-    weights = repeats.unit.generator(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
-    draws = beta_binomial(c, n, weights[:, np.unique(clusters, return_inverse=True)[1]])
+        return [row | {"reason": flaw} for row in rows]
+    is_identified = 0 < c.sum() < n.sum()
+    chances = beta_binomial(c, n, power=_power(c / n, clusters)) if is_identified else None
     known = repeats.with_values(np.where(np.isin(repeats.values, (0.0, 1.0)), repeats.values, np.nan))
-    shared |= {"seed": seed, "resamples": resamples, **_held_out(known), **_parameters(fit)}
-    rows = []
-    for level in levels:
-        for k in numbers:
-            row = _row(fit, draws, k, level, count, (c, n, clusters))
-            warning = (
-                f"{k / n.max():.0f} times the attempts made: far beyond what they can show"
-                if k > FAR * n.max()
-                else None
-            )
-            reason = join_reasons(row.pop("reason"), warning)
-            columns = {"at": float(k), "level": level, "reason": reason, "estimand": _estimand(repeats, k)}
-            rows.append({**shared, **row, **columns})
+    held_out = {k: _held_out(known, k / most) for k in numbers}
+    bounds = {level: _reached(repeats, (c, n, clusters), level) for level in levels}
+    for row in rows:
+        k, level = int(row["at"]), row["level"]
+        row.update(held_out[k], **_bounds(*bounds[level], k))
+        if chances is None:
+            row.update(_bounds_only(c, n, row, bounds[level]))
+            continue
+        shares = chances.reached(k)
+        row["estimate"], row["std_error"] = chances.expected(shares)
+        row["low"], row["high"] = chances.interval(shares, level)
+        row["immune"], row["method"] = (
+            chances.expected(chances.immune)[0],
+            "beta-binomial with and without immune goals",
+        )
+        row["reason"] = _warning(k / most, held_out[k]) if k >= FAR * most else None
     return rows
 
 
@@ -184,80 +198,90 @@ def _flaw(n: IntArray, count: int) -> str | None:
         return "one attempt at each goal does not show how goals differ: not identified"
     if count == 1:
         return ONE_CLUSTER
-    return too_few_to_draw(count)
+    return (
+        f"{count} clusters are too few: at least {_FEWEST_GOALS} show how goals differ"
+        if count < _FEWEST_GOALS
+        else None
+    )
+
+
+def _power(rates: FloatArray, clusters: IntArray) -> float:
+    """Return how many independent goals each goal is worth, at most 1: variance over goals divided by that over clusters."""
+    over_goals, over_clusters = (
+        mean(rates, (codes,), interval="t").std_error or 0.0 for codes in (np.arange(rates.size), clusters)
+    )
+    return min(1.0, (over_goals / over_clusters) ** 2) if over_clusters > 0 else 1.0
 
 
 def _estimand(repeats: Attempts, k: int) -> str:
     noun, verb = repeats.noun, "solved" if repeats.concerns == "task" else "broken"
-    share = f"share of {noun}s {verb} at least once in {counted(k, 'attempt')}, {noun}s' chances being Beta"
-    return f"{share}, every {noun} weighing the same; unit: {repeats.unit_words}"
+    share = f"share of {noun}s {verb} at least once in {counted(k, 'attempt')}"
+    model = f"{noun}s' chances being Beta, or 0 for a share of them"
+    return f"{share}, {model}, every {noun} weighing the same; unit: {repeats.unit_words}"
 
 
-def _parameters(fit: BetaBinomial) -> dict[str, float | None]:
-    is_defined = not np.isnan(fit.alpha)
-    return {"alpha": float(fit.alpha) if is_defined else None, "beta": float(fit.beta) if is_defined else None}
+def _warning(times: float, held_out: dict[str, Any]) -> str:
+    tried = held_out.get("holdout_error")
+    reach = (
+        f"; holdout_error is of {held_out['holdout_at'] / held_out['holdout_from']:.1f} times"
+        if tried is not None
+        else ""
+    )
+    return (
+        f"{times:.0f} times the attempts made: the interval assumes this distribution of chances; for any other one the share "
+        f"is between bound_low and bound_high{reach}"
+    )
 
 
-def _row(
-    fit: BetaBinomial,
-    draws: BetaBinomial,
-    k: int,
-    level: float,
-    count: int,
-    attempts: tuple[FloatArray, IntArray, IntArray],
-) -> dict[str, Any]:
-    share, replicates = float(fit.reached(k)), draws.reached(k)
-    undefined = np.isnan(replicates)
-    if np.isnan(share) or undefined.mean() > MOST_NULL:
-        return _bounds_only(*attempts, k, level, None if np.isnan(share) else share)
-    # On the logit scale the interval stays within (0, 1); shares of 0 or 1 are clipped to finite logits.
-    logits = scipy.special.logit(np.clip(replicates[~undefined], 1e-12, 1 - 1e-12))
-    spread, center = float(logits.std(ddof=1)), float(scipy.special.logit(min(max(share, 1e-12), 1 - 1e-12)))
-    if not spread > 0:
-        return {"estimate": share, "reason": "the bootstrap shows no variation: no interval"}
-    half_width = t_quantile(level, count - 1) * spread
-    edge = "goals differ by all or nothing" if fit.alpha + fit.beta < 1 else "goals are not seen to differ"
-    return {
-        "estimate": share,
-        "std_error": float(replicates[~undefined].std(ddof=1)),
-        "low": float(scipy.special.expit(center - half_width)),
-        "high": float(scipy.special.expit(center + half_width)),
-        "method": "beta-binomial, cluster bootstrap of the logit",
-        "reason": f"{edge}: the exponent of the tail is not identified" if fit.at_edge else None,
-    }
+def _reached(
+    repeats: Attempts, attempts: tuple[FloatArray, IntArray, IntArray], level: float
+) -> tuple[int, float, float, str | None]:
+    """Return a number of attempts that every goal has, the ends of the share broken in as many, and their method."""
+    successes, n, clusters = attempts
+    if repeats.stopping is not None and repeats.stopping.design == "stopped":
+        duration, succeeded, goal = repeats.follow_up()
+        last = int(duration[succeeded == 0].min(initial=duration.max()))
+        curve = kaplan_meier(duration, succeeded, (_clusters(repeats)[goal],), level=level, horizon=last)
+        point, fewest = curve.point(curve.place(last)), last
+    else:
+        # ASR(n) can be estimated at the smallest number of attempts, which every goal has.
+        fewest = int(n.min())
+        trials = max(1.0, float(n.mean()))
+        point = proportion(reached_in(fewest, successes, n), (clusters,), level=level, trials=trials)
+    return fewest, point.low or 0.0, point.high if point.high is not None else 1.0, point.method
 
 
-def _bounds_only(
-    successes: FloatArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
-) -> dict[str, Any]:
-    """Return bounds that are valid for any distribution of goals, if successes are too few (or all attempts succeed).
+def _bounds(fewest: int, low: float, high: float, _: str | None, k: int) -> dict[str, float]:
+    """Return bounds that are valid for any distribution of goals.
 
     ASR(k)/k falls with k and ASR(k) rises, so ASR(k) is at most k/n times ASR(n) for k > n, and at least ASR(n).
     """
-    # ASR(n) can be estimated at the smallest number of attempts, which every goal has.
-    fewest = int(n.min())
-    reach: FloatArray = reached_in(fewest, successes, n)
-    observed = proportion(reach, (clusters,), level=level, trials=max(1.0, float(n.mean())))
-    low, high = observed.low or 0.0, observed.high if observed.high is not None else 1.0
-    number = round(float(successes.sum()))
-    text = counted(number, "success") if number < n.sum() else "every attempt succeeded"
+    ends = (low, min(1.0, high * k / fewest)) if k >= fewest else (low * k / fewest, high)
+    return dict(zip(("bound_low", "bound_high"), ends, strict=True))
+
+
+def _bounds_only(
+    successes: FloatArray, n: IntArray, row: dict[str, Any], reached: tuple[int, float, float, str | None]
+) -> dict[str, Any]:
+    """Return the bounds as the interval, without an estimate."""
+    fewest, _, _, method = reached
+    text = counted(round(float(successes.sum())), "success") if successes.sum() < n.sum() else "every attempt succeeded"
     return {
-        "estimate": share,
-        "low": low if k >= fewest else 0.0,
-        "high": min(1.0, high * max(1.0, k / fewest)),
-        "method": f"{observed.method} at {counted(fewest, 'attempt')}, stretched",
+        "low": row["bound_low"],
+        "high": row["bound_high"],
+        "method": f"{method} at {counted(fewest, 'attempt')}, stretched",
         "reason": f"{text}: how goals differ is not identified; bounds that hold for any distribution of goals",
     }
 
 
-def _held_out(repeats: Attempts) -> dict[str, Any]:
-    """Compare a forecast from the first two thirds of the attempts with the observed share over all of them."""
+def _held_out(repeats: Attempts, times: float) -> dict[str, Any]:
+    """Compare a forecast that reaches this many times farther than its attempts, as far as it can, with the observed share."""
     stopped = repeats.stopping is not None and repeats.stopping.design == "stopped"
     duration, succeeded, _ = repeats.follow_up()
     successes, judged = repeats.counts
     # Compare at the largest number of attempts that Kaplan-Meier reaches, or at the median number.
     last = int(duration.max(initial=0)) if stopped else int(np.median(judged[judged > 0]))
-    first = last - last // 3
+    first = min(last - last // 3, max(2, round(last / times)))
     if first in {0, last}:
         return {}
     if stopped:
@@ -265,13 +289,10 @@ def _held_out(repeats: Attempts) -> dict[str, Any]:
     else:
         observed = float(np.mean(reached_in(last, successes[judged >= last], judged[judged >= last])))
     c, n = repeats.first(first).counts
-    has_attempts = n > 0
-    forecast_there = float(beta_binomial(c[has_attempts], n[has_attempts]).reached(last))
-    if np.isnan(forecast_there) or np.isnan(observed):
-        return {"holdout_at": last, "holdout_observed": None if np.isnan(observed) else observed}
-    return {
-        "holdout_at": last,
-        "holdout_forecast": forecast_there,
-        "holdout_observed": observed,
-        "holdout_error": forecast_there - observed,
-    }
+    c, n = c[n > 0], n[n > 0]
+    ends = {"holdout_from": first, "holdout_at": last, "holdout_observed": None if np.isnan(observed) else observed}
+    if np.isnan(observed) or not 0 < c.sum() < n.sum():
+        return ends
+    chances = beta_binomial(c, n)
+    forecast_there, _ = chances.expected(chances.reached(last))
+    return ends | {"holdout_forecast": forecast_there, "holdout_error": forecast_there - observed}

@@ -7,8 +7,12 @@ import numpy as np
 from rollwise.estimation.arrays import join_reasons
 from rollwise.estimation.clusters import strata_of
 from rollwise.estimation.samples import Cells, Sample
+from rollwise.estimation.statistics import POOLED
+from rollwise.estimation.stopped_loops import later_attempts
 from rollwise.metrics.catalog import about
 from rollwise.metrics.metric import ANY_NUMBER, SHARE
+from rollwise.stats.beta_binomial import beta_binomial
+from rollwise.stats.clusters import ONE_CLUSTER, grouping
 from rollwise.stats.estimate import BoolArray, Estimates, FloatArray, IntArray
 from rollwise.stats.intervals import ShareInterval
 from rollwise.stats.mean import NO_VARIATION, OF_A_MEAN, means
@@ -40,6 +44,8 @@ def mean_of(cells: Cells, sample: Sample, level: float) -> Estimates:
         return estimates
     if share and method in _OF_A_SHARE:
         return _proportions(sample, level, _OF_A_SHARE[method])
+    if share and method == POOLED:
+        return _pooled(cells, sample, level)
     if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
         reason = "can leave [0, 1], where a share must be" if share else "is for shares; this metric is a number"
         return _without_interval(sample, level, f"{method}: {reason}")
@@ -83,6 +89,35 @@ def _proportions(sample: Sample, level: float, interval: ShareInterval, strata: 
         interval=interval,
         strata=strata,
     )
+
+
+def _pooled(cells: Cells, sample: Sample, level: float) -> Estimates:
+    """Estimate the mean chance of the units of each group, whatever their numbers of rollouts and whenever these stopped.
+
+    Without a success or without a failure nothing shows how chances differ: Wilson's interval then.
+    """
+    if cells.options.weighting == "turn" or len(sample.codes) > 1:
+        what = "turns" if cells.options.weighting == "turn" else "two crossed ways"
+        return _without_interval(sample, level, f"{POOLED}: not for {what}; every unit of one kind weighs the same")
+    estimates = _proportions(sample, level, "wilson")
+    stopped = later_attempts(sample.rows.data, cells.metric)[sample.rows.numbers]
+    for group, part in enumerate(sample.each()):
+        units = grouping(part.codes[0] if part.codes else np.arange(part.values.size))
+        c, n = units.sums(part.values), units.sums(np.ones(part.values.size))
+        known = estimates.at(group)
+        if not 0 < c.sum() < n.sum() or units.count < 2:
+            all_equal = "no success" if n.size and not c.sum() else "no failure"
+            flaw = ONE_CLUSTER if units.count == 1 and known.low is None else f"{all_equal}: Wilson instead of {POOLED}"
+            estimates.reason[group] = flaw if n.size else known.reason
+            continue
+        # Loops that stopped: how many attempts a goal has depends on its chance.
+        chances = beta_binomial(c, n, equal=bool(stopped[sample.groups.codes == group].any()))
+        rates = chances.rate()
+        center, spread = chances.expected(rates)
+        low, high = chances.interval(rates, level)
+        found = replace(known, estimate=center, std_error=spread, low=low, high=high, design_effect=None, reason=None)
+        estimates.put(group, replace(found, method=f"{POOLED} with and without immune units"))
+    return estimates
 
 
 def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:

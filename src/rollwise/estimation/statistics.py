@@ -16,6 +16,8 @@ GAP = re.compile(r"optimality_gap_(-?\d+(?:\.\d+)?)")
 """The optimality gap below another number than 1."""
 WITHIN_GOALS = "within-goals"
 """The method that draws rollouts within each goal."""
+POOLED = "beta-binomial"
+"""The method that draws the chances of all goals from one distribution, so that no goal dominates."""
 
 
 def is_robust(statistic: str) -> bool:
@@ -41,6 +43,8 @@ def check_statistics(names: tuple[str, ...] | None, options: Options) -> None:
         raise ArgumentError(
             f"summarize: only {', '.join(AGGREGATES)} have method={WITHIN_GOALS!r}; name them in statistics=, without others"
         )
+    if options.method == POOLED and names not in {None, ("mean",)}:
+        raise ArgumentError(f"summarize: method={POOLED!r} is for the mean of a share; leave statistics= out")
     check_resamples(options.resamples, "summarize")
 
 

@@ -19,7 +19,7 @@ from rollwise.estimation.missingness import Statuses, statuses
 from rollwise.estimation.own_statistics import own_statistics
 from rollwise.estimation.robust import robust_blocks
 from rollwise.estimation.samples import Options
-from rollwise.estimation.statistics import check_options_of_functions, check_statistics, robust_of
+from rollwise.estimation.statistics import POOLED, check_options_of_functions, check_statistics, robust_of
 from rollwise.schema.arguments import (
     By,
     Cluster,
@@ -104,7 +104,11 @@ def summarize(
         Wilson if t would leave [0, 1], and intervals of metrics that cannot leave it (F1, similarities, shares of turns or
         calls) never do. ``"bootstrap"`` is plain BCa for a mean, and the percentile interval for a quantile or over two
         crossed ways. With 1000 or more clusters of equal weight, a closed form replaces the draws of a mean.
-        ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"normal"`` is the interval that the NeMo
+        ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"beta-binomial"`` is for shares: the
+        mean chance of all goals, each of one weight, whose chances are draws from one distribution (`stats.beta_binomial`).
+        Its interval is about half as wide where one goal has most of the rollouts, and it counts all attempts of loops that
+        stopped at a success; but its estimate is not the share of the rollouts, and numbers of rollouts must not follow chances
+        in another way. ``"normal"`` is the interval that the NeMo
         Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
         Times have one method each; extremes and standard deviations have no interval. ``"within-goals"`` is for the
         aggregates over goals alone: it draws rollouts within each goal, for inference to these goals only (rliable's
@@ -241,7 +245,9 @@ def summarize(
         check_one_value(frame, strata, "summarize")
     keys, numbers, groups = _all_groups(data, by, margins=margins)
     every = Rows(data, numbers, groups)
-    statuses_of = {metric: statuses(data, metric)[numbers] for metric in columns}
+    # The beta-binomial likelihood holds for all attempts of loops that stopped at a success.
+    pooled = {name for name in columns if method == POOLED and data.kinds[name] == "proportion"}
+    statuses_of = {name: statuses(data, name, of_attempts=name in pooled)[numbers] for name in columns}
     frames = []
     for part in _portions(groups, resamples):
         rows, mask = every.of(part)

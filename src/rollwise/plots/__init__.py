@@ -1,10 +1,11 @@
 """Figures of results: each function draws a finished frame and returns a `Plot`; nothing here computes a statistic.
 
 A figure is named after the verb whose result it draws: `curve` draws `rw.curve(...)`, and so do `attempts`, `contrast`,
-`profile`, `training`, `trajectory`, `agreement` (of `rw.judges`) and `pareto`. `forest` and `heat_map` draw `rw.summarize(...)`,
-`reliability` a summary by bins of confidence, `sweep` and `sweep_pareto` summaries over a choice, `incidence` the stacked ways to
-end of `rw.curve(..., kind="incidence")`, `distribution` ROLLOUTS, `timeline` and `trace_tree` one rollout (`trace_text` for a
-terminal). A `Plot` shows itself in a notebook and is written with `.save("figure.pdf")`.
+`profile`, `training`, `trajectory`, `agreement` (of `rw.judges`) and `pareto`. `ranks` draws `rw.rank(...)`, `forest` and
+`heat_map` draw `rw.summarize(...)`, `reliability` a summary by bins of confidence, `sweep` and `sweep_pareto` summaries over a
+choice, `incidence` the stacked ways to end of `rw.curve(..., kind="incidence")`, `distribution` ROLLOUTS, `timeline` and
+`trace_tree` one rollout (`trace_text` for a terminal). A `Plot` shows itself in a notebook and is written with
+`.save("figure.pdf")`.
 
 Each function first computes its marks, a small frame (`rw.plots.marks`), and then paints them. To read the code, start with
 `forest.py` and `interval_rows.py` (rows of intervals), or `curve.py`, `curve_marks.py` and `curve_figure.py` (curves).
@@ -25,6 +26,7 @@ from rollwise.plots.heat_map import heat_map
 from rollwise.plots.incidence import incidence
 from rollwise.plots.pareto import pareto
 from rollwise.plots.profile import profile
+from rollwise.plots.ranks import ranks
 from rollwise.plots.reliability import reliability
 from rollwise.plots.sweep import sweep
 from rollwise.plots.sweep_pareto import sweep_pareto
@@ -47,6 +49,7 @@ __all__ = [
     "palette",
     "pareto",
     "profile",
+    "ranks",
     "reliability",
     "sweep",
     "sweep_pareto",
@@ -78,6 +81,8 @@ _SYNONYMS = {
     "kaplan_meier": "curve",
     "learning_curve": "training",
     "pass_at_k": "attempts",
+    "rank": "ranks",
+    "ranking": "ranks",
     "reliability_diagram": "reliability",
     "success_curve": "curve",
     "survival": "curve",

@@ -48,7 +48,7 @@ def pareto(marks: pl.DataFrame) -> str:
     references = marks.filter(role="reference")
     compared = f", and for reference {_named(references)}" if references.height else ""
     groups = labels.counted(roles["group"], "group")
-    front = marks.filter("pareto").sort("x")
+    front = marks.filter("pareto").sort("x", maintain_order=True)
     best = f"; no other group beats {_named(front)}" if front.height else ""
     return labels.sentence(f"{up} against {across}, {groups}{trials}{compared}{best}")
 

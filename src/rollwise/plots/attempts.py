@@ -72,7 +72,7 @@ def attempts(
     --------
     >>> facts = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
     >>> tried = pl.DataFrame(facts | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
-    >>> ahead = pl.DataFrame(facts | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> ahead = pl.DataFrame(facts | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "immune": 0.3})
     >>> (ax,) = attempts(tried, forecast=ahead).axes
     >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
     ('log', ['forecast →'])
@@ -122,7 +122,7 @@ def attempts_marks(
     --------
     >>> facts = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
     >>> tried = pl.DataFrame(facts | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
-    >>> ahead = pl.DataFrame(facts | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> ahead = pl.DataFrame(facts | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "immune": 0.3})
     >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
@@ -186,7 +186,7 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
     ahead = labels.finished(forecast, schema.FORECAST, "attempts")
     if labels.shape_of(frame_of(forecast, "attempts")) is not schema.FORECAST:
         raise ArgumentError(
-            "attempts: forecast= is not a FORECAST frame: it lacks alpha; create one with `rw.forecast(rollouts, k=100)`"
+            "attempts: forecast= is not a FORECAST frame: it lacks immune; create one with `rw.forecast(rollouts, k=100)`"
         )
     ahead = labels.choose(ahead, "attempts", level=level)
     by = labels.grouping(tried)
@@ -288,10 +288,11 @@ def _of_forecast(ahead: pl.DataFrame) -> str:
     tested = ahead.drop_nulls("holdout_error")
     if tested.is_empty():
         return f"Dashed: forecast{how}."
-    row = tested.sort(pl.col("holdout_error").abs()).row(-1, named=True)
+    row = tested.sort(pl.col("holdout_error").abs(), maintain_order=True).row(-1, named=True)
     observed, predicted = (labels.number(row[name], rate=True) for name in ("holdout_observed", "holdout_forecast"))
     several = tested["holdout_error"].n_unique() > 1
     return (
-        f"Dashed: forecast{how}; fitted to two thirds of the attempts, it predicted {predicted} at k = {row['holdout_at']}; "
+        f"Dashed: forecast{how}; from the first {row['holdout_from']} attempts, it predicted {predicted} "
+        f"at k = {row['holdout_at']}; "
         f"{observed} was observed{' (the group with the largest error)' if several else ''}."
     )

@@ -76,7 +76,7 @@ def lay_out(
         title=title,
         caption=caption,
         description=description,
-        letters=[*marks["group"], *marks["title"].drop_nulls()],
+        named=[*marks["group"], *marks["title"].drop_nulls()],
     )
 
 
@@ -233,6 +233,8 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
         sentences.append(
             f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."
         )
+    if (points["style"] == "line").any() and (points["kind"] == "hazard").any():
+        sentences.append(f"Each curve ends where fewer than {min_at_risk} rollouts are at risk.")
     hatched = steps["bound_low"].count() > 0
     return " ".join([*sentences, *withheld(points), *reasons(frame, most, hatched=hatched)])
 

@@ -33,14 +33,18 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> list[tuple[
     from matplotlib.transforms import ScaledTranslation
 
     # A curve is named at its last estimate; curves without any have no name.
-    last_rows = [after_start(curve).drop_nulls("estimate").tail(1) for curve in curves]
-    ends = [row.row(0, named=True) for row in last_rows if row.height]
+    last_rows = [(after_start(curve).drop_nulls("estimate").tail(1), never(curve)) for curve in curves]
+    ends = [row.row(0, named=True) | {"never": words} for row, words in last_rows if row.height]
     for row in ends:
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
     # Names are in data coordinates vertically, and a fixed distance beyond the right edge horizontally.
     edge = ax.get_xlim()[1]
     words = lettering.filled_all([row["group"] for row in ends], room, size=theme.normal())
+    words = [
+        "\n".join(filter(None, [name, lettering.filled(row["never"], room, size=theme.normal())]))
+        for name, row in zip(words, ends, strict=True)
+    ]
     place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     # Without a patch, which would be searched for where it cuts the line; its margin of 2 points is added instead.
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "patchA": None, "shrinkA": 3, "shrinkB": 4}
@@ -64,6 +68,15 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> list[tuple[
     ]
 
 
+def never(curve: pl.DataFrame) -> str:
+    """Return "0 of 58; at most 18 %" for a share of rollouts that stays 0: its band would be all that is seen of it."""
+    line = after_start(curve).filter(pl.col("level").eq_missing(curve["level"].max()))
+    last = line.drop_nulls(["estimate", "high", "at_risk"]).tail(1)
+    if last.is_empty() or last["kind"][0] != "success" or (line["estimate"] > 0).any():
+        return ""
+    return f"0 of {labels.count(line['at_risk'].max())}; at most {labels.number(last['high'][0], rate=True)}"  # type: ignore[arg-type]
+
+
 def crowded(marks: pl.DataFrame) -> bool:
     """Return whether there are more curves than can be named at their ends."""
     return marks.drop_nulls("estimate")["group"].n_unique() > _DIRECT
@@ -83,7 +96,14 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False, whole: boo
     elif not whole:
         words = labels.shorten_all(words, _NAME if len(curves) > _DIRECT else 2 * _NAME)
     return [
-        Patch(facecolor=row["color"], alpha=0.8, label=name)
+        Patch(
+            facecolor=row["color"],
+            edgecolor=ax.get_facecolor(),
+            hatch=strokes.HATCHES[row["series"] % len(strokes.HATCHES)],
+            alpha=0.8,
+            linewidth=0,
+            label=name,
+        )
         if row["style"] == "stack"
         else Line2D([], [], label=name, linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
         for row, name in zip(curves, words, strict=True)

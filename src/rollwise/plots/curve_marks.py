@@ -61,13 +61,17 @@ _MOST_WHISKERS = 30  # positions of a hazard that have whiskers; with more, a ba
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
 _WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
 _STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
-ENDING_COLORS = dict(  # the same in every figure, even if it lacks some endings
-    zip(
-        map(labels.label, ("gave_up", schema.SUCCESS, "target_ended", "finished", "budget", "error")),
-        theme.PALETTE,
-        strict=False,
+ENDING_COLORS = {  # the same in every figure, even if it lacks some endings
+    labels.label(ending): color
+    for ending, color in (
+        ("gave_up", "#0072B2"),
+        (schema.SUCCESS, "#D55E00"),
+        ("target_ended", "#009E73"),
+        ("finished", "#CC79A7"),
+        ("budget", "#E69F00"),
+        ("error", "#56B4E9"),
     )
-)
+}
 _OVERLAY = 4  # groups in one panel
 _RANK = (  # the highest curve goes first
     pl.when(pl.col("kind").first() == "profile")  # all end at 0
@@ -145,10 +149,11 @@ def curve_marks(
 
 
 def _supported(marks: pl.DataFrame) -> pl.DataFrame:
-    """Drop what follows the last position of a budget with enough rollouts: a few would make a share of all."""
+    """Drop what follows the last position of a budget, or of a long hazard, with enough rollouts: few would make a share of all."""
     curve = ("panel", "series", "level", "style")
     last = pl.col("at").filter("solid").max().over(columns_named(curve))
     of_budget = pl.col("kind").is_in(list(_STARTS)) & ~pl.col("axis").is_in(WHOLE)
+    of_budget |= (pl.col("kind") == "hazard") & (pl.col("style") == "line")
     begun = (pl.col("solid") & (pl.col("at") > 0)).any().over(columns_named(curve))
     return marks.filter(~of_budget | ~begun | (pl.col("at") <= last))
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
+_CROWDED = 3  # bands of so many curves have edges
+_MOST_ZERO = 3  # curves that stay 0 and are named
 _TICKS, _AXIS = 18.0, 36.0  # points below the Axes: tick labels; tick labels and the label of the axis
 
 
@@ -104,7 +106,7 @@ def draw(
     for place, curve in enumerate(curves):
         shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.counts else 0.0
         twins = sum(curve["estimate"].equals(later["estimate"]) for later in curves[place + 1 :])
-        strokes.paint(ax, curve, shift, extra=1.8 * twins)
+        strokes.paint(ax, curve, shift, extra=1.8 * twins, crowded=len(curves) >= _CROWDED)
     if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
         lettering.note(ax, "no estimate")
     if bottom:
@@ -137,12 +139,36 @@ def draw(
         ax=ax,
         curves=curves,
         axis_marks=axis_marks,
-        names=curve_labels.name(ax, curves, room) if room and len(curves) > 1 else [],
+        names=_named(ax, curves, room),
         table=table,
         below=below + table_height,
         words=words,
         first_column=first_column,
     )
+
+
+def _named(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> "Sequence[tuple[Annotation, float]]":
+    """Write names at the ends of curves, or in the panel which of them stay 0, and what the share is at most."""
+    if room and len(curves) > 1:
+        return curve_labels.name(ax, curves, room)
+    zero = [(curve["group"][0], words) for curve in curves if (words := curve_labels.never(curve))]
+    lines = [words if len(curves) == 1 else f"{name}: {words}" for name, words in zero]
+    if len(set(lines)) > _MOST_ZERO:
+        lines = [f"{len(zero)} of {len(curves)}: 0 at the end"]
+    if lines:
+        ax.annotate(
+            "\n".join(lines),
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(6, -3),
+            textcoords="offset points",
+            va="top",
+            fontsize=theme.small(),
+            color=theme.shade(ax, theme.MUTED),
+            parse_math=False,
+            zorder=5,
+        )
+    return []
 
 
 def finish(panel: Panel) -> None:

@@ -13,17 +13,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DASHES = (0, (3, 2))
+HATCHES = ("", "////", "...", "\\\\\\\\", "xxx", "---")  # of the layers of a stack, for gray print
 _MARKED = 40  # a line of more points has markers only where few rollouts were at risk, and at its end
 
 
-def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0) -> None:
-    """Draw the curve in its style, shifted by `shift` turns; `extra` widens a line that another one would cover."""
+def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0, crowded: bool = False) -> None:
+    """Draw the curve in its style, shifted by `shift` turns; `extra` widens a line that another one would cover.
+
+    Where many curves are `crowded` into one panel their bands would mix, so these have edges.
+    """
     for part in curve.partition_by("style", maintain_order=True):
         style = part["style"][0]
         if style == "point":
             _points(ax, part, shift)
         elif style == "line":
-            _line(ax, part)
+            _line(ax, part, crowded=crowded)
         elif style == "forecast":
             _forecast(ax, part)
         elif style == "stack":
@@ -31,7 +35,7 @@ def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float =
         elif style == "reference":
             _reference(ax, part)
         else:
-            _steps(ax, part, extra)
+            _steps(ax, part, extra, crowded=crowded)
 
 
 def gray(ax: "Axes", behind: pl.DataFrame) -> None:
@@ -85,14 +89,22 @@ def _moved(ax: "Axes", at: float, shift: float) -> float:
 
 
 # ── styles ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _steps(ax: "Axes", curve: pl.DataFrame, extra: float) -> None:
+def _band(
+    ax: "Axes", across: list[float], low: list[float], high: list[float], color: str, *, alpha: float, crowded: bool
+) -> None:
+    """Fill a band; a crowded one is fainter and has thin edges."""
+    ax.fill_between(across, low, high, color=color, alpha=alpha / 3 if crowded else alpha, linewidth=0, zorder=2)
+    if crowded:
+        for edge in (low, high):
+            ax.plot(across, edge, color=color, linewidth=0.6, alpha=0.7, zorder=2.2)
+
+
+def _steps(ax: "Axes", curve: pl.DataFrame, extra: float, *, crowded: bool) -> None:
     color, line = curve["color"][0], curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         for run in _runs(band):
             (across, low), (_, high) = _corners(run, "low"), _corners(run, "high")
-            ax.fill_between(
-                across, low, high, color=color, alpha=0.16 if run["solid"][-1] else 0.07, linewidth=0, zorder=2
-            )
+            _band(ax, across, low, high, color, alpha=0.16 if run["solid"][-1] else 0.07, crowded=crowded)
     if line["bound_low"].count():
         (across, low), (_, high) = _corners(line, "bound_low"), _corners(line, "bound_high")
         ax.fill_between(
@@ -149,12 +161,12 @@ def _markers(ax: "Axes", line: pl.DataFrame, shift: float = 0.0) -> None:
         ax.plot([_moved(ax, row["at"], shift)], [row["estimate"]], **symbol(ax, row))
 
 
-def _line(ax: "Axes", curve: pl.DataFrame) -> None:
+def _line(ax: "Axes", curve: pl.DataFrame, *, crowded: bool) -> None:
     """Draw a line with markers in a band; a point between two gaps has whiskers, as its band would have no width."""
     color, line = curve["color"][0], curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
-        ax.fill_between(across, low, high, color=color, alpha=0.16, linewidth=0, zorder=2)
+        _band(ax, across, low, high, color, alpha=0.16, crowded=crowded)
         # Points without neighbors.
         estimated = pl.col("estimate").is_not_null()
         isolated = band.filter(estimated & ~estimated.shift(fill_value=False) & ~estimated.shift(-1, fill_value=False))
@@ -186,5 +198,16 @@ def _layer(ax: "Axes", curve: pl.DataFrame) -> None:
     color = curve["color"][0]
     for run in _runs(curve):
         (across, low), (_, high) = _corners(run, "low"), _corners(run, "high")
-        ax.fill_between(across, low, high, color=color, alpha=0.8 if run["solid"][-1] else 0.35, linewidth=0, zorder=2)
+        alpha, hatch = 0.8 if run["solid"][-1] else 0.35, HATCHES[curve["series"][0] % len(HATCHES)]
+        ax.fill_between(
+            across,
+            low,
+            high,
+            facecolor=color,
+            edgecolor=ax.get_facecolor(),
+            hatch=hatch,
+            alpha=alpha,
+            linewidth=0,
+            zorder=2,
+        )
         ax.plot(across, high, color=ax.get_facecolor(), linewidth=1.0, zorder=2.5)

@@ -38,6 +38,7 @@ MARKS = {
 _MOST_POINTS = 400  # points of a group; more would cover each other
 _GOLDEN = 0.618033988749895  # multiples modulo 1 are spread evenly: reproducible jitter
 _BINS = 30
+_OVERLAID = 4  # groups in one panel of steps
 
 
 @drawing
@@ -46,7 +47,7 @@ def distribution(
     *,
     metric: str,
     by: By = (),
-    kind: Kind = "ecdf",
+    kind: Kind | None = None,
     log: bool | None = None,
     size: Size | None = None,
     ax: "Axes | None" = None,
@@ -67,7 +68,8 @@ def distribution(
     kind
         ``"ecdf"``: the share of rollouts whose value is at most x, which needs no bins; ``"box"``: median, quartiles
         and whiskers (to the last value within 1.5 times the interquartile range), with the values as points;
-        ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups.
+        ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups. By default ``"ecdf"`` for up to
+        four groups, else ``"box"``.
     log
         Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
         least: scores and shares are not.
@@ -97,6 +99,7 @@ def distribution(
     """
     check_option_types(distribution, locals())
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
+    kind = kind or _kind(marks["row"].n_unique())
     placed = marks.filter(pl.col("x").is_not_null())
     values = placed["x"].to_list()
     # Bins of a histogram have equal widths, so its axis stays linear by default.
@@ -133,12 +136,12 @@ def distribution(
         title=title,
         caption=caption,
         description=_caption(marks, groups, kind),
-        letters=marks["group"],
+        named=marks["group"],
     )
 
 
 def distribution_marks(
-    rollouts: object, *, metric: str, by: By = (), kind: Kind = "ecdf", colors: Mapping[str, str] | None = None
+    rollouts: object, *, metric: str, by: By = (), kind: Kind | None = None, colors: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
     """Return the marks of `distribution`: one row per group and step, point, part of a box, or bar.
 
@@ -174,6 +177,7 @@ def distribution_marks(
     frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")
+    kind = kind or _kind(frame["\0group"].n_unique())
     parts = {str(key[0]): part["\0x"] for key, part in frame.group_by("\0group", maintain_order=True)}
     # The greatest median first, groups without values last.
     ordered = sorted(parts, key=lambda name: -(parts[name].median() or 0.0) if parts[name].count() else float("inf"))  # type: ignore[operator]
@@ -194,6 +198,11 @@ def distribution_marks(
         group_marks = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
         rows += [about | mark for mark in group_marks or [{"mark": None}]]
     return pl.DataFrame(rows, schema=MARKS, orient="row")
+
+
+def _kind(groups: int) -> Kind:
+    """Return the kind for so many groups: steps of many could not be told apart."""
+    return "ecdf" if groups <= _OVERLAID else "box"
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -115,13 +115,15 @@ class Plot:
         ArgumentError
             If a side is not from 1 to 100 inches, or the figure is that of `ax`.
         """
-        theme.inches((width, height), "resize")
+        return self._resized(theme.inches((width, height), "resize"), "resize")
+
+    def _resized(self, sides: tuple[float, float | None] | None, verb: str) -> "Plot":
         resized = getattr(self.figure, "resized", None)
         if resized is None:
             raise ArgumentError(
-                "resize: this plot is in the Axes that were passed as ax; set the size of their figure before you draw into it"
+                f"{verb}: this plot is in the Axes that were passed as ax; set the size of their figure before you draw into it"
             )
-        resized(width, height)
+        resized(*sides or ())
         return self
 
     def save(
@@ -240,7 +242,7 @@ class Plot:
             return
         figure: Any = self.figure
         asked = getattr(figure, "asked", ())  # those of a user refuse to be resized
-        self.resize(*sides)
+        self._resized(sides, "save")
         try:
             yield
         finally:

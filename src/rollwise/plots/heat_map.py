@@ -140,7 +140,7 @@ def heat_map(
         title=title,
         caption=caption,
         description=_caption(drawn, marks),
-        letters=[*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()],
+        named=[*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()],
     )
 
 

@@ -146,7 +146,7 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
     place = {way: order.index(way) if way in order else len(order) for way in marks["group"].unique()}
     marks = marks.with_columns(
         series=pl.col("group").replace_strict(place, return_dtype=pl.Int32), style=pl.lit("stack")
-    ).sort("panel", "at", "series")
+    ).sort("panel", "at", "series", maintain_order=True)
     spot = ("panel", "at")
     # A sum is known only where all layers up to it are.
     every = pl.len().over(columns_named(spot)) == pl.col("group").n_unique().over("panel")
@@ -183,7 +183,7 @@ def _panels(marks: pl.DataFrame) -> pl.DataFrame:
         .select(*columns_named(combinations), panel=pl.int_range(pl.len(), dtype=pl.Int32))
     )
     placed = marks.drop("panel").join(order, on=columns_named(combinations), how="left", nulls_equal=True)
-    return placed.sort("panel", "series", "at").select(*STACK)
+    return placed.sort("panel", "series", "at", maintain_order=True).select(*STACK)
 
 
 def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
@@ -205,7 +205,7 @@ def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
 
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
-    lowest = marks.sort("series")["group"][0]
+    lowest = marks.sort("series", maintain_order=True)["group"][0]
     sentences = [
         labels.caption(frame),
         f"Error bar: interval of {lowest!r}. Not colored: not ended in any of these ways.",

@@ -49,7 +49,7 @@ class Panel:
     """Axis of one panel, and the columns of numbers beside it (a column of the marks, and its heading)."""
 
     quantity: str
-    scale: str  # "rate": percentages from 0; "points": percentage points around 0; or "number"
+    scale: str  # "rate": percentages from 0; "points": percentage points around 0; "rank": whole numbers from 1; or "number"
     columns: Sequence[tuple[str, str]]
     guide: float | None = None  # position of a line that marks no difference
 
@@ -101,7 +101,7 @@ def draw(
         title=title,
         caption=caption,
         description=" ".join([description, *_notes(marks, reasons)]),
-        letters=[*rows.names, *parts_of["part"]],
+        named=[*rows.names, *parts_of["part"]],
     )
 
 
@@ -132,7 +132,7 @@ def in_order(marks: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> 
     """Return marks as a frame: panel by panel, from the top row down, the widest interval first."""
     order = {"by": ["panel", "row", "lane", "level"], "descending": [False, False, False, True]}
     whole = [{"name": mark["group"], "lane": 0, "few": False} | dict(mark) for mark in marks]
-    return pl.DataFrame(whole, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
+    return pl.DataFrame(whole, schema=columns, orient="row").sort(**order, maintain_order=True)  # type: ignore[arg-type]
 
 
 def places(groups: Sequence[str], values: Mapping[str, Any], *, sort: bool) -> dict[str, int]:
@@ -177,6 +177,8 @@ def _draw(
         ticking.percent(ax, "x")
     elif panel.scale == "points":
         ticking.points(ax, "x")
+    elif panel.scale == "rank":
+        ticking.whole(ax, "x")
     else:
         ticking.thousands(ax, "x")
     if panel.guide is not None:
@@ -195,6 +197,8 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
     """Return the ends of the axis, with space for the arrows of open intervals."""
     # Rates start at 0, unless a guide marks another reference.
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
+    if panel.scale == "rank":
+        return 0.5, max(values, default=1) + 0.5
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
         return 0.0, ticking.rate_end(values)
     x_min, x_max = ticking.number_ends([*values, panel.guide])

@@ -112,15 +112,20 @@ def lay(
     caption: bool | None = None,
     description: str = "",
     letters: Iterable[str] = (),
+    named: Iterable[str] = (),
 ) -> Plot:
     """Paint a plot into a new figure, `natural` inches wide without a `size`, or into the Axes of the user."""
-    letters = [*letters, title or ""]
+    named = (
+        list(dict.fromkeys(named)) if caption is not False else []
+    )  # what the caption names in full if the figure does not
+    letters = [*letters, *named, title or ""]
     description = "" if caption is False else description
     if ax is not None:
         if size is not None:
             raise ArgumentError(f"{verb}: size= is that of a new figure; with ax= the size is that of its figure")
         with lettering.fonts_for(letters), theme.quiet():
-            return Plot([ax], alt, _into(paint, ax, title, description))
+            texts = _into(paint, ax, title, description)
+            return Plot([ax], alt, {"caption": " ".join([*filter(None, texts), *lettering.cut(ax, named)])})
     chosen = theme.inches(size, verb)
     about = {"caption": description}
 
@@ -133,7 +138,7 @@ def lay(
                 if _onto(paint, sheet, width, height, title=title, caption=caption) or not has_room:
                     break
                 figure.clear()
-            about["caption"] = sheet.description
+            about["caption"] = " ".join([*filter(None, [sheet.description]), *lettering.cut(figure, named)])
             return sheet.axes
 
     from rollwise.plots.canvas import Canvas
@@ -143,7 +148,7 @@ def lay(
     return Plot(figure.panels, alt, about)
 
 
-def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> dict[str, str]:
+def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> list[str]:
     """Paint into the Axes of the user; return the caption."""
     theme.make_room(ax)
     figure: Any = ax.get_figure(root=True)
@@ -164,7 +169,7 @@ def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> dict
         legends.to_the_left(ax, sheet.key_top)
     ticking.keep_neighbors_apart(ax)
     lettering.title_above(ax, title)
-    return {"caption": sheet.description or description}
+    return [sheet.description or description]
 
 
 def _onto(

@@ -1,7 +1,6 @@
 """Text in figures: wrapped to the space it has, never parsed as formulas, in fonts that have its characters."""
 
 import re
-import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +20,8 @@ _WORD = re.compile(r"(?:[/-]*[^\s/-]+[/-]*|[/-]+)[^\S\u00a0]*|\s+")
 # On a screen, letters are moved to whole pixels, and lines are up to so much wider; more so where pixels are a large part
 # of a letter (measured with Matplotlib 3.11: 1.04 at 9 points, 1.10 at 6.3).
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
+_SPACE = re.compile(r"\s+")
+_MOST_NAMES = 40  # names that a caption lists
 LETTER = 4.9  # average width in points of a character of small type
 GAP = "\u00a0 "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
 _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installed
@@ -40,37 +41,9 @@ _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installe
 )
 
 
-def wrapped(text: str, width: int, *, lines: int) -> str:
-    """Wrap the text into lines of at most `width` characters; cut its middle if it needs more than `lines` lines."""
-    # Wide characters count twice, so fewer fit into a line.
-    if (across := letters(text)) > len(text):
-        width = max(width * len(text) // across, 4)
-    most = min(len(text), width * lines)
-    broken = textwrap.wrap(labels.shorten(text, most), width)
-    # Words may not fill the lines: shorten further until the lines suffice.
-    while len(broken) > lines:
-        most -= 1
-        broken = textwrap.wrap(labels.shorten(text, most), width)
-    return "\n".join(broken) or text
-
-
 def letters(text: str) -> int:
     """Return the length of a text in Latin letters: letters of Chinese, Japanese and Korean are twice as wide."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def wrapped_all(names: Sequence[str], width: int, *, lines: int) -> list[str]:
-    """Wrap each name; different names stay different, if necessary by leaving out what they have in common."""
-    broken = [wrapped(name, width, lines=lines) for name in names]
-    if len(set(broken)) < len(set(names)):
-        broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
-    # Names that look the same after shortening are shortened strictly, keeping what distinguishes them.
-    repeated = [place for place, name in enumerate(broken) if broken.count(name) > 1]
-    if len(set(broken)) < len(set(names)):
-        distinct = labels.shorten_all([names[place] for place in repeated], max(width - 4, 4), strictly=True)
-        for place, name in zip(repeated, distinct, strict=True):
-            broken[place] = wrapped(name, width, lines=lines)
-    return broken
 
 
 def text_width(text: str, size: float | None = None) -> float:
@@ -133,11 +106,15 @@ def words(text: str) -> list[str]:
 
 def filled_all(names: Sequence[str], across: float, *, size: float | None = None, lines: int = 2) -> list[str]:
     """Break each name into lines of at most `across` points; different names stay different, shortened if necessary."""
-    broken = [filled(name, across, size=size, lines=lines) for name in names]
-    if len(set(broken)) == len(set(names)):
-        return broken
-    widest = max(text_width(name, size) / max(len(name), 1) for name in names)
-    return wrapped_all(names, max(int(across / widest), 4), lines=lines)
+    most = max(map(len, names), default=0)
+    short = list(names)
+    while True:
+        broken = [filled(name, across, size=size, lines=lines) for name in short]
+        if most <= 4 or len(set(broken)) == len(set(names)):
+            return broken
+        # What the names have in common is left out, until the rest fits.
+        most -= max(most // 10, 1)
+        short = labels.shorten_all(names, most, strictly=True)
 
 
 def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
@@ -242,6 +219,18 @@ def lacks_letters(figure: "Figure") -> bool:
             if _uncommon(text.get_text()):
                 text_to_path.get_text_width_height_descent(text.get_text(), text.get_fontproperties(), ismath=False)
     return any("missing from" in str(warning.message) for warning in caught)
+
+
+def cut(drawn: Any, names: Sequence[str]) -> list[str]:
+    """Return a sentence with the names that no text of a figure, or of Axes, holds whole."""
+    from matplotlib.text import Text
+
+    told = "\n".join(_SPACE.sub("", text.get_text()) for text in drawn.findobj(Text) if text.get_visible())
+    missing = [name for name in names if _SPACE.sub("", name) not in told]
+    if "…" not in told and len(names) == 1:  # a single group needs no name
+        return []
+    more = f"; and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+    return [f"In full: {'; '.join(missing[:_MOST_NAMES])}{more}."] if missing else []
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from rollwise.plots.heat_map import heat_marks as heat_map
 from rollwise.plots.incidence import incidence_marks as incidence
 from rollwise.plots.pareto_marks import pareto_marks as pareto
 from rollwise.plots.profile import profile_marks as profile
+from rollwise.plots.ranks import ranks_marks as ranks
 from rollwise.plots.reliability import reliability_marks as reliability
 from rollwise.plots.sweep import sweep_marks as sweep
 from rollwise.plots.sweep_pareto import sweep_pareto_marks as sweep_pareto
@@ -32,6 +33,7 @@ __all__ = [
     "incidence",
     "pareto",
     "profile",
+    "ranks",
     "reliability",
     "sweep",
     "sweep_pareto",

@@ -146,7 +146,7 @@ def pareto(
         title=title,
         caption=caption,
         description=description,
-        letters=marks["group"],
+        named=marks["group"],
     )
 
 

@@ -137,7 +137,7 @@ def reliability(
         title=title,
         caption=caption,
         description=_caption(chosen),
-        letters=names,
+        named=names,
     )
 
 
@@ -168,7 +168,7 @@ def reliability_marks(
         | {"color": look[row["group"]].color, "marker": look[row["group"]].marker}
         for row in table.iter_rows(named=True)
     ]
-    return pl.DataFrame(marks, schema=MARKS, orient="row").sort("group", "x")
+    return pl.DataFrame(marks, schema=MARKS, orient="row").sort("group", "x", maintain_order=True)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -232,7 +232,9 @@ def _with_references(
         n_clusters=pl.lit(None, pl.Int64),
         censored=pl.lit(None, pl.Int64),
     )
-    return pl.concat([marks, added.select(*MARKS).cast(marks.schema)]).sort("panel", "series", "level", "at")
+    return pl.concat([marks, added.select(*MARKS).cast(marks.schema)]).sort(
+        "panel", "series", "level", "at", maintain_order=True
+    )
 
 
 # ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────

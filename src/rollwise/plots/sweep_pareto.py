@@ -138,6 +138,7 @@ def sweep_pareto(
         title=title,
         caption=caption,
         description=" ".join([intervals, beside, *sentences(marks, [], front=front)]),
+        named=marks["curve"].drop_nulls(),
         letters=marks["group"],
     )
 
@@ -181,7 +182,7 @@ def sweep_pareto_marks(
     called = labels.group_names(keys, by)
     reference_groups = marks.filter(role="reference")["group"].to_list()
     # Colors and markers as in the first two panels.
-    looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
+    looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group", keep="first", maintain_order=True)
     shapes = dict(looks.select("group", "marker").iter_rows())
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())
     none = f"no {labels.label(choice)}"

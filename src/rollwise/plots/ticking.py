@@ -20,7 +20,7 @@ def percent(ax: "Axes", axis: str) -> None:
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
     chosen.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{round(100 * value, 6):g} %"))
+    chosen.set_major_formatter(FuncFormatter(_share))
 
 
 def points(ax: "Axes", axis: str) -> None:
@@ -29,11 +29,36 @@ def points(ax: "Axes", axis: str) -> None:
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
     chosen.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
-    chosen.set_major_formatter(FuncFormatter(lambda value, _: _signed(round(100 * value, 6))))
+    chosen.set_major_formatter(FuncFormatter(_points))
 
 
-def _signed(value: float) -> str:
-    return f"{value:+g}".replace("-", "−") if value else "0"
+# Functions of the module, as a figure that is pickled keeps them by name.
+def _share(value: float, _: object = None) -> str:
+    return f"{round(100 * value, 6):g} %"
+
+
+def _points(value: float, _: object = None) -> str:
+    return f"{round(100 * value, 6):+g}".replace("-", "−") if round(100 * value, 6) else "0"
+
+
+def _thousands(value: float, _: object = None) -> str:
+    return f"{value:,.0f}".replace("-", "−")
+
+
+def _compact(value: float, _: object = None) -> str:
+    return compact(value).replace("-", "−")
+
+
+def _money(value: float, _: object = None) -> str:
+    return money(value)
+
+
+def whole(ax: "Axes", axis: str) -> None:
+    """Put ticks on whole numbers only, as ranks are."""
+    from matplotlib.ticker import MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=8, integer=True))
 
 
 def thousands(ax: "Axes", axis: str) -> None:
@@ -47,9 +72,8 @@ def thousands(ax: "Axes", axis: str) -> None:
     largest = max(map(abs, ax.get_xlim() if axis == "x" else ax.get_ylim()))
     if 1e-4 <= largest < 1e4:
         return
-    written = compact if largest < 1e-4 or largest >= 1e9 else "{:,.0f}".format
     chosen = ax.xaxis if axis == "x" else ax.yaxis
-    chosen.set_major_formatter(FuncFormatter(lambda value, _: written(value).replace("-", "−")))
+    chosen.set_major_formatter(FuncFormatter(_compact if largest < 1e-4 or largest >= 1e9 else _thousands))
 
 
 def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
@@ -64,9 +88,9 @@ def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
     if unit == "%":
         percent(ax, axis)
     elif unit == "US$":
-        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+        chosen.set_major_formatter(FuncFormatter(_money))
     elif chosen.get_scale() == "log":
-        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+        chosen.set_major_formatter(FuncFormatter(_compact))
     else:
         thousands(ax, axis)
     if chosen.get_scale() == "log":

@@ -123,7 +123,8 @@ def timeline(
         title=title or labels.plain(rows["rollout_id"][0]),
         caption=caption,
         description=_caption(rows, marks),
-        letters=[*marks["lane_name"], *marks["text"].drop_nulls()],
+        named=marks["lane_name"],
+        letters=marks["text"].drop_nulls(),
     )
 
 

@@ -3,6 +3,7 @@
 import io
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -26,12 +27,15 @@ MARKS = {
     "text": pl.String,  # beginning of the text
     "note": pl.String,  # seconds, tokens
     "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
+    "start": pl.Float64,  # of a step, in seconds from the first start
+    "end": pl.Float64,
     "color": pl.String,
     "marker": pl.String,
 }
 _MOST = 60  # most rows of a figure
 _MOST_LINES = 1_000  # most lines of a text
 _INDENT = 14.0  # indentation of a child in points
+_BARS, _TIMED = 0.4, 330.0  # share of the width for bars of times, in a figure of at least so many points
 _WIDTH = 100  # width in characters without a terminal
 
 
@@ -48,8 +52,9 @@ def trace_tree(
 ) -> Plot:
     """Draw the tree of one rollout: one row per node, indented below its parent.
 
-    From STEPS: nested calls. From TURNS of a tree search (`node_id`, `parent_id`): its branches, including pruned ones. From
-    other TURNS: each turn with its tool calls.
+    From STEPS: nested calls, with a bar from start to end of each if their times are known and the figure is wide enough. From
+    TURNS of a tree search (`node_id`, `parent_id`): its branches, including pruned ones. From other TURNS: each turn with its
+    tool calls.
 
     Parameters
     ----------
@@ -90,9 +95,11 @@ def trace_tree(
     shown = marks.head(min(max(most, 1), marks.height))
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
-        (ax,) = sheet.panels(1, columns=1, high=theme.em(max(17.3 * shown.height, 40.0)))
+        timed = sheet.width >= theme.em(_TIMED) and shown["end"].count() > 1
+        high = 17.3 * shown.height + (14.0 if timed else 0.0)
+        (ax,) = sheet.panels(1, columns=1, high=theme.em(max(high, 40.0)))
         seen = theme.visible(shown, ax)
-        ax.set(xlim=(0, 1), ylim=(seen.height - 0.4, -0.6))
+        ax.set(xlim=(0, 1), ylim=(seen.height + (0.4 if timed else -0.4), -0.6))
         ax.set_axis_off()
         sheet.below = 4.0
         states = seen.unique("state", maintain_order=True)
@@ -104,7 +111,9 @@ def trace_tree(
             # Deep trees have a smaller indentation.
             indent = min(theme.em(_INDENT), 0.4 * across / max([1, *seen["depth"]]))
             for mark in seen.iter_rows(named=True):
-                _paint(ax, mark, indent / across, across)
+                _paint(ax, mark, indent / across, across * (1 - _BARS) if timed else across, across)
+            if timed:
+                _bars(ax, seen)
 
         return finish
 
@@ -217,8 +226,9 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
 def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     kinds = [labels.plain(kind) if kind else "step" for kind in _column(rows, "kind")]
     look = theme.looks(kinds)
+    began = min((at for at in _column(rows, "start") if at is not None and isfinite(at)), default=0.0)
     for kind, step in zip(kinds, rows.iter_rows(named=True), strict=True):
-        start, end = step.get("start"), step.get("end")
+        start, end = (at if at is not None and isfinite(at) else None for at in (step.get("start"), step.get("end")))
         notes = [_seconds(end - start)] if start is not None and end is not None else []
         notes += [labels.counted(step["tokens"], "token")] if step.get("tokens") is not None else []
         text = step.get("output") or step.get("input")
@@ -228,6 +238,8 @@ def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
             "name": one_rollout.snippet(step.get("name") or kind, 40),
             "text": None if text is None else one_rollout.snippet(text, 160),
             "note": ", ".join(notes),
+            "start": None if start is None or end is None else start - began,
+            "end": None if start is None or end is None else max(end - began, start - began),
             "state": kind,
             "color": look[kind].color,
             "marker": look[kind].marker,
@@ -282,7 +294,8 @@ def _words(mark: Mapping[str, Any]) -> str:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) -> None:
+def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, left: float, across: float) -> None:
+    """Draw a node, its line to its parent, and as much of its text as fits into the `left` points of the width."""
     x, y = (mark["depth"] + 0.5) * indent, mark["row"]
     if mark["parent_row"] is not None:
         before = (mark["depth"] - 0.5) * indent
@@ -300,7 +313,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         zorder=3,
         clip_on=False,
     )
-    width = across * (1 - x) - 24
+    width = left - across * x - 24
     words = _words(mark).replace("  ", lettering.GAP)
     # Shorten by the ratio of widths, at least by one character, until the text fits.
     width = lettering.unhinted(width)
@@ -318,6 +331,20 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         parse_math=False,
         annotation_clip=False,
     )
+
+
+def _bars(ax: "Axes", seen: pl.DataFrame) -> None:
+    """Draw a bar from start to end of each step, as a waterfall, above an axis of seconds."""
+    timed = seen.drop_nulls(["start", "end"])
+    total = max(float(timed["end"].max()), 1e-9)  # type: ignore[arg-type]
+    begin, muted = 1 - _BARS, theme.shade(ax, theme.MUTED)
+    scale = _BARS / total
+    for row, start, end, color in timed.select("row", "start", "end", "color").iter_rows():
+        ax.barh(row, max((end - start) * scale, 0.003), left=begin + start * scale, height=0.5, color=color, zorder=2)
+    foot = seen.height - 0.3
+    ax.plot([begin, 1.0], [foot, foot], color=muted, linewidth=0.8)
+    for at, words, side in ((begin, "0 s", "left"), (1.0, _seconds(total), "right")):
+        ax.text(at, foot + 0.1, words, ha=side, va="top", fontsize=theme.small(), color=muted)
 
 
 def _caption(rows: pl.DataFrame, marks: pl.DataFrame, visible_marks: pl.DataFrame) -> str:

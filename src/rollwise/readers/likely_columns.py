@@ -24,15 +24,8 @@ _LIKELY = {
     "goal": "goal", "role": "role", "content": "content", "attempt": "attempt",
 }  # fmt: skip
 _OF_CONVERSATIONS = (
-    "rollout",
-    "conv",
-    "dialog",
-    "chat",
-    "session",
-    "thread",
-    "trajectory",
-    "episode",
-)  # parts of their ids
+    "rollout", "conv", "dialog", "chat", "session", "thread", "trajectory", "episode",
+)  # fmt: skip  # parts of their ids
 _STEPS = {"step", "round"}  # of a rollout, or of training
 _RESULTS = ("succeeded", "outcome", "refused", "solved", "score", "reward")
 MOST_LABELS = 8  # distinct values of a column of verdicts
@@ -104,7 +97,7 @@ def _examples(turns: pl.DataFrame, column: str) -> str:
     """Return some values of a column: all labels of a verdict, or two of others."""
     values = values_named(turns, column).drop_nulls().unique(maintain_order=True).head(MOST_LABELS + 1).to_list()
     is_verdict = verdict_claim(name_in_file(column)) is not None and len(values) <= MOST_LABELS
-    return ", ".join(map(_short, sorted(map(str, values)) if is_verdict else values[:2]))
+    return ", ".join(map(short, sorted(map(str, values)) if is_verdict else values[:2]))
 
 
 def suggestions(unused: pl.DataFrame) -> list[str]:
@@ -113,9 +106,9 @@ def suggestions(unused: pl.DataFrame) -> list[str]:
     for row in unused.rows(named=True)[:MOST_SUGGESTED]:
         concern = {"succeeded": "attack", "outcome": "whole conversation", "solved": "task"}.get(row["meaning"])
         if concern is not None:
-            words = f"column `{_short(row['column'])}` holds {row['examples']}: if it judges the {concern},"
+            words = f"column `{short(row['column'])}` holds {row['examples']}: if it judges the {concern},"
         else:
-            words = f"column `{_short(row['column'])}` ({row['examples']}) may be the {row['meaning']}:"
+            words = f"column `{short(row['column'])}` ({row['examples']}) may be the {row['meaning']}:"
         sentences.append(f"{words} map it with {row['names']}")
     if unused.height > MOST_SUGGESTED:
         sentences.append("`rw.readers.unused_columns(turns)` lists more columns")
@@ -143,7 +136,7 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
     rows = turns if is_custom is None else turns.filter(is_custom)
     if not repeated(rows["rollout_id"], rows["succeeded"]):
         return []
-    sentence = f"`{_short(column)}` is the same on all turns of each rollout: does it judge the whole conversation?"
+    sentence = f"`{short(column)}` is the same on all turns of each rollout: does it judge the whole conversation?"
     return [Question(column, sentence, {"outcome": column if labels is None else (column, dict(labels))})]
 
 
@@ -164,11 +157,13 @@ def repeated_rewards(turns: pl.DataFrame) -> list[str]:
     ]
 
 
-def _in_parentheses(values: Sequence[Any]) -> str:
-    return f" ({', '.join(map(_short, values[:2]))})" if values else ""
+def in_parentheses(values: Sequence[Any]) -> str:
+    """Return some values as examples in a sentence."""
+    return f" ({', '.join(map(short, values[:2]))})" if values else ""
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Return a value as an example, cut."""
     text = " ".join(str(value).split())
     return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 3]}..."
 
@@ -256,7 +251,7 @@ def _count_turns(values: Sequence[Any]) -> bool:
 
 def columns_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
     """Return a table's columns with up to two example values each, for a message, and the line that names the likely ones."""
-    columns = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]
+    columns = [f"`{short(name)}`{in_parentheses(values)}" for name, values in examples.items()]
     more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""
     shown = f"{', '.join(columns[:MOST_COLUMNS])}{more}"
     likely = _likely_by_values(examples)

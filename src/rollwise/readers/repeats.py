@@ -22,15 +22,8 @@ from rollwise.schema import ERROR, TURNS, UNDETERMINED
 
 SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # the content of a conversation
 ABOUT = (
-    "run",
-    "target",
-    "attack",
-    "goal",
-    "task",
-    "category",
-    "attempt",
-    "expected",
-)  # facts that differ between different rollouts
+    "run", "target", "attack", "goal", "task", "category", "attempt", "expected",
+)  # fmt: skip  # facts that differ between different rollouts
 OF_TASKS = tuple(name for name in ABOUT if name not in {"run", "attempt"})  # facts that do not depend on the file
 VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # if two differ, neither is taken
 UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict

@@ -1,7 +1,8 @@
 """Report of TURNS: a folder with one HTML page, the frames it shows, and its figures.
 
-`frames.py` computes everything by the public verbs; `results.py`, `reading.py` and `methods.py` make sections of it; `header.py`
-makes the top of the page; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
+`frames.py` and `headline.py` compute everything by the public verbs; `title.py` and `claims.py` say what was found, `header.py`
+what is around it; `results.py`, `reading.py` and `methods.py` make sections, and `findings.py` and `ends.py` their first
+sentences; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
 """
 
 import json
@@ -26,11 +27,12 @@ from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.readers.verdicts import read_verdicts
 from rollwise.reports.claims import claims
-from rollwise.reports.figures import figures
+from rollwise.reports.figures import figures as drawn
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.labeled import Labeled, labeled
 from rollwise.reports.page import page
+from rollwise.reports.stated import stated
 from rollwise.reports.title import title as said
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
@@ -55,11 +57,15 @@ def report(
     title: str | None = None,
     problems: pl.DataFrame | None = None,
     accounting: pl.DataFrame | None = None,
+    figures: pl.DataFrame | None = None,
     inputs: Sequence[str | Path] = (),
     overwrite: bool = False,
     progress: bool = True,
 ) -> Path:
     """Write a report and return the path of its `report.html`.
+
+    The page begins with what was found: a title, the worst group, the largest difference that stands, and the best news as a
+    bound. What the paired comparisons deny is not said, and more than a tenth without a verdict is.
 
     The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
@@ -93,6 +99,8 @@ def report(
         PROBLEMS found while reading, to be listed on the page.
     accounting
         ACCOUNTING of the same reading, to be listed on the page: see `rollwise.readers.accounting`.
+    figures
+        Figures that the logs state about themselves (`readers.read_summary`): a section says whether their rollouts agree.
     inputs
         The files or folders that were read, for ``run.json``.
     overwrite
@@ -138,7 +146,7 @@ def report(
         by_hand = _by_hand(data, labels, **options)
         problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
         begin("drawing figures")
-        images = figures(data, draft / "figures")
+        images = drawn(data, draft / "figures")
         begin("writing tables")
         for name, frame in (*data.files, *(() if by_hand is None else by_hand.files)):
             write(frame, draft / f"{name}.parquet")
@@ -163,6 +171,7 @@ def report(
             ),
             lost=lost,
             by_hand=by_hand,
+            last=[stated(data, figures, problem_rows, level, cluster, seed)],
         )
         (draft / "report.html").write_text(html, encoding="utf-8")
         run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)

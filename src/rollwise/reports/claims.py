@@ -20,6 +20,7 @@ from rollwise.schema.named import column_named
 MOST_OPEN = 0.1  # share of rollouts without a verdict that the first screen says aloud
 MOST_LINKS = 4
 _TIMES = ("", "", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
+_ALONE = "an interval for this group alone, chosen by its value"
 _ASK = (
     "Name the column that holds the verdict (`rollwise map FILE` shows how), or let a judge read the answers "
     "(`rw.judge`): the page then has rates."
@@ -30,7 +31,7 @@ _ASK = (
 class Claim:
     """A number with what it is of, what it rests on, and its transcripts."""
 
-    kind: Literal["worst", "difference", "best", "open", "ask"]
+    kind: Literal["worst", "highest", "difference", "best", "lowest", "open", "ask"]
     value: str
     text: list[str | Link]
     detail: str = ""
@@ -71,8 +72,11 @@ def _worst(data: Frames, head: Headline) -> Claim | None:
     place = -1 if lowest else 0
     rows = tied(named, place)
     row = rows.row(0, named=True)
-    value = labels.interval_text(row, rate=head.is_rate)
-    details = [_count(data, head, row, each=rows.height > 1)]
+    value, details = labels.interval_text(row, rate=head.is_rate), [_count(data, head, row, each=rows.height > 1)]
+    if rows.select("low", "high").n_unique() > 1:  # the same number of other goals has another interval
+        value = labels.number(row["estimate"], row["low"], row["high"], rate=head.is_rate)
+        hull = labels.bracket(rows["low"].min(), rows["high"].max(), value=row["estimate"], rate=head.is_rate)  # type: ignore[arg-type]
+        details.append(f"intervals within {hull}")
     if named.height == 1:
         text = _names(data, head, rows, by)
     elif rows.height == named.height:
@@ -81,9 +85,10 @@ def _worst(data: Frames, head: Headline) -> Claim | None:
         text = [f"{'lowest' if lowest else 'highest'} of {labels.counted(named.height, 'group')}: "]
         text += _names(data, head, rows, by)
     details += [f"over the {common} that all met"] if common else []
+    details += [_ALONE] if rows.height < named.height else []
     details += _rank(head, named, rows, by, lowest=lowest) + _denied(data, head, rows, by, lowest=lowest)
     details += [few.strip(" ()")] if few else []
-    return Claim("worst", value, text, "; ".join(details))
+    return Claim("worst" if head.is_rate else "highest", value, text, "; ".join(details))
 
 
 def _without_order(data: Frames, head: Headline) -> Claim | None:
@@ -155,7 +160,7 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
     baseline = baseline_in(list(places)) if rows else None
     if baseline is None:
         rows = [row for row in rows if abs(places[row["group"]] - places[row["baseline"]]) == 1]
-        what = f"neighbors of {labels.counted(len(arms), factor)} in the order of their rates"
+        what = f"neighbors of {labels.counted(len(arms), factor)} in the order of their {'rates' if head.is_rate else 'means'}"
     else:
         what = f"{labels.counted(len(arms) - 1, factor)} and {labels.plain(baseline)}, the baseline"
     rows = [_from_above(row, places, baseline) for row in rows if row["p_value"] is not None]
@@ -173,7 +178,8 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
     details += [f"over the {head.common} that all met"] if head.common else []
     pairs = [piece for row in (tie or [largest])[:MOST_LINKS] for piece in ("; ", *_pair(head, row, baseline))][1:]
     if not stood:
-        text = [f"between {what}; the largest is ", *pairs, f", {said}", pooled]
+        largest_is = ["; the largest is ", *pairs, f", {said}"] if largest["difference"] else [f": {said}"]
+        text = [f"between {what}", *largest_is, pooled]
         return Claim("difference", "No difference shown", text, "; ".join(details))
     text = [*pairs, "" if baseline else f", the next {factor}", pooled]
     return Claim("difference", said + _times(len(tie)), text, "; ".join(details))
@@ -233,7 +239,7 @@ def _change(data: Frames, head: Headline) -> Claim | None:
         of = labels.counted(len(rows), "rate")
         text = [f"among {of} since {EARLIER}; the largest is ", link, f", {said}"]
         return Claim("difference", "No change shown", text, detail)
-    more = f" ({len(stood)} of {len(rows)} changes stand)" if len(rows) > 1 else ""
+    more = f" ({len(stood)} of {len(rows)} changes {'stands' if len(stood) == 1 else 'stand'})" if len(rows) > 1 else ""
     words = f" {'above' if largest['difference'] > 0 else 'below'} {EARLIER}, the largest change{more}"
     return Claim("difference", said, [link, words], detail)
 
@@ -282,7 +288,7 @@ def _lowest_score(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[s
     row = rows.row(0, named=True)
     text = [f"lowest of {labels.counted(named.height, 'group')}: ", *_names(data, head, rows, by)]
     details = [_count(data, head, row, each=rows.height > 1)] + ([f"over the {common} that all met"] if common else [])
-    return Claim("best", labels.interval_text(row, rate=False), text, "; ".join(details))
+    return Claim("lowest", labels.interval_text(row, rate=False), text, "; ".join(details))
 
 
 def _names(

@@ -200,18 +200,27 @@ def between(named: pl.DataFrame, *, rate: bool) -> str:
 
 
 def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
-    """Say why the first and the last group are not told apart; empty if they are, also by their paired comparison."""
+    """Say why the first and the last groups are not told apart; empty if they are, also by each paired comparison of them."""
     if not apart(named):
         return "which their intervals do not tell apart"
-    first, last = named.row(0, named=True), named.row(-1, named=True)
-    for pair in data.contrasts.filter(metric=first["metric"]).rows(named=True):
-        of = pair["of"]
-        others = [name for name in by if name != of]
-        if of not in by or any(first[name] != last[name] or first[name] != pair.get(name) for name in others):
+    metric = named["metric"][0]
+    highest, lowest = (
+        {tuple(str(row[name]) for name in by) for row in tied(named, place).rows(named=True)} for place in (0, -1)
+    )
+    for pair in data.contrasts.filter(metric=metric).rows(named=True):
+        if pair["of"] not in by or any(name not in pair for name in by):
             continue
-        names = (str(first[of]), str(last[of]))
-        row = {names: pair, names[::-1]: turned(pair)}.get((pair["group"], pair["baseline"]))
-        if row is not None and not (standing(row) and row["difference"] > 0):
+        sides = [
+            tuple(str(pair[side] if name == pair["of"] else pair[name]) for name in by)
+            for side in ("group", "baseline")
+        ]
+        if sides[0] in highest and sides[1] in lowest:
+            row = pair
+        elif sides[1] in highest and sides[0] in lowest:
+            row = turned(pair)
+        else:
+            continue
+        if not (standing(row) and row["difference"] > 0):
             return "whose paired difference may be chance"
     return ""
 

@@ -10,7 +10,7 @@ from rollwise.reports.ends import names_of, of_rates
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
 from rollwise.reports.parts import Part
-from rollwise.reports.same_goals import FEWEST, is_large
+from rollwise.reports.same_goals import FEWEST, FEWEST_CLUSTERS, is_large
 from rollwise.reports.title import in_order
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -62,7 +62,9 @@ def cells_found(rows: pl.DataFrame, by: Sequence[str]) -> str:
     large = rows.filter(is_large(), pl.col("estimate").is_not_null())
     large = large.sort("estimate", descending=True, maintain_order=True)
     if large.is_empty():
-        return f"no cell has {FEWEST} judged rollouts, so that none is named" if rows.height else ""
+        unit = labels.cluster_heading(rows)
+        limit = f"{FEWEST} judged rollouts and {FEWEST_CLUSTERS} {unit}"
+        return f"no row has at least {limit}, so that none is named" if rows.height else ""
     ends = [large.filter(pl.col("estimate") == large["estimate"][place]) for place in (0, -1)]
     texts = [
         f"{word} {names_of(end, by)}: {labels.interval_text(end.row(0, named=True), rate=True)}"

@@ -35,6 +35,7 @@ def page(
     facts: Sequence[tuple[str, str]] = (),
     lost: int = 0,
     by_hand: Labeled | None = None,
+    last: Sequence[Section] = (),
 ) -> str:
     """Render the report as one HTML text.
 
@@ -46,6 +47,7 @@ def page(
         _transcripts(data, transcripts),
         origins(data, problems, accounting),
         methods(data, level),
+        *last,
     ]
     style, scripts = asset("page.css"), [asset(name) for name in SCRIPTS]
     return rendered(

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.reports.comparisons import standing, turned
-from rollwise.reports.ends import DONE, ends, large_groups, undecided
+from rollwise.reports.ends import DONE, ends, large_groups, names_of, tied, undecided
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.headline import Headline
@@ -13,6 +13,7 @@ from rollwise.reports.scored import score_name
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, values_named
 
+MOST_TIED = 2  # groups with one rate that a title names
 LEADS = {"attack_success": "attacks reach", "task_success": "task success is"}
 _OF = {
     ("attack_success", "target"): "on", ("attack_success", "attack"): "with", ("task_success", "attack"): "under",
@@ -89,8 +90,11 @@ def _of_metric(data: Frames, head: Headline) -> str:
     shared = data.shared.get(head.metric)
     if why_not := f"that did not meet the same {shared.unit}s" if shared else undecided(data, named, by):
         return f"{lead} {everything} in {groups}{'' if shared else ','} {why_not}"
-    numbers = (span_in_title([named["estimate"][place]], rate=rate) for place in (0, -1))
-    texts = (f"{number} {word} {name}" for number, name in zip(numbers, ends(named, by), strict=True))
+    texts = []
+    for place in (0, -1):
+        rows = tied(named, place)
+        names = names_of(rows, by) if rows.height <= MOST_TIED else labels.counted(rows.height, "group")
+        texts.append(f"{span_in_title([named['estimate'][place]], rate=rate)} {word} {names}")
     return f"{lead} {', '.join(texts)}"
 
 
@@ -137,6 +141,8 @@ def _of_arms(
         ].to_list()
         values = [tie[0]["estimate"]] if head.common or not head.others or not mine else mine
         names = [labels.isolated(labels.group_name(arm, [factor])) for arm in tie]
-        named_ends = " and ".join(names) if len(names) < 3 else labels.counted(len(names), labels.label(factor))
+        named_ends = (
+            " and ".join(names) if len(names) <= MOST_TIED else labels.counted(len(names), labels.label(factor))
+        )
         texts.append(f"{span_in_title(values, rate=rate)} {_OF.get((head.metric, factor), 'for')} {named_ends}")
     return f"{over}{lead} {', '.join(texts)}"

@@ -108,7 +108,7 @@ async function load(one) {
   return { id: state.index.ids[one], facts: rowOf(chunk.facts, one - first), rows };
 }
 
-async function show(one, turn) {
+async function show(one, turn, address) {
   state.open = one;
   const loaded = await load(one);
   if (state.open !== one) return; // the reader has gone on
@@ -128,7 +128,7 @@ async function show(one, turn) {
   at("rollout").replaceChildren(...view.nodes);
   at("rollout").scrollTop = 0;
   clearTimeout(state.settling); // browsers count changes of the address, and a key held down makes many
-  state.settling = setTimeout(() => history.replaceState(null, "", link.href), 300);
+  state.settling = setTimeout(() => history.replaceState(null, "", address ?? link.href), 300);
   const hit = state.words && at("rollout").querySelector("mark");
   if (turn) goTo(view.turns[turn - 1]);
   else if (hit) hit.scrollIntoView({ block: "center", behavior: "instant" });
@@ -191,6 +191,11 @@ async function follow() {
       if (select && code >= 0) select.value = String(code);
     }
     choose();
+    // The first one that was asked for is opened: what was read before is none of them.
+    if (state.shown.length) {
+      move(0);
+      await show(state.shown[0], undefined, location.hash);
+    }
   }
   at("viewer").scrollIntoView({ behavior: "instant" });
 }

@@ -25,7 +25,7 @@ from rollwise.schema.columns import (
     empty,
     kind_of,
 )
-from rollwise.schema.comparisons import AGREEMENT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
+from rollwise.schema.comparisons import AGREEMENT, AUDIT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
 from rollwise.schema.frame_checks import check, in_order, is_tree
 from rollwise.schema.records import (
     ACCOUNTING,
@@ -58,6 +58,7 @@ SCHEMAS = (*RECORDS, *RESULTS)
 __all__ = [
     "ACCOUNTING",
     "AGREEMENT",
+    "AUDIT",
     "BUDGET",
     "COMPETING",
     "CONTRAST",

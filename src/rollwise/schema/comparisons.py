@@ -1,4 +1,4 @@
-"""Schemas of comparisons: judges with each other, attacks together, groups by rank."""
+"""Schemas of comparisons: judges with each other, attacks together, groups by rank, stated figures with the log."""
 
 import polars as pl
 
@@ -134,5 +134,32 @@ RANKS = Schema(
         Column("rank_low", pl.Int64, "best rank that it can have"),
         Column("rank_high", pl.Int64, "worst rank that it can have"),
         Column("tier", pl.Int64, "groups of one tier cannot be told apart"),
+    ),
+)
+
+AUDIT = Schema(
+    name="AUDIT",
+    row="one stated figure x what is stated, what the log says, or a way of counting",
+    key=("figure", "part", "way"),
+    required=("figure", "answer", "part", "way", "difference", "estimate", "reason"),
+    columns=(
+        Column("figure", pl.String, "the figure by its producer's name, or the claim as written"),
+        METRIC,
+        LEVEL,
+        Column(
+            "answer",
+            pl.String,
+            "equal, explained, ambiguous, incomplete, not explained, no counterpart; holds, does not hold, undecided",
+        ),
+        Column("part", pl.String, "stated, log, way, rounding, unexplained or independent"),
+        Column("way", pl.String, "the way of counting; null in other parts"),
+        Column("total", pl.Float64, "sum of the values: the number of successes, of a share"),
+        CLUSTERS,
+        *HOW,
+        Column("difference", pl.Float64, "what this row adds to the figure above it"),
+        Column("n", pl.Int64, "rollouts (or goals) that are counted"),
+        ESTIMATE,
+        LOW,
+        HIGH,
     ),
 )

@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise.errors import either
 from rollwise.schema.columns import Column, Schema
-from rollwise.schema.comparisons import AGREEMENT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
+from rollwise.schema.comparisons import AGREEMENT, AUDIT, PORTFOLIO, PROFILE, RANKS, TRADEOFF
 from rollwise.schema.result_columns import (
     CLUSTERS,
     COUNTS,
@@ -171,16 +171,17 @@ FORECAST = Schema(
         LEVEL,
         STD_ERROR,
         Column("attempts", pl.Int64, "the most attempts made at any goal"),
-        Column("alpha", pl.Float64, "first parameter of the goals' beta distribution, and exponent of the tail"),
-        Column("beta", pl.Float64, "second parameter of the goals' beta distribution"),
-        Column("holdout_at", pl.Int64, "attempts at which the first two thirds of them were tried as a forecast"),
-        Column("holdout_forecast", pl.Float64, "share forecast there from the first two thirds"),
+        Column("immune", pl.Float64, "expected share of goals that no number of attempts breaks"),
+        Column("bound_low", pl.Float64, "lower bound for any distribution of the goals' chances"),
+        Column("bound_high", pl.Float64, "upper bound for any distribution of the goals' chances"),
+        Column("holdout_from", pl.Int64, "first attempts that a forecast of all attempts was tried from"),
+        Column("holdout_at", pl.Int64, "attempts that it was tried at"),
+        Column("holdout_forecast", pl.Float64, "share forecast there"),
         Column("holdout_observed", pl.Float64, "share observed there"),
         Column("holdout_error", pl.Float64, "forecast minus observed"),
         Column("n", pl.Int64, "attempts whose value is known"),
         CLUSTERS,
         *HOW,
-        *DRAWS,
         Column("at", pl.Float64, "how many attempts are forecast"),
         ESTIMATE,
         LOW,
@@ -264,6 +265,7 @@ RESULTS = (
     PLAN,
     TRAINING,
     RANKS,
+    AUDIT,
     DOCTOR,
 )
 

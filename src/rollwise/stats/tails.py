@@ -89,7 +89,7 @@ def reach_into_tails(
         result.method[group] += "; upper end by log t"
     drawn = 1 + spread.df >= FEWEST_CLUSTERS
     # A few negative values rule out the logarithm, but the tail is as long.
-    doubtful = given & (skewness > 0) & shows
+    doubtful = given & (skewness > 0) & (way.counts >= _FEWEST) & shows
     for group in np.flatnonzero(further | doubtful | (long & ((tail > 0) | ~(never_negative & drawn)))).tolist():
         text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
         known = result.reason[group]

@@ -9,6 +9,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.schema import labels
 from rollwise.schema.coercion import in_schema
+from rollwise.tables.audits import audit_grid
 from rollwise.tables.grid import Column, Grid
 from rollwise.tables.parts import yes_or_no
 from rollwise.tables.results import columns_of
@@ -28,6 +29,8 @@ _POINTS = {"difference", "half_width"}
 
 def grid_of(frame: pl.DataFrame) -> Grid:
     """Return the grid of any frame."""
+    if set(schema.AUDIT.required) <= set(frame.columns):
+        return audit_grid(frame, MOST_ROWS)
     shape = labels.shape_of(frame)
     rows = frame.head(MOST_ROWS)
     num_omitted = frame.height - rows.height

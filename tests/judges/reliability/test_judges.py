@@ -182,7 +182,7 @@ def test_an_abstention_is_missing_or_a_category() -> None:
     row = one(missing, "kappa")
     assert (row["n"], row["n_abstained"], row["n_single"]) == (60, 60, 60)
     assert "60 abstentions left out, which are seldom at random" in row["reason"]
-    category = rw.judges.agreement(silent, LABELS, abstentions="category", resamples=2000)
+    category = rw.judges.agreement(silent, LABELS, abstentions="category", resamples=300)
     assert (one(category, "kappa")["n"], one(category, "kappa")["n_abstained"]) == (SIZE, 60)
     assert one(category, "kappa")["reason"] is None
     assert "alpha_ordinal" not in category["statistic"].to_list()

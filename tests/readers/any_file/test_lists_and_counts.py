@@ -198,3 +198,58 @@ def test_parts_of_records_deep_within_them_are_asked_about(tmp_path: Path) -> No
     assert "have a verdict: which are the rollouts?" in answer.text
     rollouts = answered(path, records="sections{*}[*]")
     assert (rollouts.height, rollouts["task_success"].sum()) == (6, 4)
+
+
+# ── a row for each metric of a rollout ────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("attempt", ["epoch", "seed", "trial", "run_sample"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_rows_of_metrics_are_one_rollout_for_each_question_and_attempt(
+    tmp_path: Path, attempt: str, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three questions, each asked twice, with two metrics: 6 rollouts of 12 rows, 2 of which were refused."""
+    rows = [
+        {
+            "question_id": f"q{place}",
+            attempt: time,
+            "model": "m",
+            "metric": metric,
+            "score": place / 4 + len(metric) / 8,
+        }
+        | {"cost_usd": 0.5 * place, "refused": place == 2}
+        for place in range(3)
+        for time in (1, 2)
+        for metric in ("p", "rr")
+    ]
+    path = tmp_path / f"long.{suffix}"
+    frame = pl.DataFrame(rows)
+    frame.write_csv(path) if suffix == "csv" else frame.write_ndjson(path)
+    turns = rw.read(path)
+    assert f"read the rows of one `question_id` and `{attempt}` as one rollout" in capsys.readouterr().err
+    assert turns["rollout_id"].n_unique() == turns.height == 6
+    assert turns["score_p"].to_list() == [0.125, 0.125, 0.375, 0.375, 0.625, 0.625]
+    assert turns["score_rr"].sum() == 3.0  # 2 (1/4 + 1/2 + 3/4)
+    assert turns["target"].unique().to_list() == ["m"]
+    assert (turns["cost_usd"].sum(), turns["refused"].sum()) == (3.0, 2)
+
+
+def test_what_the_rows_of_one_answer_say_alike_is_kept(tmp_path: Path) -> None:
+    rows = [
+        {"sample_id": place, "model": f"m{place % 2}", "metric": metric, "prompt": f"ask {place} now"}
+        | {"response": f"say {place} now", "correct": place == 1, "note": f"n{place}"}
+        for place in range(4)
+        for metric in "ab"
+    ]
+    turns = rw.read(written(tmp_path, rows))
+    assert turns["target"].to_list() == ["m0", "m1", "m0", "m1"]
+    assert turns["note"].to_list() == ["n0", "n1", "n2", "n3"]
+
+
+def test_reasons_notes_and_options_are_not_offered_as_the_answer(tmp_path: Path) -> None:
+    items = [
+        {"id": place, "context": f"it is {place} now", "rationale": "a long reason", "gold": "x y", "notes": "as it is"}
+        | {"options": {"A": "one of these", "B": "two of these"}}
+        for place in range(3)
+    ]
+    answer, _ = read(written(tmp_path, items))
+    assert answer.code == 2
+    assert "which field is the answer" not in answer.text

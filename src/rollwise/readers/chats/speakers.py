@@ -1,29 +1,12 @@
 """Speakers of a chat: the words that logs use for the target, for those who ask it, and for its tools."""
 
 ASKS = (
-    "user",
-    "human",
-    "prompter",
-    "attacker",
-    "adversary",
-    "red_team",
-    "customer",
-)
+    "user", "human", "prompter", "attacker", "adversary", "red_team", "customer",
+)  # fmt: skip
 REPLIES = (
-    "assistant",
-    "ai",
-    "model",
-    "gpt",
-    "chatgpt",
-    "bing",
-    "bard",
-    "llm",
-    "bot",
-    "chatbot",
-    "agent",
-    "target",
+    "assistant", "ai", "model", "gpt", "chatgpt", "bing", "bard", "llm", "bot", "chatbot", "agent", "target",
     "victim",
-)
+)  # fmt: skip
 TOOLS = ("tool", "function", "function_response", "observation", "environment")
 ANSWERS = frozenset(spelling for word in REPLIES for spelling in (word, word.capitalize(), word.upper()))
 SYSTEM = frozenset({"system", "System", "SYSTEM", "developer"})

@@ -23,32 +23,13 @@ NUMBERS = {  # words for numbers of a whole rollout, and the columns that they f
     "queries": "queries",
 }
 OF_TURNS = (
-    "context",
-    "prompt",
-    "response",
-    "observation",
-    "tool_calls",
-    "succeeded",
-    "score",
-    "reward",
-    "refused",
+    "context", "prompt", "response", "observation", "tool_calls", "succeeded", "score", "reward", "refused",
     "error",
-)
+)  # fmt: skip
 STRUCTURE = (
-    "records",
-    "header",
-    "where",
-    "rows",
-    "targets",
-    "samples",
-    "pair",
-    "run",
-    "rollout",
-    "facts",
-    "turns",
-    "role",
+    "records", "header", "where", "rows", "targets", "samples", "pair", "run", "rollout", "facts", "turns", "role",
     "content",
-)
+)  # fmt: skip
 """Keys that say where the rollouts are and what they are made of, in the order in which a mapping is written."""
 KEYS = (
     *STRUCTURE,

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rollwise.readers.mapping.written import STRUCTURE
-from rollwise.readers.proposal.parts import NAMED, SURE, Part, in_file
+from rollwise.readers.proposal.parts import NAMED, SURE, Part
+from rollwise.readers.roles.columns import name_in_file
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import TURNS
 from rollwise.schema.labels import plain
@@ -127,7 +128,7 @@ class _Mapping:
         self._verdicts.append(rule)
 
     def _path(self, column: str) -> str | None:
-        name = in_file(column)
+        name = name_in_file(column)
         return self._columns.pop(column, None) or self._columns.pop(name, None) or step_of(name)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rollwise.errors import counted
+from rollwise.readers.roles.columns import name_in_file
 from rollwise.readers.roles.questions import Question, Role
 from rollwise.schema import SUCCESS, TURNS
 from rollwise.schema.named import column_named, values_named
@@ -22,7 +23,6 @@ IN_WORDS = {
 }
 NAMED, STRUCTURE = "named so", "structure"  # what most of it rests on
 VERDICTS = ("succeeded", "outcome", "solved")
-_PREFIX, _SUFFIX = "rollout_", "_source"
 _MADE = {"source", "run", "rollout_id", "turn", "attempt"}  # columns that reading fills by itself
 _EXAMPLES = 2
 
@@ -90,7 +90,7 @@ def verdicts_in_words(roles: Iterable[Role], part: Part) -> list[str]:
             labels = " or ".join(_text(label) for label, side in role.labels.items() if side is True)
             why = "" if role.why == NAMED else f"; {role.why}"
             sentences.append(
-                f"{_won(role.name)} where `{in_file(role.column)}` is {labels or '(never)'}{_share(part)}{why}"
+                f"{_won(role.name)} where `{name_in_file(role.column)}` is {labels or '(never)'}{_share(part)}{why}"
             )
     for entry in part.columns if not sentences else ():
         name = next((name for name in VERDICTS if IN_WORDS[name] == entry.taken_for), None)
@@ -125,7 +125,7 @@ def columns_of(
     for path, name in _structural(data):
         add(path, IN_WORDS.get(name, name), SURE, STRUCTURE, {"content": "response"}.get(name, name))
     for role in roles:
-        name, sure = in_file(role.column), LIKELY if role.labels is None else SURE
+        name, sure = name_in_file(role.column), LIKELY if role.labels is None else SURE
         add(paths.get(role.column, name), IN_WORDS.get(role.name, role.name), sure, role.why, role.name)
     for question in questions:
         for column in _asked(question, [*examples, *paths, *(() if turns is None else turns.columns)]):
@@ -133,7 +133,7 @@ def columns_of(
     for name in () if turns is None else _own(turns, {entry.taken_for for entry in found.values()}):
         if not data or name in examples:
             add(name, IN_WORDS.get(name, name), SURE, NAMED, name)
-    kept = [in_file(name) for name in (turns.columns if turns is not None else ()) if name not in TURNS.names]
+    kept = [name_in_file(name) for name in (turns.columns if turns is not None else ()) if name not in TURNS.names]
     used = {column.strip('"^') for column in found} | {role.column for role in roles}
     for name in dict.fromkeys([*examples, *kept]):
         if name not in used:
@@ -151,12 +151,6 @@ def _own(turns: pl.DataFrame, taken: set[str]) -> Iterator[str]:
             and turns[name].count()
         ):
             yield name
-
-
-def in_file(column: str) -> str:
-    """Return the name of a column as the file has it: readers add to a name that TURNS has."""
-    name = column.removeprefix(_PREFIX).removesuffix(_SUFFIX)
-    return name if name in TURNS.names and column not in TURNS.names else column
 
 
 def _asked(question: Question, columns: Sequence[str]) -> list[str]:
@@ -200,7 +194,7 @@ def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _values(turns: pl.DataFrame | None, name: str | None) -> list[Any]:
     """Return the first different values of a column that was read."""
-    names = () if turns is None or name is None or name in _MADE else (name, f"{name}{_SUFFIX}")
+    names = () if turns is None or name is None or name in _MADE else (name, f"{name}_source")
     for column in names:
         if turns is not None and column in turns.columns and turns[column].count():
             return values_named(turns, column).drop_nulls().head(1000).to_list()

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rollwise.errors import ReadError, listing
+from rollwise.readers.likely_columns import in_parentheses, short
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.written import mapping_of
 from rollwise.readers.native.identity import run_of
@@ -23,9 +24,9 @@ RESULTS_BESIDE_LOGS = (
     "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
 )
 SAMPLES = "read each place in the lists `{}` of a record as a rollout of its own, a sample"
+JUDGED = "read the rows of one `{}` as one rollout, with a score for each `{}`"
 UNREAD = "may hold further records, in a form that is not read"
 MOST_FIELDS = 20  # that a refusal lists
-_LENGTH = 40  # characters of an example
 
 
 def mappings_for(
@@ -59,6 +60,9 @@ def mappings_for(
             else:
                 if "samples" in draft.data:
                     problems.suggest([SAMPLES.format("`, `".join(draft.data["samples"].values()))])
+                if draft.data.get("scores", {}).get("each") == "rows":
+                    by = "` and `".join(draft.data["rows"]["by"])
+                    problems.suggest([JUDGED.format(by, draft.data["scores"]["name"])])
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
                 for field in (name for other, name in draft.unread if other is document):
@@ -108,15 +112,6 @@ def fields_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
     """Return the part of a sentence that lists fields with examples, and says what to name."""
     if not examples:
         return ""
-    shown = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]
+    shown = [f"`{short(name)}`{in_parentheses(values)}" for name, values in examples.items()]
     fields = listing(shown, most=MOST_FIELDS)
     return f"; its fields are {fields}; if each record is a rollout, name its answer (`response`) or its verdict"
-
-
-def _in_parentheses(values: Sequence[Any]) -> str:
-    return f" ({', '.join(map(_short, values[:2]))})" if values else ""
-
-
-def _short(value: object) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 3]}..."

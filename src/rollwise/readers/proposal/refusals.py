@@ -38,19 +38,9 @@ PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
 _NUMBERS = {"whole", "binary", "unit", "number"}
 _TOTALS = {
-    "total",
-    "n",
-    "count",
-    "num",
-    "trials",
-    "attempts",
-    "samples",
-    "cases",
-    "runs",
-    "tested",
-    "evaluated",
+    "total", "n", "count", "num", "trials", "attempts", "samples", "cases", "runs", "tested", "evaluated",
     "rollouts",
-}
+}  # fmt: skip
 _CONFUSION = ({"tp", "fp", "tn", "fn"}, {"truepositives", "falsepositives", "truenegatives", "falsenegatives"})
 _ATTEMPT = re.compile(r"(?:try|attempt|trial|run|sample|repeat|rep|seed|k)[ _.-]?#?(\d{1,3})", re.IGNORECASE)
 _FIRST = 200  # lines that show which fields there are

@@ -22,41 +22,11 @@ _WIDE = re.compile(
 _TO_JOIN = "judges the rollouts of {} by their `{}`: join the two files by it to read the verdicts"
 _STATES = frozenset(
     [
-        "original",
-        "attack",
-        "attacked",
-        "baseline",
-        "defended",
-        "first",
-        "second",
-        "perturbed",
-        "clean",
-        "adv",
-        "adversarial",
-        "before",
-        "after",
-        "old",
-        "new",
-        "pre",
-        "post",
-        "ground",
-        "truth",
-        "model",
-        "victim",
-        "target",
-        "llm",
-        "assistant",
-        "system",
-        "agent",
-        "bot",
-        "raw",
-        "final",
-        "actual",
-        "generated",
-        "ai",
-        "chat",
+        "original", "attack", "attacked", "baseline", "defended", "first", "second", "perturbed", "clean", "adv",
+        "adversarial", "before", "after", "old", "new", "pre", "post", "ground", "truth", "model", "victim",
+        "target", "llm", "assistant", "system", "agent", "bot", "raw", "final", "actual", "generated", "ai", "chat",
     ]
-)
+)  # fmt: skip
 NUMBERS = {"whole", "binary", "unit", "number"}
 ANSWERS = {"response", "answer", "output", "completion"}
 

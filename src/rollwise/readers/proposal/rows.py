@@ -16,6 +16,8 @@ WHOLE = {"whole", "binary"}
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
 _JUDGES = frozenset({"metric", "filter", "judge", "evaluator", "scorer", "grader", "rater", "annotator"})
+_ATTEMPTS = frozenset({"epoch", "attempt", "trial", "repeat", "repetition", "replicate", "rep", "seed", "sample"})
+OF_ROWS = frozenset({"prompt", "response", "succeeded", "refused", "reward"})  # what the rows of one answer say alike
 _TELLING_APART = {"target", "attempt", "attack", "task", "goal"}  # roles of what tells rollouts of one id apart
 _MOSTLY = 0.6  # share of ids
 _IDS = {"whole", "binary", "words", "strings", "text", "unit"}
@@ -85,8 +87,7 @@ def _is_pair(
         if _counts_within(turn, owner, files):
             continue
         for attempt in attempts:
-            both = Field("", "", [*zip(map(str, owner.values), map(str, attempt.values), strict=True)])
-            counts = [sorted(map(int, numbers)) for numbers in _by_owner(turn, both, files)]
+            counts = [sorted(map(int, numbers)) for numbers in _by_owner(turn, _joint(owner, attempt), files)]
             if all(numbers == [*range(numbers[0], numbers[0] + len(numbers))] and numbers[0] < 2 for numbers in counts):
                 by = [owner.path, attempt.path]
                 draft.data |= {"rows": {"by": by, "turn": turn.path}, "turns": "rows", "rollout": by}
@@ -194,28 +195,44 @@ def _mostly_once(owner: Field, files: Sequence[int]) -> bool:
 
 
 def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
-    """Put into a mapping, and return, whether rows judge one answer each time: by another judge or metric of a column."""
+    """Put into a mapping, and return, whether rows judge one answer each time: by another judge or metric of a column.
+
+    The answer is that of an id, or of an id and an attempt.
+    """
     texts = [field for field in fields.values() if field.role in {"prompt", "response"}]
     verdict = next((field for field in fields.values() if field.role == "score" or judges(field)), None)
-    names = (field for field in fields.values() if {*words_of(field.name)} & _JUDGES and len(field.distinct) > 1)
-    judge = next((field for field in names if _counts_within(field, owner, files)), None)
-    # Without texts, nothing else may tell the rows of one id apart.
-    facts = [
-        field
-        for field in fields.values()
-        if field.role in _TELLING_APART and field is not owner and len(field.distinct) > 1
+    judge_columns = [
+        field for field in fields.values() if {*words_of(field.name)} & _JUDGES and len(field.distinct) > 1
     ]
-    same_fields = texts or facts
-    if judge is None or verdict is None or (same_fields and _same_within(same_fields, owner, [], files) < 1):
-        return False
-    draft.data |= {
-        "rows": {"by": [owner.path]},
-        "rollout": [owner.path],
-        "scores": {"each": "rows", "name": judge.path, "from": verdict.path},
-        "left_out": ["rows"],
-    }
-    draft.why.append(f"rows of one `{owner.name}` judge one answer: `{verdict.name}` by `{judge.name}`")
-    return True
+    attempts = [field for field in fields.values() if {*words_of(field.name)} & _ATTEMPTS and _is_filled(field)]
+    for attempt in (None, *attempts):
+        key = owner if attempt is None else _joint(owner, attempt)
+        judge = next((field for field in judge_columns if _counts_within(field, key, files)), None)
+        # Without texts, nothing else may tell the rows of one answer apart.
+        facts = [
+            field
+            for field in fields.values()
+            if field.role in _TELLING_APART and field not in (owner, attempt) and len(field.distinct) > 1
+        ]
+        same_fields = texts or facts
+        if judge is None or verdict is None or (same_fields and _same_within(same_fields, key, [], files) < 1):
+            continue
+        by = [owner.path] if attempt is None else [owner.path, attempt.path]
+        scores = {"each": "rows", "name": judge.path, "from": verdict.path}
+        draft.data |= {"rows": {"by": by}, "rollout": by, "scores": scores, "left_out": ["rows"]}
+        others = [
+            field for field in fields.values() if field not in (judge, verdict, *texts) and field.name not in OF_ROWS
+        ]
+        same = [field for field in others if not 0 <= _same_within([field], key, [], files) < 1]
+        draft.data["columns"] = {field.name: f"rows[0].{field.path}" for field in same}
+        draft.why.append(f"rows of one `{'` and `'.join(by)}` judge one answer: `{verdict.name}` by `{judge.name}`")
+        return True
+    return False
+
+
+def _joint(owner: Field, attempt: Field) -> Field:
+    """Return the pairs of an id and an attempt as a field."""
+    return Field("", "", [*zip(map(str, owner.values), map(str, attempt.values), strict=True)])
 
 
 def _counts(name: str) -> bool:

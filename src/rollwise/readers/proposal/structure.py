@@ -20,7 +20,7 @@ from rollwise.readers.proposal.neighbors import (
     unread,
 )
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
-from rollwise.readers.proposal.rows import ids_of, speakers
+from rollwise.readers.proposal.rows import OF_ROWS, ids_of, speakers
 from rollwise.readers.proposal.samples import samples_of
 from rollwise.readers.proposal.signs import (
     ENOUGH,
@@ -41,6 +41,13 @@ from rollwise.readers.sources.json_tables import OUTCOME_LIST
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
 _NAMED = 10  # merit of a place with a field that the user names
+# Words of names of texts that no model gave as its answer.
+_NO_ANSWER = frozenset(
+    {
+        "note", "notes", "rationale", "reason", "reasons", "reasoning", "explanation", "instruction",
+        "instructions", "context", "options", "choices",
+    }
+)  # fmt: skip
 # What a user may name to say that records are rollouts.
 _OF_ROLLOUTS = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
@@ -192,7 +199,11 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
 
 def _may_answer(field: Field) -> bool:
     """Return whether a field of no other role has texts, as an answer may be called anything."""
-    is_free = field.role in {None, "content"} and verdict_claim(field.name) is None
+    is_free = (
+        field.role in {None, "content"}
+        and verdict_claim(field.name) is None
+        and not _NO_ANSWER & {*words_of(field.name)}
+    )
     return is_free and (field.kind == "text" or any(map(_is_said, field.distinct[:2])))
 
 
@@ -347,4 +358,4 @@ def _describe(
             draft.questions = [question for question in draft.questions if name not in question.names]
     stated(draft, path, items, fields)
     if "rows" in draft.data and "turns" not in draft.data:  # the rows of one answer say the same
-        draft.data |= {name: f"rows[0].{draft.data[name]}" for name in ("prompt", "response") if name in draft.data}
+        draft.data |= {name: f"rows[0].{draft.data[name]}" for name in OF_ROWS & draft.data.keys()}

@@ -16,22 +16,10 @@ from rollwise.schema import TURNS
 OF_ROLLOUT = "of the whole rollout"  # what a reward rests on that only the last turn has
 _PLAIN = frozenset(
     {
-        "total",
-        "s",
-        "ms",
-        "sec",
-        "secs",
-        "seconds",
-        "wall",
-        "time",
-        "duration",
-        "latency",
-        "elapsed",
-        "runtime",
-        "usd",
-        "cost",
+        "total", "s", "ms", "sec", "secs", "seconds", "wall", "time", "duration", "latency", "elapsed", "runtime",
+        "usd", "cost",
     }
-)  # words of amounts that say no more of what they are
+)  # fmt: skip  # words of amounts that say no more of what they are
 _SETTINGS = frozenset(
     "run config configuration settings setup meta metadata info params parameters args experiment header options".split()  # noqa: SIM905
 )  # words of the names of objects whose facts are of all records around which they stand

@@ -50,20 +50,10 @@ _LOOSELY_TASKS = frozenset({"test", "tests", "tool", "tools", "expected", "refer
 _COUNTING = frozenset({"total", "n", "num", "count", "number"})
 _COUNTED = frozenset(
     {
-        "of",
-        "test",
-        "tests",
-        "question",
-        "questions",
-        "sample",
-        "samples",
-        "trials",
-        "runs",
-        "items",
-        "cases",
+        "of", "test", "tests", "question", "questions", "sample", "samples", "trials", "runs", "items", "cases",
         "problems",
     }
-)
+)  # fmt: skip
 MOST_LABELS = 8  # of a column that is asked about
 
 

@@ -14,17 +14,8 @@ from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError
 
 FIRST, EVERY = 1000, 64  # the first 1,000 lines are checked, and then every 64th
 VERDICTS = (
-    "succeeded",
-    "outcome",
-    "solved",
-    "score",
-    "reward",
-    "refused",
-    "success",
-    "passed",
-    "correct",
-    "jailbroken",
-)
+    "succeeded", "outcome", "solved", "score", "reward", "refused", "success", "passed", "correct", "jailbroken",
+)  # fmt: skip
 MARKS = {name: f'"{name}"'.encode() for name in VERDICTS}
 
 

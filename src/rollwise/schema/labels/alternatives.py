@@ -86,7 +86,7 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
     kind, axis = first.get("kind", shape.name), first.get("axis", "step")
     by = [*grouping(part), *(["ending"] if kind == "incidence" and rows["ending"].n_unique() > 1 else [])]
     rate = kind not in {"trajectory", "best@k"} and (shape.name != "TRAINING" or is_rate(first["metric"], part))
-    estimated = rows.drop_nulls(["estimate", "at"]).sort("at")
+    estimated = rows.drop_nulls(["estimate", "at"]).sort("at", maintain_order=True)
     if str(kind).endswith("k") and (estimated["at_risk"] >= _ENOUGH).any():  # the last k may have a single goal
         estimated = estimated.filter(pl.col("at_risk") >= _ENOUGH)
     if axis in _BUDGETS and kind in {"success", "survival", "incidence"}:
@@ -103,7 +103,7 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
         ends = (
             estimated.sort(columns_named(order)).group_by(columns_named(by), maintain_order=True).last()
             if by
-            else estimated.sort(columns_named(order)).tail(1)
+            else estimated.sort(columns_named(order), maintain_order=True).tail(1)
         )
         where = "at its highest" if kind == "hazard" else _reach_text(ends, axis if kind != "FORECAST" else "attempt")
     if by and ends.height:  # groups without any estimate are no less a result
@@ -154,7 +154,7 @@ def _reach_text(ends: pl.DataFrame, axis: str) -> str:
 def _range_text(what: str, rows: pl.DataFrame, by: Sequence[str], *, rate: bool) -> str:
     """Describe a quantity, its groups, and the smallest and the largest of their values."""
     what += f" by {' and '.join(label(name) for name in by)}" if by else ""
-    estimated = rows.filter(pl.col("estimate").is_not_null()).sort("estimate").to_dicts()
+    estimated = rows.filter(pl.col("estimate").is_not_null()).sort("estimate", maintain_order=True).to_dicts()
     if not estimated:
         return f"{what}, no estimate in {counted(rows.height, 'group')}"
     least, greatest = (
@@ -178,7 +178,7 @@ def _contrast_text(part: pl.DataFrame) -> str:
     metric, statistic = first["metric"], first["statistic"]
     what = contrast_quantity(metric, statistic, baselines[0] if len(baselines) == 1 else None)
     what += f" by {' and '.join(label(name) for name in [*grouping(part), first['of']])}"
-    estimated = rows.filter(pl.col("difference").is_not_null()).sort("difference").to_dicts()
+    estimated = rows.filter(pl.col("difference").is_not_null()).sort("difference", maintain_order=True).to_dicts()
     if not estimated:
         return f"{what}, no difference known in {counted(rows.height, 'comparison')}"
     by = [*grouping(part), "group"] + ["baseline"] * (len(baselines) > 1)

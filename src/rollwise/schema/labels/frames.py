@@ -38,7 +38,7 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
         schema.TRAINING,
         schema.AGREEMENT,
     ]
-    shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
+    shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "immune" in frame.columns else schema.PROFILE]
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 
 

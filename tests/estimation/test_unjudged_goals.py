@@ -127,3 +127,17 @@ def test_a_statistic_without_bounds_says_whom_it_leaves_out(statistic: str) -> N
     assert f"12 of 36 rollouts have no verdict: the {words} leaves them out" in reason
     whole = rw.summarize(filled(MIXED, value=False), metrics="attack_success", statistics=statistic)["reason"].item()
     assert "leaves them out" not in (whole or "")
+
+
+def test_a_function_of_ones_own_is_not_given_the_unjudged_and_says_so() -> None:
+    """It has no bounds: whom it leaves out is counted, and said."""
+
+    def share(values: Any) -> float:
+        return float(values.mean())
+
+    for frame, said in ((measured(turns(*MIXED)), "12 of 36 rollouts have"), (filled(MIXED, value=False), None)):
+        row = rw.summarize(frame, metrics="attack_success", statistics={"share": share}, resamples=2000).row(
+            0, named=True
+        )
+        note = f"{said} no value in a column of the function: they are left out"
+        assert (row["reason"], row["n_missing"]) == ((note, 12) if said else (None, 0))

@@ -28,7 +28,7 @@ PLOTS = {
         "rates",
         """\
 published = rw.measure(rw.read("data/jailbreakbench"), m.attack_success())
-rates = rw.summarize(published, by=["attack", "target"], metrics="attack_success")
+rates = rw.summarize(published, by=["target", "attack"], metrics="attack_success")
 plot = rw.plots.forest(rates)
 """,
     ),

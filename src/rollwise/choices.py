@@ -7,6 +7,7 @@ from typing import Literal
 
 Adjust = Literal["holm", "bh", "by", "max-t"]
 Axis = Literal["turn", "target_call", "tokens", "cost_usd", "seconds"]
+Best = Literal["lowest", "highest"]
 Band = Literal["pointwise", "simultaneous"]
 Compression = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 CurveKind = Literal["success", "survival", "hazard", "incidence"]

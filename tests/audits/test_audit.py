@@ -333,3 +333,55 @@ def test_the_table_in_every_form(form) -> None:
     page = getattr(rw.tables, form)(audit)
     assert "errors as failures" in page
     assert "4 of 10 rollouts succeeded" in page
+
+
+# ── tables of figures ─────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_our_own_summary_is_equal_in_every_group() -> None:
+    """Also where rollouts are judged in part: `n` of SUMMARY counts the verdicts alone."""
+    turns, _ = rw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=20, attempts=3, seed=2)
+    gaps = pl.when((pl.col("turn") == 2) & pl.col("goal").str.ends_with("3")).then(None).otherwise("succeeded")
+    turns = turns.with_columns(succeeded=gaps, outcome=pl.lit(None, schema.OUTCOMES))
+    rollouts = rw.measure(turns)
+    summary = rw.summarize(
+        rollouts, by=["target", "attack"], metrics=["attack_success", "num_turns"], statistics=["mean", "median"]
+    )
+    audit = rw.audit(rollouts, figures=summary)
+    assert audit.filter(part="stated").group_by("answer").len().sort("answer").rows() == [
+        ("equal", 4),
+        ("no counterpart", 4),
+    ]
+    reasons = {"the log gives the same figure", "this is the median, and only means are counted again"}
+    assert set(audit.filter(part="stated")["reason"]) == reasons
+
+
+def test_figures_that_are_no_numbers_are_left_out_and_others_must_say_what_they_are() -> None:
+    figures = pl.DataFrame({"ours": ["attack_success"] * 3, "estimate": [None, float("nan"), 0.4]})
+    assert rw.audit(ERRORS, figures=figures).filter(part="stated")["estimate"].to_list() == [0.4]
+    with pytest.raises(ArgumentError, match="the table of figures lacks `estimate`, or `ours`"):
+        rw.audit(ERRORS, figures=pl.DataFrame({"rate": [0.4]}))
+    with pytest.raises(ArgumentError, match="audit: there is no figure to audit"):
+        rw.audit(ERRORS, figures=figures.clear())
+
+
+def test_a_metric_that_the_turns_have_no_columns_for_has_no_counterpart() -> None:
+    turns, _ = rw.simulate(goals=5, seed=1)
+    figures = pl.DataFrame(
+        {"ours": ["ever_target_toxicity", "no_such_metric", "attack_success"], "estimate": [0.5, 0.5, 0.999]}
+    )
+    answers = rw.audit(turns, figures=figures).filter(part="stated")["answer"].to_list()
+    assert answers == ["no counterpart", "no counterpart", "not explained"]
+
+
+def test_tasks_under_several_injections_are_counted_by_task() -> None:
+    """Two tasks, each under two injections: solved 2 of 4 times, and both once."""
+    rollouts = pl.DataFrame(
+        {"rollout_id": list("abcd"), "task": ["t", "t", "u", "u"], "goal": ["x", "y", "x", "y"]}
+        | {"attack": ["important"] * 4, "task_success": [False, True, True, False]}
+    )
+    assert ways(rollouts, "task success = 2/2") == ("explained", ["best attempt of each goal"])
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    for rollouts in (ERRORS, GOALS):
+        claims = ["attack success = 50%", "attack success = 4/13", "attack success < 38%"]
+        assert rw.audit(rollouts.reverse(), claims).equals(rw.audit(rollouts, claims))

@@ -57,7 +57,8 @@ def audit(
         `gate`; or a figure, such as ``"attack success = 34%"``, ``"attack success = 34% of 100"`` or ``"task success = 17/50"``.
         ``for target=base`` at its end limits it to a group.
     figures
-        A table of stated figures, as `readers.read_summary` returns it of the same files: `estimate`, and `ours`, the metric.
+        A table of stated figures, as `readers.read_summary` returns it of the same files: `estimate`, and `ours`, the metric (or
+        `metric`, where there is no such column).
         Columns that the rollouts have too, such as `run` or `target`, say of which rollouts it is; `n` of how many.
     problems
         PROBLEMS of the reading (``rw.read(..., errors="collect").problems``): they tell which rollouts were in the files
@@ -105,6 +106,10 @@ def audit(
     with _as_audit():
         claims = [(str(text), *claimed(text)) for text in ([claim] if isinstance(claim, str) else claim or ())]
     stated = None if figures is None else frame_of(figures, "audit")
+    if stated is not None and ("estimate" not in stated.columns or not {"ours", "metric"} & set(stated.columns)):
+        raise ArgumentError(
+            "audit: the table of figures lacks `estimate`, or `ours` (our metric); see `readers.read_summary`"
+        )
     if not claims and (stated is None or stated.is_empty()):
         raise ArgumentError("audit: there is no figure to audit; write a claim, such as 'attack success < 2%'")
     by, (level,) = names_of(by), check_levels(level)
@@ -217,6 +222,8 @@ def _flaw(subject: Subject) -> str | None:
     metric, rollouts = subject.metric, subject.rollouts
     if metric is None:
         return words.NO_METRIC
+    if (statistic := subject.row.get("statistic")) not in {None, "mean"}:
+        return words.no_mean(statistic)
     if metric not in rollouts.columns:
         if not subject.row:
             raise ArgumentError(

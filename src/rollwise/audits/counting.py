@@ -10,6 +10,7 @@ from rollwise.estimation.arrays import Columns
 from rollwise.estimation.loops import loops_of
 from rollwise.estimation.missingness import ERROR, INAPPLICABLE, PARTIALLY_JUDGED, VALUE, statuses
 from rollwise.estimation.unjudged import unjudged_of
+from rollwise.metrics import catalog
 from rollwise.schema.named import column_named
 from rollwise.stats.estimate import IntArray
 
@@ -58,16 +59,18 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
             "verdict": pl.Series(known).fill_nan(None),
             "status": pl.Series(words.tolist(), dtype=pl.String),
             "ending": data.fact("ending").cast(pl.String),
-            "goal": _goals(data),
+            "goal": _goals(data, metric),
             "rank": loops_of(data).rank,
             **{name: column.fill_null(0).cast(pl.Int64) for name, column in zip(_FURTHER, further, strict=True)},
         }
     )
 
 
-def _goals(data: Columns) -> IntArray:
-    """Return a code for each goal (or task) and target; a rollout without one is alone."""
-    named = [name for name in ("goal", "task") if data.has(name) and data.places(name).any()]
+def _goals(data: Columns, metric: str) -> IntArray:
+    """Return a code for each goal (or task) under one target and attack; a rollout without one is alone."""
+    about = catalog.about(metric)
+    order = ("task", "goal") if about is not None and about.concerns == "task" else ("goal", "task")
+    named = [name for name in order if data.has(name) and data.places(name).any()][:1]
     codes = np.zeros(data.frame.height, dtype=np.int64)
     for name in ("target", "attack", *named):
         if data.has(name):
@@ -85,6 +88,11 @@ def tally(counts: pl.DataFrame) -> Tally:
     known = counts.filter(pl.col("value").is_not_null())
     rollouts = int(known["rollouts"].sum()) if "rollouts" in known.columns else known.height
     return Tally(float(known["value"].sum()), known.height, rollouts)
+
+
+def num_judged(counts: pl.DataFrame) -> int:
+    """Return the number of rollouts that our figure counts by a verdict of their own."""
+    return counts.filter(pl.col("status") == COUNTED).height
 
 
 def with_further(frame: pl.DataFrame, problems: pl.DataFrame | None) -> pl.DataFrame:

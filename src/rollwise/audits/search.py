@@ -4,7 +4,7 @@ from itertools import combinations
 
 import polars as pl
 
-from rollwise.audits.counting import tally
+from rollwise.audits.counting import num_judged, tally
 from rollwise.audits.stated import Stated
 from rollwise.audits.ways import WAYS, Way, applied
 
@@ -32,8 +32,10 @@ def _smallest(
     stated: Stated, counts: pl.DataFrame, ways: list[Way], most: int, *, with_n: bool
 ) -> list[tuple[Way, ...]]:
     for size in range(most + 1):
+        # Our own figure may be told with the number of verdicts alone.
+        is_enough = with_n and (size > 0 or stated.n != num_judged(counts))
         sets = _of_size(ways, size)
-        found = [chosen for chosen in sets if stated.is_met_by(tally(applied(counts, chosen)), with_n=with_n)]
+        found = [chosen for chosen in sets if stated.is_met_by(tally(applied(counts, chosen)), with_n=is_enough)]
         if found:
             return found
     return []

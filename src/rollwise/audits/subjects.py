@@ -1,5 +1,6 @@
 """Subjects of an audit: each stated figure or bound, with the rollouts that it is of."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,13 @@ import polars as pl
 from rollwise import schema
 from rollwise.audits.counting import Tally
 from rollwise.audits.stated import Stated, stated_in_file
-from rollwise.errors import MetricError
+from rollwise.errors import ArgumentError, MetricError
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.requirements import Required, rows_in
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.metrics import catalog
-from rollwise.schema.named import column_named
+from rollwise.schema.named import column_named, values_named
 
 _ABOUT = ("run", "target", "attack", "task")
 _OF_CONTENT = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)  # a run that is named after the content of its file
@@ -56,11 +57,12 @@ def measured(frame: pl.DataFrame, claimed: Sequence[str], figures: pl.DataFrame 
         return frame
     turns = paths(frame) if schema.is_tree(frame) else frame
     names = list(dict.fromkeys(claimed))
-    stated = [] if figures is None or "ours" not in figures.columns else figures["ours"].drop_nulls().unique().to_list()
+    ours = None if figures is None else next((name for name in ("ours", "metric") if name in figures.columns), None)
+    stated = [] if figures is None or ours is None else values_named(figures, ours).drop_nulls().unique().to_list()
     for name in stated:
         try:
             measure(turns.head(0), catalog.expression(name))
-        except MetricError:
+        except (ArgumentError, MetricError):
             continue
         names.append(name)
     # The turns of successes show what rollouts with unjudged turns are expected to hold.
@@ -116,8 +118,8 @@ def of_claims(
 def of_figures(frame: pl.DataFrame, figures: pl.DataFrame | None, about: Sequence[str]) -> Iterator[Subject]:
     """Yield each figure of a table, with the rollouts that it is of."""
     for row in () if figures is None else figures.rows(named=True):
-        value, n, metric = row.get("estimate"), row.get("n"), row.get("ours")
-        if value is None:
+        value, n, metric = row["estimate"], row.get("n"), row.get("ours" if "ours" in row else "metric")
+        if value is None or not math.isfinite(value):
             continue
         key = {name: row[name] for name in about}
         stated = stated_in_file(float(value), None if n is None else int(n))

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.audits.counting import BENIGN, CRASHED, LATER, OPEN, PARTLY, Tally
+from rollwise.audits.counting import BENIGN, CRASHED, LATER, OPEN, PARTLY, Tally, num_judged
 from rollwise.audits.stated import Stated
 from rollwise.audits.subjects import Case
 from rollwise.audits.ways import Way
@@ -24,9 +24,15 @@ _LEFT_OUT = {
 }
 
 
+def no_mean(statistic: object) -> str:
+    """Say that a figure is of another statistic than the mean."""
+    return f"this is the {statistic}, and only means are counted again"
+
+
 def of_stated(answer: str, stated: Stated, case: Case, sets: Sequence[tuple[Way, ...]], given: Tally) -> str:
     """Say how a stated figure and the log agree; `given` is the figure with the first set of ways."""
     is_other = bool(sets) and stated.n not in {None, given.n, given.rollouts}
+    is_other &= bool(sets and sets[0]) or stated.n != num_judged(case.counts)
     other = f", of {given.n:,} and not of {stated.n:,}" if is_other else ""
     if answer == "equal":
         return f"the log gives the same figure{other}"

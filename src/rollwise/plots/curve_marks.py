@@ -19,6 +19,7 @@ MARKS = {
     "title": pl.String,
     "series": pl.Int32,  # number of the curve, from 0, the highest first
     "group": pl.String,
+    "key": pl.String,  # JSON of the grouping columns and values
     "metric": pl.String,
     "kind": pl.String,
     "axis": pl.String,
@@ -47,6 +48,7 @@ _KEPT = (
     "title",
     "series",
     "group",
+    "key",
     *COMBINATION,
     "style",
     "level",
@@ -126,6 +128,7 @@ def curve_marks(
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
         frame = pl.concat([frame, further.select(columns_named(frame.columns))])
     _check_once(frame, by, verb)
+    frame = frame.with_columns(pl.Series("key", labels.group_keys(frame, by), dtype=pl.String))
     # All panels of a combination have the same axis, so the decision is made for all of them.
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
     frame = _named(frame, by, colors, one_panel=one_panel)

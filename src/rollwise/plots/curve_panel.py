@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rollwise.plots import curve_labels, lettering, theme, ticking
+from rollwise.plots import curve_labels, lettering, tags, theme, ticking
 from rollwise.plots import curve_strokes as strokes
 from rollwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
 from rollwise.schema import labels
@@ -106,7 +106,8 @@ def draw(
     for place, curve in enumerate(curves):
         shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.counts else 0.0
         twins = sum(curve["estimate"].equals(later["estimate"]) for later in curves[place + 1 :])
-        strokes.paint(ax, curve, shift, extra=1.8 * twins, crowded=len(curves) >= _CROWDED)
+        with tags.tagged(ax, curve["key"][0], *_told(curve, words)):
+            strokes.paint(ax, curve, shift, extra=1.8 * twins, crowded=len(curves) >= _CROWDED)
     if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
         lettering.note(ax, "no estimate")
     if bottom:
@@ -145,6 +146,17 @@ def draw(
         words=words,
         first_column=first_column,
     )
+
+
+def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
+    """Return the name of a curve with that of its panel, and its last value."""
+    title, group = curve.select("title", "group").row(0)
+    name = f"{title} · {group}" if title not in {None, group} else group
+    last = curve.filter(pl.col("level").eq_missing(curve["level"].max())).drop_nulls("estimate").tail(1)
+    if last.is_empty():
+        return name, ""
+    row = last.row(0, named=True)
+    return name, f"{labels.interval_text(row, rate=words.rate)} at {labels.label(row['axis'])} {row['at']:g}"
 
 
 def _named(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> "Sequence[tuple[Annotation, float]]":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole
-from rollwise.plots import lettering, theme
+from rollwise.plots import lettering, tags, theme
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
@@ -193,10 +193,12 @@ class Plot:
         alt
             The description to store in it; by default `alt` of the plot.
         inline
-            Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label.
+            Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label. Points, curves and
+            cells are then elements of class ``mark``: a tooltip, ``data-group`` (the name of the group) and ``data-key`` (JSON of
+            its columns and values, by which its rollouts are found).
         """
         description = self.alt if alt is None else alt
-        text = self._content(".svg", description).decode()
+        text = self._content(".svg", description, inline=inline).decode()
         if not inline:
             return text
         label = f' aria-label="{html.escape(description, quote=True)}"' if description else ""
@@ -254,7 +256,7 @@ class Plot:
         managers = pyplot.Gcf.get_all_fig_managers() if pyplot is not None else []
         return any(manager.canvas.figure is self.figure for manager in managers)
 
-    def _content(self, suffix: str, alt: str) -> bytes:
+    def _content(self, suffix: str, alt: str, *, inline: bool = False) -> bytes:
         from matplotlib import rc_context
 
         metadata: dict[str, dict[str, str | None]] = {
@@ -270,7 +272,7 @@ class Plot:
         with rc_context(settings), theme.quiet(), _laid_out(self.figure):
             self.figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=box)
         if suffix == ".svg":
-            return _NOT_IN_XML.sub("\ufffd", content.getvalue().decode()).encode()
+            return _NOT_IN_XML.sub("\ufffd", tags.written(content.getvalue().decode(), inline=inline)).encode()
         return content.getvalue()
 
 

@@ -175,9 +175,15 @@ def forest_marks(
         | _details(row, rate=rates[row["metric"]])
         | {"panel": panels[row["metric"], row["statistic"]], "row": places[lane["name"]], "group": name, "unit": unit}
         | lane
-        | {"few": is_few}
-        for name, lane, is_few, look, row in zip(
-            labels.group_names(frame, columns), lanes, few, looks, frame.iter_rows(named=True), strict=True
+        | {"few": is_few, "key": key}
+        for name, key, lane, is_few, look, row in zip(
+            labels.group_names(frame, columns),
+            labels.group_keys(frame, columns),
+            lanes,
+            few,
+            looks,
+            frame.iter_rows(named=True),
+            strict=True,
         )
     ]
     return interval_rows.in_order([*marks, *factors.without_rollouts(marks)], MARKS)

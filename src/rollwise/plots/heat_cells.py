@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import lettering, theme, ticking
+from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
@@ -153,7 +153,9 @@ def draw(
             ax.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=ground, linewidth=2))
         else:
             fill = _color(ax, mark["estimate"], mark["strength"], scale)
-            ax.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=ground, linewidth=1))
+            cell = ax.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=ground, linewidth=1))
+            told = f"{mark['value']}, {mark['text']}" if mark["text"] != mark["value"] else mark["value"]
+            tags.tag(cell, mark["key"], f"{mark['row_name']} · {mark['column_name']}", told)
         if words := _words(mark, plan.texts):
             _write(ax, mark, words, (x + 0.5, y + 0.5), fill)
     if key:

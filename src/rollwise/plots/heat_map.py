@@ -25,6 +25,7 @@ MARKS = {
     "rate": pl.Boolean,  # colored from 0 to 100 %
     "row": pl.Int32,  # from 0 at the top; the pooled row is the last
     "column": pl.Int32,  # from 0 at the left; the pooled column is the last
+    "key": pl.String,  # JSON of the grouping columns and values
     "row_name": pl.String,
     "column_name": pl.String,
     "margin": pl.Boolean,  # pooled over rows, columns or both
@@ -195,6 +196,7 @@ def heat_marks(
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
     _check_once(frame, [*panel_columns, down, across])
     frame = frame.with_columns(
+        pl.Series("\0key", labels.group_keys(frame, labels.grouping(frame)), dtype=pl.String),
         pl.Series("\0row", labels.group_names(frame, [down])),
         pl.Series("\0column", labels.group_names(frame, [across])),
     )
@@ -301,6 +303,7 @@ def _mark(
     # Width of the interval as a share of the scale; it makes the color fainter.
     width = min(max((high - low) / scale, 0.0), 1.0) if ends else 1.0
     return mark | {
+        "key": row["\0key"],
         "shape": shape,
         "estimate": estimate,
         "low": low,

@@ -122,6 +122,7 @@ def incidence_marks(
     frame = labels.finished(frame, schema.CURVE, "incidence", kind="incidence", metric=metric, level=level)
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
+    keys = dict(zip(groups, labels.group_keys(frame, labels.grouping(frame)), strict=True))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
     # Endings have fixed colors in all figures, also where some endings are missing.
     looks = {way: look.color for way, look in theme.looks(ways, ENDING_COLORS | dict(colors or {})).items()}
@@ -131,7 +132,7 @@ def incidence_marks(
     )
     parts = [
         _layers(part.drop("\0group"), looks, min_at_risk).with_columns(
-            title=pl.lit(name if len(set(groups)) > 1 else None, pl.String)
+            title=pl.lit(name if len(set(groups)) > 1 else None, pl.String), key=pl.lit(keys[name], pl.String)
         )
         for (name,), part in frame.group_by("\0group", maintain_order=True)
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import layout, lettering, row_names, theme, ticking
+from rollwise.plots import layout, lettering, row_names, tags, theme, ticking
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -20,6 +20,7 @@ MARKS = {
     "row": pl.Int32,  # from 0 at the top
     "lane": pl.Int32,  # within the row, from 0 at the top
     "group": pl.String,
+    "key": pl.String,  # JSON of the grouping columns and values
     "name": pl.String,  # of the row
     "part": pl.String,  # of the group: what its color shows within the row
     "few": pl.Boolean,  # pale: a group of few rollouts among larger ones
@@ -187,7 +188,8 @@ def _draw(
     for row in part.iter_rows(named=True):
         if crowded and row["shape"] == "empty":  # no space for its note
             continue
-        _paint(ax, row, (x_min, x_max), reasons, half=_HALF * place.step)
+        with tags.tagged(ax, row["key"], row["group"], row["text"] or row["note"] or ""):
+            _paint(ax, row, (x_min, x_max), reasons, half=_HALF * place.step)
     ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
     row_names.put(ax, place, named=named)
     _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)

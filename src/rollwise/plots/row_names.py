@@ -18,6 +18,7 @@ _LINE = 12.0  # height in points of a line of a name
 _ROW = 21.6  # height in points of a row of one group
 _RULE = 15.0  # height in points of the rule above rows of few rollouts
 _OF_SEVERAL = 0.27  # the same share of a figure of several panels
+_NUMBERS = 0.62  # share of the width that numbers may take beside lines below their names
 _LONGEST = 200.0  # width in points of a name, at most
 _AXES, _NARROWEST = 80.0, 48.0  # least width in points of the Axes, and of narrow ones
 
@@ -97,7 +98,8 @@ def plan(sheet: Sheet, rows: Rows, columns: int, numbers_width: float) -> Place:
     if lines:
         names_above = lettering.filled_all(names, across - theme.em(16), size=theme.small(), lines=lines)
         most = max(name.count("\n") for name in names_above) + 1
-        return place(names_above, above=True, small=True, high=line * most + row, numbers_width=across - least)
+        numbers = min(across - least, _NUMBERS * across)  # the rest is for the intervals
+        return place(names_above, above=True, small=True, high=line * most + row, numbers_width=numbers)
     lines = min(max(int((row_height or row) / line), 1), 2)
     wide = lettering.filled_all(names, _WIDE * across, size=theme.small(), lines=lines)
     return place(wide, above=False, small=True, high=row, numbers_width=0.0)

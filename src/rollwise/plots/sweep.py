@@ -217,6 +217,7 @@ def _with_references(
         "high",
         "at_risk",
         pl.Series("group", names),
+        pl.Series("key", labels.group_keys(references, by), dtype=pl.String),
         pl.Series("color", [looks[name].color for name in names]),
         pl.Series("marker", [looks[name].marker for name in names]),
         series=pl.Series("group", names).rank("dense").cast(pl.Int32) + marks["series"].max(),

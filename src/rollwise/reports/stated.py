@@ -11,6 +11,7 @@ from rollwise.reports.frames import Frames
 from rollwise.reports.parts import Grid, Head, Part, Section
 from rollwise.schema import labels
 from rollwise.schema.arguments import Cluster
+from rollwise.schema.named import column_named
 
 SOURCES = frozenset({"astra", "garak", "inspect", "jailbreakbench", "lm_eval"})
 """Formats whose logs may state a figure of which rollwise has the same metric."""
@@ -29,17 +30,21 @@ def stated(
         return empty
     audited = audit(data.turns, figures=figures, problems=problems, level=level, cluster=cluster, seed=seed)
     groups = [name for name in audited.columns if name not in schema.AUDIT.names and audited[name].count()]
-    heads = [*(Head(labels.label(name), word=True) for name in groups), Head("figure", word=True)]
-    heads += [Head("stated"), Head("from this log"), Head("answer", word=True), Head("why", word=True)]
-    cells = []
+    heads = [Head("figure", word=True), Head("of", word=True), Head("stated"), Head("from the log")]
+    heads.append(Head("answer", word=True))
     # Figures that differ come first.
     order = audited.filter(part="stated").sort(pl.col("answer") == "equal", maintain_order=True)
-    for row in order.head(MOST).rows(named=True):
-        same = pl.all_horizontal(pl.col(name).eq_missing(pl.lit(row[name])) for name in (*groups, "figure"))
-        cells.append(_cells(row, audited.filter(same).rows(named=True), groups))
+    # A run is named where the rest does not tell figures apart.
+    named = [name for name in groups if name != "run"]
+    is_run_needed = order.select("figure", *named).is_duplicated() if "run" in groups else None
+    cells = []
+    for place, row in enumerate(order.head(MOST).rows(named=True)):
+        same = pl.all_horizontal(column_named(name).eq_missing(pl.lit(row[name])) for name in (*groups, "figure"))
+        of = [*named, *(["run"] if is_run_needed is not None and is_run_needed[place] else [])]
+        cells.append(_cells(row, audited.filter(same).rows(named=True), of))
     text = (
         f"{in_one_sentence(audited)} A way of counting shows how a figure can be reached, not how it was. "
-        "`rollwise audit` prints every step."
+        "The command rollwise audit prints every step."
     )
     num_more = order.height - len(cells)
     note = [Part("note", text=f"{labels.counted(num_more, 'more figure')} not shown.")] if num_more else []
@@ -58,11 +63,15 @@ def _cells(row: dict[str, Any], rows: list[dict[str, Any]], groups: list[str]) -
         for one in rows
         if one["part"] == "way"
     ]
+    why = labels.plain(row["reason"])
+    if row["answer"] == "explained":
+        why = "; ".join(ways)
+    elif row["answer"] == "equal" and "not of" not in why:
+        why = ""
     return [
-        *(labels.value_name(row[name]) for name in groups),
         labels.plain(row["figure"]),
+        ", ".join(labels.value_name(row[name]) for name in groups if row[name] is not None) or labels.ALL,
         labels.number(row["estimate"], rate=rate),
         labels.NOTHING if log is None else labels.interval_text(log, rate=rate),
-        row["answer"],
-        "; ".join(ways) if row["answer"] == "explained" else labels.plain(row["reason"]),
+        row["answer"] if not why else f"{row['answer']}: {why}",
     ]

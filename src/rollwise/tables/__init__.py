@@ -6,13 +6,16 @@
 `write_every_eval_ever` writes results and rollouts as records of the schema of that name.
 
 Nothing here computes a statistic. A frame becomes a `Grid` of texts once (`frames.py`, `results.py`, `crossed.py`), and the grid
-is written in each form (`terminal.py`, `pages.py`).
+is written in each form (`terminal.py`, `pages.py`, `papers.py`).
 """
 
+import re
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
+from rollwise.choices import Best
+from rollwise.errors import ArgumentError
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.option_types import check_option_types
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from great_tables import GT
 
 __all__ = ["MOST_ROWS", "Table", "html", "latex", "markdown", "pivot", "show", "table", "text", "write_every_eval_ever"]
+
+
+_LABEL = re.compile(r"[\w:.-]+", re.ASCII)
 
 
 def __dir__() -> list[str]:
@@ -84,7 +90,7 @@ class Table:
     @property
     def latex(self) -> str:
         """The table in LaTeX, for booktabs; the drawn intervals are left out."""
-        from rollwise.tables.pages import latex_of
+        from rollwise.tables.papers import latex_of
 
         return latex_of(self.grid)
 
@@ -96,11 +102,20 @@ class Table:
         return gt_of(self.grid)
 
 
-def table(frame: object, *, metric: str | None = None, statistic: str | None = None) -> Table:
+def table(
+    frame: object,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    title: str | None = None,
+    label: str | None = None,
+    best: Best | None = None,
+) -> Table:
     """Return the frame as a table: text when printed, HTML in a notebook, and properties for Markdown and LaTeX.
 
     Estimates are rounded by the width of their intervals. Rollouts without a value are counted if there are any. Reasons are
-    footnotes. In HTML each row draws its interval, on the scale of all rows of its metric.
+    footnotes. In HTML each row draws its interval: a share from 0 to 100 %, other numbers on the scale of all rows of its metric.
+    In Markdown and LaTeX, names that repeat stand once, and so do counts and units that are the same everywhere.
 
     Parameters
     ----------
@@ -108,6 +123,13 @@ def table(frame: object, *, metric: str | None = None, statistic: str | None = N
         SUMMARY, CONTRAST, CURVE or another result; any other frame is shown with its own columns.
     metric, statistic
         Which rows to include; by default all.
+    title
+        Heading in Markdown, HTML and the caption in LaTeX; by default, LaTeX has one made from the frame.
+    label
+        What LaTeX refers to the table by, as in ``"tab:rates"``; by default made from the title.
+    best
+        Which estimate of each metric is bold in documents, if the frame is a SUMMARY. It says nothing about chance: `rw.contrast`
+        does.
 
     Raises
     ------
@@ -127,7 +149,8 @@ def table(frame: object, *, metric: str | None = None, statistic: str | None = N
     Intervals: 95 %, Wilson; n = 144 rollouts in 24 clusters per group.
     """
     check_option_types(table, locals())
-    return Table(grid_of(labels.choose(frame_of(frame, "table"), "table", metric=metric, statistic=statistic)))
+    chosen = labels.choose(frame_of(frame, "table"), "table", metric=metric, statistic=statistic)
+    return Table(_named(grid_of(chosen, best), title, label))
 
 
 def show(frame: object, *, metric: str | None = None, statistic: str | None = None) -> None:
@@ -167,6 +190,9 @@ def pivot(
     metric: str | None = None,
     statistic: str | None = None,
     level: float | None = None,
+    title: str | None = None,
+    label: str | None = None,
+    best: Best | None = None,
 ) -> Table:
     """Return a table of two crossed columns: an estimate with its interval in each cell.
 
@@ -181,6 +207,8 @@ def pivot(
         The grouping column whose values are the rows, and the one whose values are the columns.
     metric, statistic, level
         Which estimate to show; necessary if the SUMMARY has several.
+    title, label, best
+        As for `table`; the best estimate of each column is bold.
 
     Raises
     ------
@@ -206,9 +234,17 @@ def pivot(
     Intervals: 95 %, Wilson; n = 50 rollouts per group.
     """
     check_option_types(pivot, locals())
-    return Table(
-        crossed_grid(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level),
-    )
+    chosen: dict[str, Any] = {"metric": metric, "statistic": statistic, "level": level}
+    return Table(_named(crossed_grid(summary, rows=rows, columns=columns, **chosen, best=best), title, label))
+
+
+def _named(grid: Grid, title: str | None, label: str | None) -> Grid:
+    """Give a grid the heading and the label of its author."""
+    if label is not None and not _LABEL.fullmatch(label):
+        raise ArgumentError(
+            f"table: label={label!r} is none for LaTeX; write letters, digits and : . _ - only, as in 'tab:rates'"
+        )
+    return replace(grid, heading=labels.plain(title) if title else "", label=label or "")
 
 
 def text(frame: object, *, metric: str | None = None, statistic: str | None = None, width: int | None = None) -> str:
@@ -255,12 +291,20 @@ def html(frame: object, *, metric: str | None = None, statistic: str | None = No
     return table(frame, metric=metric, statistic=statistic).html
 
 
-def latex(frame: object, *, metric: str | None = None, statistic: str | None = None) -> str:
-    r"""Return the frame as a LaTeX table for the booktabs package, with special characters escaped.
+def latex(
+    frame: object,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    width: Literal["page", "column"] = "page",
+) -> str:
+    r"""Return a frame or a `Table` as a LaTeX table for the booktabs package, with special characters escaped.
 
-    A table that is wider than a page in landscape is narrowed as in a terminal: text wraps, then columns are omitted and named
-    below. Comments above the table say what the document needs: booktabs; landscape for a wide table; XeLaTeX or LuaLaTeX and a
-    font for Chinese, Cyrillic and other letters that pdfLaTeX does not have.
+    It has a caption and a label; names that repeat stand once above their rows. In a ``"column"`` of two, intervals stand below
+    their estimates where they must, and columns that find no room are named below. A table that is wider than a page in landscape
+    is narrowed as in a terminal: text wraps, then columns are omitted and named below. Comments above the table say what the
+    document needs: booktabs; landscape for a wide table; XeLaTeX or LuaLaTeX and a font for Chinese, Cyrillic and other letters
+    that pdfLaTeX does not have.
 
     Examples
     --------
@@ -269,4 +313,7 @@ def latex(frame: object, *, metric: str | None = None, statistic: str | None = N
     True
     """
     check_option_types(latex, locals())
-    return table(frame, metric=metric, statistic=statistic).latex
+    from rollwise.tables.papers import latex_of
+
+    made = frame if isinstance(frame, Table) else table(frame, metric=metric, statistic=statistic)
+    return latex_of(made.grid, width)

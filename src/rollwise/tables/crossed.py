@@ -8,8 +8,9 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing, meant
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named, values_named
+from rollwise.tables.frames import best_note
 from rollwise.tables.grid import Column, Grid
-from rollwise.tables.parts import UNKNOWN
+from rollwise.tables.parts import UNKNOWN, best_rows
 
 
 def crossed_grid(
@@ -20,6 +21,7 @@ def crossed_grid(
     metric: str | None,
     statistic: str | None,
     level: float | None,
+    best: str | None = None,
 ) -> Grid:
     """Return the grid with an estimate and its interval in each cell."""
     frame = labels.finished(summary, schema.SUMMARY, "pivot")
@@ -35,11 +37,17 @@ def crossed_grid(
     grid_columns = [
         Column(labels.label(rows), [labels.value_name(value) for value in down], words=True),
         *(
-            Column(labels.value_name(value), [cells.get((row, value), "") for row in down], stacked=True)
+            Column(
+                labels.value_name(value),
+                [cells.get((row, value), "") for row in down],
+                stacked=True,
+                best=_best(frame, rows, columns, down, value, best),
+            )
             for value in across
         ),
     ]
-    sentences = [_quantity_sentence(frame, rows, columns)]
+    title = _quantity_sentence(frame, rows, columns)
+    sentences = [title]
     if schema.POOLED in {*down, *across}:
         sentences.append(f"Pooled: {schema.POOLED}.")
     if len(cells) < len(down) * len(across):
@@ -57,7 +65,18 @@ def crossed_grid(
         [*footnotes, " ".join(sentences)],
         labels.caption(single),
         spanner=labels.label(columns),
+        title=title,
+        best=best_note(best, per_column=True),
     )
+
+
+def _best(
+    frame: pl.DataFrame, rows: str, columns: str, down: list[Any], across: Any, best: str | None
+) -> frozenset[int]:
+    """Return the best rows of a column, of those that are not pooled."""
+    found = {(row[rows], row[columns]): row["estimate"] for row in frame.iter_rows(named=True)}
+    estimates = [found.get((row, across)) if row != schema.POOLED else None for row in down]
+    return best_rows(estimates, [0] * len(down), best)
 
 
 def _check_names(frame: pl.DataFrame, rows: str, columns: str) -> None:

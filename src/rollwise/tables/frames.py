@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
+from rollwise.errors import ArgumentError
 from rollwise.schema import labels
 from rollwise.schema.coercion import in_schema
 from rollwise.tables.audits import audit_grid
@@ -27,11 +28,13 @@ _RATES = {"below", "chance", "rate", "power", "level"}
 _POINTS = {"difference", "half_width"}
 
 
-def grid_of(frame: pl.DataFrame) -> Grid:
-    """Return the grid of any frame."""
+def grid_of(frame: pl.DataFrame, best: str | None = None) -> Grid:
+    """Return the grid of any frame; of a SUMMARY, the `best` estimate of each metric may be bold."""
     if set(schema.AUDIT.required) <= set(frame.columns):
         return audit_grid(frame, MOST_ROWS)
     shape = labels.shape_of(frame)
+    if best is not None and shape is not schema.SUMMARY:
+        raise ArgumentError("table: best= is for a SUMMARY, whose rows are groups; leave it out")
     rows = frame.head(MOST_ROWS)
     num_omitted = frame.height - rows.height
     more = [labels.counted(num_omitted, "more row")] if num_omitted else []
@@ -42,9 +45,32 @@ def grid_of(frame: pl.DataFrame) -> Grid:
     # Equal reasons share a footnote, numbered in the order in which they appear; so do reasons that differ only in numbers.
     result = labels.merge_reasons(labels.finished(frame, shape, "show"))
     reasons = list(dict.fromkeys(labels.plain(reason) for reason in result.head(MOST_ROWS)["reason"].drop_nulls()))
-    columns = columns_of(shape.name, result, rows.height, reasons)
+    columns = columns_of(shape.name, result, rows.height, reasons, best)
     notes = [f"{labels.superscript(place)} {reason}" for place, reason in enumerate(reasons, 1)]
-    return Grid(columns, notes + more, labels.caption(result))
+    return Grid(columns, notes + more, labels.caption(result), title=_title(result, shape.name), best=best_note(best))
+
+
+def _title(frame: pl.DataFrame, name: str) -> str:
+    """Say in a few words what a result shows."""
+    metrics = frame["metric"].drop_nulls().unique() if "metric" in frame.columns else pl.Series([], dtype=pl.String)
+    statistics = frame["statistic"].drop_nulls().unique() if "statistic" in frame.columns else pl.Series(["mean"])
+    what = {"SUMMARY": "estimates", "CONTRAST": "differences", "GATE": "requirements"}.get(name, name.lower())
+    if metrics.len() == statistics.len() == 1 and name != "GATE":
+        quantity = labels.quantity(metrics[0], statistics[0], frame)
+        what = quantity if name == "SUMMARY" else f"{what} in {quantity}"
+    compared = frame["of"].unique(maintain_order=True).to_list() if name in {"CONTRAST", "RANKS"} else []
+    by = [labels.label(column) for column in [*compared, *labels.grouping(frame)]]
+    return labels.sentence(f"{what} by {_all_of(by)}" if by else what)
+
+
+def best_note(best: str | None, *, per_column: bool = False) -> str:
+    """Say what is bold."""
+    return f"Bold: the {best} estimate{' of each column' if per_column else ''}." if best else ""
+
+
+def _all_of(names: Sequence[str]) -> str:
+    """Join names by commas and a last `and`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _any_frame(frame: pl.DataFrame, rows: pl.DataFrame, more: Sequence[str]) -> Grid:

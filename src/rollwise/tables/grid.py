@@ -23,7 +23,8 @@ class Column:
     rows may move to a note below. The cells of a `stacked` column are an estimate and an interval: a narrow terminal puts the
     interval on a line of its own. It puts the cells of a column that is `below` under those of the column before it,
     and may name rows by a `fact` in a line above them, after the words of `above`. The
-    `answers` of a gate have a color where a terminal has one.
+    `answers` of a gate have a color where a terminal has one. A `count` that the caption says is not repeated in documents. The
+    cells in the rows of `best` are bold.
     """
 
     heading: str
@@ -36,16 +37,24 @@ class Column:
     below: bool = False
     above: str = ""
     answers: bool = False
+    count: bool = False
+    best: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table as text: columns, footnotes, and one sentence that describes the intervals.
 
-    The `spanner` is the heading of all columns but the first, in HTML and LaTeX.
+    The `spanner` is the heading of all columns but the first, in HTML and LaTeX. In documents, the `heading` of the author, or
+    the `title` made from the frame in LaTeX, says what the table shows, `label` is the name to refer to it by, and `best` explains
+    what is bold.
     """
 
     columns: Sequence[Column]
     notes: Sequence[str] = field(default=())
     caption: str = ""
     spanner: str = ""
+    title: str = ""
+    heading: str = ""
+    label: str = ""
+    best: str = ""

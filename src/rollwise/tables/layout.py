@@ -50,7 +50,7 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[list[ColumnLayout], l
     # If the table is too wide although headings are broken, constant facts move to a note.
     remaining = list(columns)
     layouts = _shrunk([_layout(column, broken=True) for column in remaining], width, _ONE_LINE)
-    constant = _constant(remaining) if total_width(layouts) > width else []
+    constant = constant_facts(remaining) if total_width(layouts) > width else []
     remaining = [column for column in remaining if column not in constant]
     while True:
         omission = max((column.omission for column in remaining), default=0)
@@ -70,15 +70,16 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[list[ColumnLayout], l
             cut = _shrunk(layouts, width, NARROWEST, break_words=True)
             layouts = cut if total_width(cut) <= width else layouts
         omitted = [column for column in columns if column not in remaining and column not in constant]
-        return widened(layouts, width), [*_constant_note(constant), *_omitted_note(omitted)]
+        return widened(layouts, width), [*constant_note(constant), *_omitted_note(omitted)]
 
 
-def _constant(columns: Sequence[Column]) -> list[Column]:
+def constant_facts(columns: Sequence[Column]) -> list[Column]:
     """Return the facts that are equal in all of several rows."""
     return [column for column in columns if column.fact and len(column.cells) > 1 and len(set(column.cells)) == 1]
 
 
-def _constant_note(columns: Sequence[Column]) -> list[str]:
+def constant_note(columns: Sequence[Column]) -> list[str]:
+    """Say once what is equal in all rows."""
     facts = ", ".join(f"{column.heading} {column.cells[0]}" for column in columns)
     return [f"In all rows: {facts}."] if facts else []
 

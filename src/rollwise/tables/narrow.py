@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rollwise.schema import labels
 from rollwise.tables.grid import Column
 from rollwise.tables.layout import ColumnLayout, fitted, length, stacked, total_width
 
@@ -19,8 +20,12 @@ class Arrangement:
 
     def keeps_words(self, width: int) -> bool:
         """Return whether all fits, and no word of a name or a heading is broken."""
-        indent = len(INDENT) if self.heads else 0
-        return total_width(self.layouts) + indent <= width and not any(map(_is_broken, self.layouts))
+        return keeps_words(self.layouts, width - (len(INDENT) if self.heads else 0))
+
+
+def keeps_words(layouts: Sequence[ColumnLayout], width: int) -> bool:
+    """Return whether all columns fit, and no word of a name or a heading is broken."""
+    return total_width(layouts) <= width and not any(map(_is_broken, layouts))
 
 
 def arranged(columns: Sequence[Column], width: int) -> Arrangement:
@@ -41,7 +46,8 @@ def sections(columns: Sequence[Column]) -> list[int]:
     They are those that can stand once above at least two rows on average. What is equal in all rows is not among them.
     """
     rows = len(columns[0].cells) if columns else 0
-    places = [place for place, column in enumerate(columns) if column.fact and len(set(column.cells)) > 1]
+    facts = {place: set(column.cells) for place, column in enumerate(columns) if column.fact}
+    places = [place for place, cells in facts.items() if len(cells) > 1 and "" not in cells]  # "": said once already
     chosen: list[int] = []
     for place in sorted(places, key=lambda one: len(_starts(columns, [one]))):
         if 2 * len(_starts(columns, [*chosen, place])) <= rows:
@@ -51,6 +57,8 @@ def sections(columns: Sequence[Column]) -> list[int]:
 
 def headed(columns: Sequence[Column], places: Sequence[int]) -> tuple[list[str], list[Column]]:
     """Return for each row the names at these places in one line, and the other columns."""
+    if not places:
+        return [], list(columns)
     named = [columns[place] for place in sorted(places)]
     names = [[f"{column.above}{cell}" for cell in column.cells] for column in named]
     heads = [" · ".join(row) for row in zip(*names, strict=True)]
@@ -62,19 +70,20 @@ def _variants(columns: Sequence[Column]) -> Iterator[tuple[list[str], list[Colum
     places = sections(columns)
     for most in range(1, len(places) + 1):
         yield headed(columns, places[:most])
-    yield [], _joined(columns)
+    yield [], joined(columns)
     if places:
         heads, rest = headed(columns, places)
-        yield heads, _joined(rest)
+        yield heads, joined(rest)
 
 
-def _joined(columns: Sequence[Column]) -> list[Column]:
+def joined(columns: Sequence[Column]) -> list[Column]:
     """Put the intervals below the estimates beside them."""
     result: list[Column] = []
     for column in columns:
         if column.below and result:
             pairs = zip(result[-1].cells, column.cells, strict=True)
-            result[-1] = replace(result[-1], cells=[f"{estimate}\n{interval}" for estimate, interval in pairs])
+            cells = [f"{one}\n{interval}" if interval != labels.NOTHING else one for one, interval in pairs]
+            result[-1] = replace(result[-1], cells=cells)
         else:
             result.append(column)
     return result

@@ -22,6 +22,7 @@ class Content:
     frame: pl.DataFrame
     rows: Sequence[Row]
     reasons: Sequence[str]
+    best: str | None = None
 
     def differs(self, name: str) -> bool:
         """Return whether the column has more than one value."""
@@ -100,14 +101,17 @@ def estimates(
 
     Rows with the same values of `scale_keys` are drawn on the same scale. `rates` says which rows are in percent.
     """
+    keys = [tuple(row[name] for name in scale_keys) for row in content.rows]
     level = content.rows[0]["level"]
     same_level = not content.differs("level") and level is not None
     scales = {
         tuple(part.select(columns_named(scale_keys)).row(0)): scale(part, value)
         for part in content.frame.partition_by(columns_named(scale_keys))
     }
+    if value != "difference":
+        scales |= {key: (0.0, 1.0) for key, rate in zip(keys, rates, strict=True) if rate}
     numbers, brackets, bars = [], [], []
-    for row, rate in zip(content.rows, rates, strict=True):
+    for row, rate, key in zip(content.rows, rates, keys, strict=True):
         estimate, low, high = row[value], row["low"], row["high"]
         number = labels.number(estimate, low, high, rate=rate)
         mark = labels.superscript(1 + content.reasons.index(labels.plain(row["reason"]))) if row["reason"] else ""
@@ -116,9 +120,29 @@ def estimates(
         # The unit is beside the estimate; an interval without an estimate needs its own.
         brackets.append(f"{bracket} %" if rate and estimate is None and bracket != labels.NOTHING else bracket)
         description = labels.interval_text({**row, "estimate": estimate}, rate=rate)
-        bars.append(Bar(estimate, low, high, scales[tuple(row[name] for name in scale_keys)], description))
+        bars.append(Bar(estimate, low, high, scales[key], description))
+    best = best_rows([row[value] for row in content.rows], keys, content.best)
     interval_heading = f"{labels.level_text(level)} interval" if same_level else "interval"
-    return [Column(heading, numbers), Column("", bars, graphic=True), Column(interval_heading, brackets, below=True)]
+    # Shares are drawn on the whole scale, which the heading names.
+    axis = "0–100 %" if all(rates) and value != "difference" else ""
+    return [
+        Column(heading, numbers, best=best),
+        Column(axis, bars, graphic=True),
+        Column(interval_heading, brackets, below=True),
+    ]
+
+
+def best_rows(values: Sequence[float | None], keys: Sequence[Any], best: str | None) -> frozenset[int]:
+    """Return the rows with the `lowest` or `highest` value among those with the same key; ties are all in it."""
+    if best is None:
+        return frozenset()
+    ends: dict[Any, float] = {}
+    choose = min if best == "lowest" else max
+    for key, one in zip(keys, values, strict=True):
+        if one is not None:
+            ends[key] = choose(ends.get(key, one), one)
+    pairs = enumerate(zip(keys, values, strict=True))
+    return frozenset(row for row, (key, one) in pairs if one is not None and one == ends[key])
 
 
 def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
@@ -133,7 +157,8 @@ def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
 
 def counts(content: Content, name: str, heading: str, *, omission: int = 0) -> Column:
     """Return a column of whole numbers."""
-    return Column(heading, [labels.count(row[name]) for row in content.rows], omission=omission)
+    is_said = name in {"n", "n_pairs", "n_clusters"}
+    return Column(heading, [labels.count(row[name]) for row in content.rows], omission=omission, count=is_said)
 
 
 def present(content: Content, names: Iterable[str]) -> list[str]:

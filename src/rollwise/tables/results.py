@@ -10,7 +10,9 @@ from rollwise.tables import parts
 from rollwise.tables.grid import Column
 
 
-def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]) -> list[Column]:
+def columns_of(
+    name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str], best: str | None = None
+) -> list[Column]:
     """Return the columns of a finished frame, by the name of its schema; at most so many rows."""
     makers: dict[str, Callable[[parts.Content], list[Column]]] = {
         "SUMMARY": _summary,
@@ -25,7 +27,7 @@ def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]
         "TRAINING": _training,
         "RANKS": _ranks,
     }
-    content = parts.Content(frame, frame.head(most).to_dicts(), reasons)
+    content = parts.Content(frame, frame.head(most).to_dicts(), reasons, best)
     return [*parts.groups(content), *makers[name](content), *parts.method(content)]
 
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rollwise.tables.grid import Grid
+from rollwise.tables.documents import for_documents, without_repeats
+from rollwise.tables.grid import Column, Grid
 from rollwise.tables.layout import ColumnLayout, folded, total_width
-from rollwise.tables.narrow import INDENT, Arrangement, arranged
+from rollwise.tables.narrow import INDENT, Arrangement, arranged, sections
 
 _WIDTH = 120  # characters, if stdout is not a terminal
 _ONE_LINE = 1_000_000  # characters: no row of Markdown wraps
@@ -57,10 +58,10 @@ def markdown_text(grid: Grid) -> str:
     """Return the grid as a Markdown table, with its notes as paragraphs below."""
     from rich import box
 
+    shown, more_notes = for_documents(grid)
     columns = [
-        replace(column, heading=_escaped(column.heading), cells=[_escaped(str(cell)) for cell in column.cells])
-        for column in grid.columns
-        if not column.graphic
+        replace(column, heading=_escaped(column.heading), cells=_marked(column))
+        for column in without_repeats(shown, sections(shown))
     ]
     if not columns:
         return ""
@@ -73,8 +74,15 @@ def markdown_text(grid: Grid) -> str:
         "-" * width if column.words else "-" * (width - 1) + ":" for width, column in zip(widths, columns, strict=True)
     ]
     lines[1] = f"| {' | '.join(rules)} |"
-    notes = [_escaped(note) for note in (*grid.notes, grid.caption) if note]
-    return "\n".join([*lines, *(part for note in notes for part in ("", note))])
+    notes = [_escaped(note) for note in (*grid.notes, *more_notes, grid.best, grid.caption) if note]
+    heading = [_escaped(grid.heading), ""] if grid.heading else []
+    return "\n".join([*heading, *lines, *(part for note in notes for part in ("", note))])
+
+
+def _marked(column: Column) -> list[str]:
+    """Return the cells of a column for Markdown, the best in bold."""
+    cells = [_escaped(str(cell)) for cell in column.cells]
+    return [f"**{cell}**" if row in column.best else cell for row, cell in enumerate(cells)]
 
 
 def _escaped(text: str) -> str:

@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import sqlite3
+import subprocess
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -186,3 +187,18 @@ def test_a_proposal_is_made_of_them_too(tmp_path: Path) -> None:
     database(tmp_path / "runs.db", runs=frame)
     for name in ("runs.xlsx", "runs.db"):
         assert rw.propose(tmp_path / name).rollouts == 2
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the line is SQLite's own")
+@pytest.mark.parametrize("table", ["runs", "all runs", 'a "b"', "it's"])
+def test_the_line_that_is_printed_for_several_tables_writes_that_of_the_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    scores = pl.DataFrame({"id": [1, 2], "score": [0.5, 1.0]})
+    database(tmp_path / "two.db", **{table: FRAME, "scores": scores})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ReadError) as refused:
+        read("two.db")
+    line = str(refused.value).partition(" as CSV, `")[2].rstrip("`")
+    subprocess.run(line, shell=True, check=True)
+    assert read("rollouts.csv")["outcome"].to_list() == ["success", "failure"]

@@ -31,24 +31,25 @@ def tables_in(document: Document, names: Iterable[str], problems: Problems) -> d
     return rows
 
 
-def names_of_tables(document: Document) -> dict[str, int]:
-    """Return the tables of a database, each with the number of its stored columns; without those of SQLite itself."""
+def columns_of_tables(document: Document) -> dict[str, list[str]]:
+    """Return the tables of a database, each with its stored columns; without those of SQLite itself."""
     try:
         with _in_memory(_whole(document, Problems(collect=True))) as memory:
             found = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
             names = [str(name) for name, sql in found if str(sql).upper().startswith("CREATE TABLE")]
-            return {name: len(_columns(memory, name)) for name in names if not name.startswith("sqlite_")}
+            return {name: _columns(memory, name) for name in names if not name.startswith("sqlite_")}
     except (sqlite3.Error, OverflowError, MemoryError, ValueError) as error:
         raise broken("is not a complete SQLite file", error) from error
 
 
 def _columns(memory: sqlite3.Connection, name: str) -> list[str]:
     """Return the stored columns of a table."""
-    info = memory.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+    info = memory.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
     return [str(column["name"]) for column in info if column["hidden"] != COMPUTED]
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
     return '"{}"'.format(name.replace('"', '""'))
 
 
@@ -67,9 +68,9 @@ def _rows(memory: sqlite3.Connection, name: str, size: int) -> Iterator[dict[str
     columns = _columns(memory, name)
     if not columns:
         return
-    quoted = ", ".join(map(_quoted, columns))
+    chosen = ", ".join(map(quoted, columns))
     letters, most = 0, max(SMALL, MOST_TIMES * size)
-    for number, row in enumerate(memory.execute(f"SELECT {quoted} FROM {_quoted(name)}")):  # noqa: S608 - its own columns
+    for number, row in enumerate(memory.execute(f"SELECT {chosen} FROM {quoted(name)}")):  # noqa: S608 - its own columns
         letters += sum(len(value) for value in row if isinstance(value, str | bytes))
         if number > size or letters > most:
             raise BrokenError("holds more rows than a file of its size can, as its pages are used several times")

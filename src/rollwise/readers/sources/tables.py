@@ -14,12 +14,13 @@ import polars as pl
 
 from rollwise.errors import listing, to_install
 from rollwise.readers.problems import BrokenError, Problems, broken
+from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.contents import SQLITE, is_excel
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import frame_of
 from rollwise.readers.sources.panics import without_backtraces
-from rollwise.readers.sources.sqlite_files import names_of_tables, tables_in
+from rollwise.readers.sources.sqlite_files import columns_of_tables, quoted, tables_in
 
 NO_TABLE = "without a table of several columns, which holds no rollouts"
 
@@ -44,18 +45,22 @@ def as_table(document: Document, problems: Problems) -> Document:
 def without_rollouts(document: Document) -> str:
     """Return why a database that no tool is known to write is not read, and what to type."""
     try:
-        names = [name for name, columns in names_of_tables(document).items() if columns > 1]
+        tables = {name: columns for name, columns in columns_of_tables(document).items() if len(columns) > 1}
     except BrokenError as error:
         return error.reason
+    names = [*tables]
     if len(names) < 2:
         return f"is a SQLite file whose table `{names[0]}` is empty" if names else f"is a SQLite file {NO_TABLE}"
-    line = f"`sqlite3 -header -csv {shlex.quote(document.path.name)} 'SELECT * FROM TABLE' > rollouts.csv`"  # noqa: S608
+    answers = [name for name, columns in tables.items() if "response" in map(role_of, columns)]
+    table = quoted(answers[0]) if len(answers) == 1 else "TABLE"
+    query = shlex.quote(f"SELECT * FROM {table}")  # noqa: S608 - for the user
+    line = f"`sqlite3 -header -csv {shlex.quote(document.path.name)} {query} > rollouts.csv`"
     return f"is a SQLite file with {len(names)} tables ({listing(names)}): write that of the rollouts as CSV, {line}"
 
 
 def _only_table(document: Document, problems: Problems) -> pl.DataFrame | None:
     """Return the only table with several columns in a database; None where there is none, or more than one."""
-    names = [name for name, columns in names_of_tables(document).items() if columns > 1]
+    names = [name for name, columns in columns_of_tables(document).items() if len(columns) > 1]
     if len(names) != 1:
         return None
     rows = tables_in(document, names, problems)[names[0]]

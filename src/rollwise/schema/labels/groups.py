@@ -1,5 +1,6 @@
 """Groups of a result frame: the grouping columns, and labels for their values."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,6 +58,14 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
             names[key] = words
             used.add(words)
     return [names[key] for key in keys]
+
+
+def group_keys(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
+    """Return JSON of the grouping columns and values of each row, without those that pool all groups."""
+    rows = frame.select(columns_named(by)).to_dicts() if by else [{} for _ in range(frame.height)]
+    return [
+        json.dumps({name: value for name, value in row.items() if value != schema.POOLED}, default=str) for row in rows
+    ]
 
 
 def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:

@@ -1,0 +1,43 @@
+"""Marks that know their group: a page with the figure can answer a pointer over one of them, and filter rollouts by it."""
+
+import html
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TAG, _BETWEEN = "mark:", "\x1f"  # XML has no such letter: it is in no name of a group once labels have made it plain
+_OPENED = re.compile(rf"""<g id=(["']){_TAG}(.*?)\1>""", re.DOTALL)
+_ANY = re.compile(r'<g id="[^"]*"')
+
+
+def tag(artist: Any, key: str | None, group: str, words: str) -> None:
+    """Let an artist carry the key of its group (JSON of columns and values), the name of the group, and what it shows."""
+    if key is not None:
+        artist.set_gid(f"{_TAG}{_BETWEEN.join([key, group, words])}")
+
+
+@contextmanager
+def tagged(ax: "Axes", key: str | None, group: str, words: str) -> Iterator[None]:
+    """Tag everything that is drawn within this context."""
+    before = set(map(id, ax.get_children()))
+    yield
+    for artist in ax.get_children():
+        if id(artist) not in before:
+            tag(artist, key, group, words)
+
+
+def written(svg: str, *, inline: bool) -> str:
+    """Return SVG with marks as elements of class `mark` that say their group, or without tags for a file of its own."""
+    told = _OPENED.sub(_marked if inline else "<g>", svg)
+    # No id of another figure on the page may be the same; ids of groups are not referred to.
+    return _ANY.sub("<g", told) if inline else told
+
+
+def _marked(opened: re.Match[str]) -> str:
+    key, group, words = (html.unescape(part) for part in opened[2].split(_BETWEEN))
+    data = f'data-group="{html.escape(group)}" data-key="{html.escape(key)}"'
+    return f'<g class="mark" {data}><title>{html.escape(f"{group}: {words}" if words else group)}</title>'

@@ -99,7 +99,8 @@ def _other_goals(data: Columns, metric: str, arms: tuple[IntArray, IntArray], me
     only_one = f"{met.only[0]:,} only in this run and {met.only[1]:,} only in the baseline"
     shared = f"the {counted(met.common, met.noun)} of both runs" if met.common else f"no {met.noun}, as none is in both"
     if goals == "all":
-        return f"compared over all {nouns}: {counted(met.common, met.noun)} of both, {only_one}"
+        of_both = f"{counted(met.common, met.noun)} of both"
+        return f"compared over all {nouns}: {of_both}, {only_one} (the difference may be one of the {nouns})"
     if goals == "common":
         return f"compared over {shared}, without {only_one}"
     numbers = [data.numbers(metric)[arm] for arm in arms] if data.kinds[metric] != "time" else []

@@ -34,7 +34,7 @@ OWN = {
     "cluster": {"changes", "comparisons.portfolio", "judges.agreement", "plan"},
     "level": {"comparisons.portfolio", "plan", "rank", "tables.pivot"},
     "unjudged": {"comparisons.tradeoff", "gate"},
-    "seed": {"attempts", "curve", "judges.agreement", "rollout.sweep", "simulate"},
+    "seed": {"attempts", "curve", "judges.agreement", "judges.label_page", "rollout.sweep", "simulate"},
     "resamples": {"judges.agreement"},
     f"{DRAWN}colors": {"plots.palette"},
     f"{DRAWN}level": {"plots.reliability", "plots.sweep_pareto"},

@@ -35,7 +35,7 @@ Method = Literal[
     "within-goals",
 ]
 Stopped = Literal["detect", True, False]
-Undecided = Literal["bounds", "drop"]
+Undecided = Literal["bounds", "drop", "sample"]
 Unjudged = Literal["bounds", "censor", "drop", "sample"]
 Weighting = Literal["rollout", "goal", "turn"]
 OnError = Literal["raise", "record", "keep"]

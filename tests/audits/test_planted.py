@@ -74,3 +74,16 @@ def test_benign_rollouts_in_the_denominator(shared) -> None:
     files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((folder / "runs").rglob("*.json"))]
     wrong = planted.benign_in_the_denominator(files)
     check(audited(folder, f"attack success = {wrong.figure * wrong.n}/{wrong.n}"), wrong)
+
+
+@pytest.mark.parametrize(
+    ("fault", "most"), [(planted.errors_and_unscored_fail, 6), (planted.errors_fail_and_best_epoch, 8)]
+)
+def test_few_wrong_figures_are_explained_by_chance(fault, most, shared, tmp_path) -> None:
+    """Of all 51 figures that 50 samples can have, as the page of this question says."""
+    log = planted.inspect_log(shared)
+    fault(log)
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    figures = pl.DataFrame({"ours": ["task_success"] * 51, "estimate": [k / 50 for k in range(51)], "n": [50] * 51})
+    audit = rw.audit(rw.read(tmp_path), figures=figures).filter(part="stated")
+    assert audit["answer"].is_in(["explained", "ambiguous"]).sum() == most

@@ -922,7 +922,7 @@ def test_every_command_that_reads_logs_takes_names_of_columns() -> None:
     callbacks = [command.callback for command in app.registered_commands if command.callback is not None]
     taken = {callback.__name__: inspect.signature(callback).parameters for callback in callbacks}
     reading = {name for name, parameters in taken.items() if "log_format" in parameters}
-    assert len(reading) == 14
+    assert len(reading) == 15
     assert {name for name, parameters in taken.items() if "column" in parameters} - reading == {"map_files"}
     assert {name for name in reading if "column" not in taken[name]} == set()
     assert {name for name in reading if "of" not in taken[name]} == set()

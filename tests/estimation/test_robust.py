@@ -139,7 +139,7 @@ def test_the_guards():
     [
         ({"weighting": "turn"}, "iqm, optimality_gap cannot have weighting='turn'; it is 'rollout' or 'goal'"),
         ({"method": "wilson"}, "cannot have method='wilson'; it is 'auto' or 'within-goals'"),
-        ({"unjudged": "censor"}, "cannot have unjudged='censor'; it is 'bounds' or 'drop'"),
+        ({"unjudged": "censor"}, "cannot have unjudged='censor'; it is 'bounds', 'drop' or 'sample'"),
         ({"strata": "goal"}, "cannot have strata='goal'; it is None"),
         ({"statistics": ["iqm", "mean"], "method": "within-goals"}, "name them in statistics=, without others"),
         ({"statistics": "optimality_gap_x"}, "statistic 'optimality_gap_x' is unknown"),

@@ -61,7 +61,9 @@ def test_common_goals_pass_on_request_and_the_answer_says_so() -> None:
     every = rw.gate(new, REQUIRE, baseline=old, goals="all")
     row = every.row(0, named=True)
     assert (row["answer"], row["n"], row["estimate"]) == ("failed", 600, pytest.approx(0.25))
-    assert verdict(every).endswith(f", compared over all goals: 300 goals of both, {alone}")
+    assert verdict(every).endswith(
+        f", compared over all goals: 300 goals of both, {alone} (the difference may be one of the goals)"
+    )
     arms = together(new=new, old=old)
     difference = rw.contrast(arms, of="target", baseline="old", metrics="attack_success", paired=False)
     assert (row["low"], row["high"]) == (difference["low"].item(), difference["high"].item())

@@ -1,6 +1,7 @@
 """VERDICTS -> TURNS: which column, whose verdicts, and what they settle."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ def turns(*responses: str | None, rollout: str = "a", **facts: Any) -> pl.DataFr
 
 def says_yes(response: str) -> bool | None:
     return {"yes": True, "no": False}.get(response)
+
+
+def as_number(response: str) -> float:
+    return float(response)
 
 
 def verdicts(*rows: tuple, judge: str = "harm@00") -> pl.DataFrame:
@@ -134,6 +139,43 @@ def test_a_verdict_keeps_its_score_beside_it() -> None:
     said = verdicts(("a", 1, 1, 4.0), ("a", 2, 1, 2.0))
     found = rw.judges.join_verdicts(turns("x", "y"), said, into="succeeded", at=4, scale=(1, 5))
     assert found.select("succeeded", "succeeded_normalized").rows() == [(True, 0.75), (False, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("values", "at", "sentence"),
+    [
+        ((4.0, 1.0, None), 0.5, "succeeded: all 2 scores (1 to 4) are >= 0.5, so all succeeded"),
+        ((4.0, 1.0), 5, "succeeded: none of 2 scores (1 to 4) is >= 5, so none succeeded"),
+        ((4.0, 1.0), 4, None),
+        ((1.0, 0.5), None, None),  # what counts as True is not the user's
+    ],
+)
+def test_a_limit_that_tells_no_scores_apart_is_said(
+    values: tuple, at: float | None, sentence: str | None, capsys
+) -> None:
+    """As by `rw.turns`; of a yes or no, all may be yes."""
+    said = verdicts(*(("a", place, 1, value) for place, value in enumerate(values, 1)))
+    rw.judges.join_verdicts(turns(*"xyz"), said, into="succeeded", at=at)
+    assert capsys.readouterr().err == ("" if sentence is None else f"rollwise: {sentence}\n")
+
+
+def test_which_score_is_a_success_is_never_guessed(capsys) -> None:
+    """Half of 1 is below every score from 1 to 5, so that all would have succeeded: refused, before a judge that says its scale."""
+    said = verdicts(("a", 1, 1, 1.0), ("a", 2, 1, 4.0))
+    ask = "`succeeded` is true or false, and scores go from 1 to {}: give at=, the smallest that is true"
+    with pytest.raises(ArgumentError, match=re.escape(f"join_verdicts: {ask.format(4)}")):
+        rw.judges.join_verdicts(turns("x", "y"), said, into="succeeded")
+    with pytest.raises(ArgumentError, match=re.escape(f"join_verdicts: {ask.format(5)}")):
+        rw.judges.join_verdicts(turns("x", "y"), said.head(1), into="succeeded", scale=(1, 5))
+    with pytest.raises(ArgumentError, match=re.escape(f"join_verdicts: {ask.format(4)}")):
+        rw.score(turns("1", "4"), as_number, into="succeeded", progress=False)
+    calls: list[object] = []
+    judge = rw.judges.LLMJudgeMetric(calls.append, "Rate {response} from {lower_bound} to {upper_bound}")
+    with pytest.raises(ArgumentError, match=re.escape(f"score: {ask.format(5)}")):
+        rw.score(turns("x"), judge, into="succeeded", progress=False)
+    assert not calls
+    found = rw.score(turns("1", "4"), as_number, into="succeeded", at=4, progress=False)
+    assert found["succeeded"].to_list() == [False, True]
 
 
 @pytest.mark.integration

@@ -107,3 +107,50 @@ def test_a_composite_may_lack_a_part() -> None:
     frame = turns().with_columns(reward=None, ending=None)
     value = m.composite({"a": 1, "b": 1}, missing="reweight", a=SCORE.mean(), b=pl.col("reward").mean())
     assert rw.measure(frame, mine=value)["mine"].to_list() == [None] * 7 + [0.0] * 8 + [1.0]
+
+
+@pytest.mark.parametrize(
+    ("mine", "found"),
+    [
+        (m.ever(SUCCEEDED), [True, None, False]),
+        (m.ever(SUCCEEDED, name="broken").alias("again"), [True, None, False]),
+        (m.ever(SCORE > 0.5), [True, None, False]),
+        (m.ever(pl.col("response") == "Sure."), [True, None, False]),
+        (m.ever_refused(), [True, None, True]),
+        (m.ever(pl.col("turn") > 1), [None, None, True]),
+        (m.ever(pl.col("error") == "429"), [True, True, None]),  # it says itself what an error means
+        (m.ever(SUCCEEDED & pl.col("error").is_null()), [False, False, False]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("of", ["ending", "outcome"])
+def test_what_held_in_no_turn_before_an_error_is_unknown(mine: pl.Expr, found: list[bool | None], of: str) -> None:
+    """A later turn might have been the one: only a rollout that went to its end says no, as with the attack's success."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": ["a", "b", "c", "c"],
+            "turn": [1, 1, 1, 2],
+            "goal": ["g", "g", "g", "g"],
+            of: ["error", "error", None, None],
+            "error": ["429", "429", None, None],
+            "response": ["Sure.", "No.", "No.", "No."],
+            "succeeded": [True, False, False, False],
+            "score": [1.0, 0.0, 0.0, 0.0],
+            "refused": [True, False, True, True],
+        }
+    )
+    for table in (frame, frame.lazy()):
+        measured = rw.measure(table, m.attack_success(), mine=mine).lazy().collect()
+        assert measured["mine"].to_list() == found
+        # An error after a success of its own is an error to the log's outcome, and a success to the verdict.
+        assert measured["attack_success"].to_list()[1:] == [None, False]
+
+
+def test_an_error_without_a_refusal_is_counted_as_an_error() -> None:
+    """Two of three rollouts say something: one of two, not one of three."""
+    frame = pl.DataFrame(
+        {"rollout_id": ["a", "b", "c"], "turn": 1, "goal": ["g", "h", "i"], "refused": [True, False, False]}
+    )
+    errors = frame.with_columns(ending=pl.Series(["budget", "error", "budget"]), succeeded=False)
+    row = rw.summarize(rw.measure(errors, m.ever_refused()), metrics="ever_refused").row(0, named=True)
+    assert (row["n"], row["n_error"], row["estimate"]) == (2, 1, 0.5)

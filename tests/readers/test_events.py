@@ -196,7 +196,7 @@ def test_measures_of_steps_by_hand() -> None:
         "tool_seconds": 1.0,
         "model_calls": 2,
         "tool_steps": 1,
-        "model_tokens": 10,
+        "model_tokens": None,
         "tokens_per_call": 10.0,
         "calls_at_once": 2,
         "model_cost_usd": None,

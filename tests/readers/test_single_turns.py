@@ -252,6 +252,42 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     assert "gives succeeded both labels and a score" in both
 
 
+@pytest.mark.parametrize(
+    ("scores", "limit", "sentence"),
+    [
+        ([2, 9, 3, 1], 0.5, "all 4 scores (1 to 9) are >= 0.5, so all succeeded"),
+        ([1, 1, 1, None], 0.5, "all 3 scores (1) are >= 0.5, so all succeeded"),
+        ([2, 9, 3, 1], 10, "none of 4 scores (1 to 9) is >= 10, so none succeeded"),
+        ([0.2, 0.9, 0.3, 0.1], "<=2", "all 4 scores (0.1 to 0.9) are <= 2, so all succeeded"),
+        ([20, 90, 30, 10], "< 1", "none of 4 scores (10 to 90) is < 1, so none succeeded"),
+        ([2, 9, 3, 1], 9, None),
+        ([2, 9, 3, 1], "<2", None),
+        ([9, None, None, None], 0.5, None),
+    ],
+)
+def test_a_limit_that_tells_no_scores_apart_is_said(scores, limit, sentence, tmp_path, capsys):
+    """0.5 on a scale from 1 to 10 makes every rollout a success: by `turns`, `read`, a cache, a scan and a command."""
+    frame = pl.DataFrame({"goal": list("ghij"), "response": list("abcd"), "harm": scores}, strict=False)
+    path, names = written(frame, tmp_path, "csv"), {"score": "harm", "succeeded": limit}
+
+    def lines(told: str) -> list[str]:
+        return [line.removeprefix("rollwise: ") for line in told.splitlines() if "scores (" in line]
+
+    expected = [] if sentence is None else [sentence]
+    rw.turns(frame, names=names)
+    assert lines(capsys.readouterr().err) == expected
+    rw.turns(frame.lazy(), names=names).collect()
+    assert lines(capsys.readouterr().err) == expected
+    for _ in range(2):
+        rw.read(path, names=names, cache=tmp_path / "cache")
+        assert lines(capsys.readouterr().err) == expected
+    rw.scan(path, names=names).collect()
+    assert lines(capsys.readouterr().err) == expected
+    with pytest.raises(SystemExit):
+        run(["summarize", str(path), "--column", "score=harm", "--value", f"succeeded:{limit}"])
+    assert lines(capsys.readouterr().err) == expected
+
+
 @pytest.mark.parametrize("answer", ["completion", "output", "response"])
 def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     """A verdict beside them counts: no reader of a trainer's dumps takes them for its own."""

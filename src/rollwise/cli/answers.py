@@ -23,9 +23,6 @@ FileFormat = Annotated[
 ]
 
 
-OTHER_GOALS = ("compared over ", "no goal is in both", "no task is in both")
-
-
 def document(answer: str, rows: "pl.DataFrame") -> str:
     """Return a JSON document of one sentence and the rows behind it."""
     return f'{{"answer": {json.dumps(answer, ensure_ascii=False)}, "rows": {rows.write_json()}}}'
@@ -62,6 +59,7 @@ def answer_of(result: "pl.DataFrame") -> str:
 
 def _other_goals(reasons: Sequence[str]) -> list[str]:
     """Return over which goals groups are compared, where they did not meet the same; once."""
+    from rollwise.estimation.same_goals import OTHER_GOALS
     from rollwise.schema import labels
 
     parts = [part for reason in reasons for part in reason.split("; ") if part.startswith(OTHER_GOALS)]

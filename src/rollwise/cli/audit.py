@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rollwise.cli.app import FAILED, UNDECIDED, app
+from rollwise.cli.app import ESTIMATE, FAILED, UNDECIDED, app
 from rollwise.cli.inputs import TableInput, rollouts_of, stated_figures
 from rollwise.cli.options import By, ClusterBy, ErrorsOption, Level, Seed
 from rollwise.cli.tables import Output, cluster_of, say
@@ -19,7 +19,7 @@ class AuditedInput(TableInput):
     errors: ErrorsOption = "collect"
 
 
-@app.command()
+@app.command(rich_help_panel=ESTIMATE)
 def audit(
     output: Output,
     logs: AuditedInput,

@@ -76,7 +76,8 @@ def gate(
         Undecided,
         typer.Option(
             "--unjudged",
-            help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out.",
+            help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out, "
+            "sample = as bounds, but those without any verdict were not drawn for judging.",
             rich_help_panel=METHOD,
         ),
     ] = "bounds",

@@ -121,10 +121,12 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
         bounds, sentences = (_bounds(cells) if share else (nulls, nulls)), estimands(cells, sample, statistic, missing)
         for level in levels:
             estimates = _estimate(cells, sample, statistic, level)
-            if share:
-                for group in unknown.tolist():
-                    known = estimates.at(group)
-                    estimates.put(group, _with_unjudged(cells.of(np.array([group])), level, known))
+            if share and unknown.size:
+                opened = estimates.take(unknown)
+                _add_unjudged(opened, cells.of(unknown), level)
+                estimates.put(unknown, opened)
+            elif cells.kind == "proportion" and unknown.size:
+                _add_reasons(estimates, estimates.n > 0, _left_out(cells, statistic))
             _add_ways_out(estimates, cells)
             _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
@@ -274,33 +276,64 @@ def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
     """Return each group's rate if every unknown rollout were a failure, and if every one were a success."""
     undrawn = {UNJUDGED} if cells.options.unjudged == "sample" else set()
     every = [status for status in range(7) if status not in {INAPPLICABLE, *undrawn}]
-    worst, best = (cells.sample(*every, unknown=unknown) for unknown in (0.0, 1.0))
-    weights = ones_or(worst.weights, worst.values.size)
-    return weighted_means(worst.values, weights, worst.groups), weighted_means(best.values, weights, best.groups)
+    sample = cells.sample(*every)
+    unknown = np.isnan(sample.values)
+    successes, weights = np.where(unknown, 0.0, sample.values), sample.weights
+    if weights is None:  # k of n, exactly
+        hits, sizes = sample.groups.sums(successes), sample.groups.sizes
+        with np.errstate(invalid="ignore"):  # 0 / 0 of a group without rows
+            return hits / sizes, (hits + sample.groups.sums(unknown)) / sizes
+    best = np.where(unknown, 1.0, sample.values)
+    return weighted_means(successes, weights, sample.groups), weighted_means(best, weights, sample.groups)
 
 
-def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
-    """Return the rate of one group in which some rollouts have no verdict, in whole or in part; `known` leaves these out."""
-    choice, data = cells.options.unjudged, cells.rows.data
-    sample = cells.sample(VALUE, PARTIALLY_JUDGED)
-    follow = follow_up(data, cells.metric, sample.rows.numbers)
-    unknown = Unknown.of(cells.statuses, choice, timed=follow is not None)
-    reason = join_reasons(known.reason, unknown.treated(choice))
-    if not sample.values.size:
-        return known  # nothing is judged at all, so that there is nothing to bound
-    extremes = [status for status in covered(choice) if (cells.statuses == status).any()]
-    if choice == "drop" or not (unknown.partly or extremes):
-        return replace(known, reason=reason)
-    if choice == "censor":
-        return _censored(sample, follow, unknown.treated(choice), level, known)
-    values = expected_values(data, cells.metric, sample.rows.numbers, sample.weights)
-    point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
-    if cells.options.method == POOLED:
-        point = known.estimate
-    worst, best = (
-        row_of(mean_of(cells, cells.sample(VALUE, *extremes, unknown=rate), level).at(0)) for rate in (0.0, 1.0)
-    )
-    return replace(known, design_effect=None, **at_the_bounds(unknown, choice, point, worst, best))
+def _left_out(cells: Cells, statistic: str) -> TextArray:
+    """Say of each group how many rollouts without a verdict a statistic without bounds leaves out."""
+    notes = []
+    for statuses in np.split(cells.statuses, cells.rows.groups.starts[1:-1]):
+        unknown = Unknown.of(statuses, "drop", timed=False)
+        note = f"{unknown.note}: the {statistic_in_words(statistic)} leaves them out" if unknown.note else None
+        notes.append(note)
+    return np.array(notes, dtype=object)
+
+
+def _add_unjudged(estimates: Estimates, cells: Cells, level: float) -> None:
+    """Open the rates of groups in which some rollouts have no verdict, in whole or in part; the estimates leave these out."""
+    choice, data, groups = cells.options.unjudged, cells.rows.data, cells.rows.groups
+    extremes = _at_extremes(cells, level)
+    judged = cells.sample(VALUE, PARTIALLY_JUDGED).each()
+    for group, (sample, statuses) in enumerate(zip(judged, np.split(cells.statuses, groups.starts[1:-1]), strict=True)):
+        if not sample.values.size:
+            continue  # nothing is judged at all, so that there is nothing to bound
+        known, follow = estimates.at(group), follow_up(data, cells.metric, sample.rows.numbers)
+        unknown = Unknown.of(statuses, choice, timed=follow is not None)
+        is_open = unknown.partly or np.isin(statuses, covered(choice)).any()
+        if choice == "drop" or not is_open:
+            estimates.put(group, replace(known, reason=join_reasons(known.reason, unknown.treated(choice))))
+        elif choice == "censor":
+            estimates.put(group, _censored(sample, follow, unknown.treated(choice), level, known))
+        else:
+            is_known = not unknown.partly or cells.options.method == POOLED
+            point = known.estimate if is_known else _expected(cells, sample)
+            worst, best = (row_of(each.at(group)) for each in extremes)
+            opened = at_the_bounds(unknown, choice, point, worst, best)
+            estimates.put(group, replace(known, design_effect=None, **opened))
+
+
+def _expected(cells: Cells, sample: Sample) -> float | None:
+    """Return the rate of one group in which rollouts with unjudged turns count with their expected success."""
+    values = expected_values(cells.rows.data, cells.metric, sample.rows.numbers, sample.weights)
+    return None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
+
+
+def _at_extremes(cells: Cells, level: float) -> list[Estimates]:
+    """Estimate the rates with the rollouts that an interval covers as failures, and as successes; nothing if it covers none."""
+    statuses = covered(cells.options.unjudged)
+    if not statuses:
+        return []
+    sample = cells.sample(VALUE, *statuses)
+    ends = (replace(sample, values=np.nan_to_num(sample.values, nan=rate)) for rate in (0.0, 1.0))
+    return [mean_of(cells, end, level) for end in ends]
 
 
 def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float, known: Estimate) -> Estimate:

@@ -21,7 +21,7 @@ from rollwise.estimation.gate_halves import with_splits
 from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
 from rollwise.estimation.gate_summary import Options, gates_of_summary, missing_groups
 from rollwise.estimation.means import are_shares
-from rollwise.estimation.missingness import statuses
+from rollwise.estimation.missingness import of_those_drawn, statuses
 from rollwise.estimation.requirements import Required, group_in_words, named_group, parsed, rows_in
 from rollwise.estimation.summary import summarize
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
@@ -76,7 +76,8 @@ def gate(
     unjudged
         ``"bounds"``: a share must pass (or fail) whatever the verdicts of rollouts without one turn out to be, and the
         rollouts with a verdict must do so by themselves. Other statistics have no such bounds and are undecided. ``"drop"``
-        leaves these rollouts out.
+        leaves these rollouts out. ``"sample"``: rollouts without any verdict were not drawn for judging, and the answer is of
+        those drawn; all others without a verdict as with ``"bounds"``.
     unread
         Number of rollouts that are not in the table because their records could not be read (see `problems` of
         ``rw.read(..., errors="collect")``). They count as rollouts without a verdict in every group; ``math.inf`` if
@@ -153,10 +154,11 @@ def gate(
     if set(schema.SUMMARY.required) <= set(table.columns):
         missing = [name for name in schema.SUMMARY.names if name not in table.columns]
         table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
-        if against_self or looks == "many" or family == "all" or any(requirement.relative for requirement in required):
+        of_goals = against_self or looks == "many" or family == "all" or unjudged == "sample"
+        if of_goals or any(requirement.relative for requirement in required):
             raise ArgumentError(
-                "gate: baseline=, against_self=, looks='many' and family='all' need the rollouts of each goal, and this is a "
-                "SUMMARY; pass the rollouts"
+                "gate: baseline=, against_self=, looks='many', family='all' and unjudged='sample' need the rollouts of each "
+                "goal, and this is a SUMMARY; pass the rollouts"
             )
         return with_family_answers(gates_of_summary(table, required, options))
     table = rollouts_frame(table, "gate")
@@ -283,10 +285,11 @@ def _evidence(
         compared = gate_baseline.differences(
             both, required, statistic, **shared, unjudged=options.unjudged, unread=options.unread, goals=options.goals
         )
-    marks = statuses(data, required.metric)
+    every = statuses(data, required.metric)
+    marks = of_those_drawn(every, options.unjudged)
     result = {}
     for (key, group), row in zip(data.groups(options.by), rows, strict=True):
-        text = gate_baseline.key_text(key)
+        text, undrawn = gate_baseline.key_text(key), int((marks[group] != every[group]).sum())
         estimate = row
         if required.relative:
             estimate, judged_only, together = compared.get(text, (gate_baseline.NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
@@ -297,13 +300,14 @@ def _evidence(
             arguments = (data, required, group, marks, options.cluster)
             judged_only, together = ends_at_every_look(*arguments, options.level, options.unread)
             estimate = row_at_every_look(*arguments, row, judged_only)
+            estimate["reason"] = row["reason"] if undrawn else None
         elif share:
             judged_only, together = ends_of_rollouts(
                 data, required.metric, group, marks, options.cluster, options.level, options.unread
             )
         else:
             judged_only = together = row["low"], row["high"]
-            if number_unknown(row) or options.unread:
+            if number_unknown(row) > undrawn or options.unread:
                 together = UNBOUNDED
         result[text] = Evidence(
             estimate,
@@ -315,6 +319,7 @@ def _evidence(
             options.looks,
             other_goals.get(text),
             undecided=options.goals == "same" and text in other_goals,
+            undrawn=undrawn,
         )
     return result
 

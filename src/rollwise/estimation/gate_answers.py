@@ -21,11 +21,16 @@ class Evidence:
     judged_only: Ends  # for the rollouts with a verdict alone
     together: Ends  # hold for every outcome of the rollouts without a verdict
     share: bool  # True for a share, False for a number, a time or a difference
-    unjudged: str  # ``"bounds"`` or ``"drop"``
+    unjudged: str  # ``"bounds"``, ``"drop"`` or ``"sample"``
     unread: float  # number of rollouts that could not be read
     looks: str = "one"  # ``"one"``, or ``"many"`` for ends that hold at every look
     other_goals: str | None = None  # what is said of two runs that did not meet the same goals
     undecided: bool = False  # whether that leaves the requirement undecided
+    undrawn: int = 0  # number of rollouts without any verdict, because they were not drawn for judging
+
+    def drawn(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row of GATE without the rollouts that were not drawn for judging, of which no outcome is held against it."""
+        return row | {"n_undetermined": row["n_undetermined"] - self.undrawn} if self.undrawn else row
 
 
 def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dict[str, Any]:
@@ -44,16 +49,16 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
             "answer": "undecided",
             "reason": join_reasons(evidence.other_goals, evidence.row["reason"] if row["n"] else None),
         }
-    ends = evidence.together if evidence.unjudged == "bounds" or None in evidence.judged_only else evidence.judged_only
+    ends = evidence.together if evidence.unjudged != "drop" or None in evidence.judged_only else evidence.judged_only
     if not row["n"] or None in ends:
-        why = _without_bounds(evidence, row) if row["n"] or not evidence.other_goals else None
+        why = _without_bounds(evidence, evidence.drawn(row)) if row["n"] or not evidence.other_goals else None
         return row | {"answer": "undecided", "reason": join_reasons(evidence.other_goals, why)}
     pass_bound, fail_bound = reversed(ends) if required.below else ends
     answer = required.answer(pass_bound, fail_bound)
     row |= {"pass_bound": pass_bound, "fail_bound": fail_bound, "answer": answer}
     reasons = [evidence.other_goals]
     if answer == "undecided":
-        n_more, remedy = _what_decides(required, evidence, row)
+        n_more, remedy = _what_decides(required, evidence, evidence.drawn(row))
         low, high = ends
         reasons += [
             words.undecided_bounds(required, row, low or 0.0, high or 0.0),
@@ -62,14 +67,14 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         ]
         row["n_more"] = n_more
     else:
-        reasons.append(_what_the_bound_is(required, evidence, row))
+        reasons.append(_what_the_bound_is(required, evidence, evidence.drawn(row)))
     # What the estimate itself has to say comes last, but for the rollouts without a verdict, of which the answer speaks.
     return row | {"reason": join_reasons(*reasons, without_covered(evidence.row["reason"]))}
 
 
 def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
     """Say why nothing bounds the value, with the number of verdicts and what to do about the rollouts without one."""
-    if evidence.unread == float("inf") and evidence.unjudged == "bounds":
+    if evidence.unread == float("inf") and evidence.unjudged != "drop":
         return "a file could not be read, and nothing bounds how many rollouts it has; repair it, or leave it out on purpose"
     reason = evidence.row["reason"] or "no data"
     if words.total_of(row) == row["n"]:

@@ -12,9 +12,9 @@ from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
-from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, statuses
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, of_those_drawn, statuses
 from rollwise.estimation.requirements import Required
-from rollwise.estimation.same_goals import Overlap, overlap
+from rollwise.estimation.same_goals import Overlap, overlap, without_goals
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.differences import TWO_METHODS
 from rollwise.stats.estimate import IntArray
@@ -99,7 +99,8 @@ def _other_goals(data: Columns, metric: str, arms: tuple[IntArray, IntArray], me
     only_one = f"{met.only[0]:,} only in this run and {met.only[1]:,} only in the baseline"
     shared = f"the {counted(met.common, met.noun)} of both runs" if met.common else f"no {met.noun}, as none is in both"
     if goals == "all":
-        return f"compared over all {nouns}: {counted(met.common, met.noun)} of both, {only_one}"
+        of_both = f"{counted(met.common, met.noun)} of both"
+        return f"compared over all {nouns}: {of_both}, {only_one} (the difference may be one of the {nouns})"
     if goals == "common":
         return f"compared over {shared}, without {only_one}"
     numbers = [data.numbers(metric)[arm] for arm in arms] if data.kinds[metric] != "time" else []
@@ -134,7 +135,7 @@ def differences(
     if goals == "all":
         options["paired"] = False
     data = Columns(both, (_RUN, *by))
-    marks = statuses(data, required.metric)
+    marks = of_those_drawn(statuses(data, required.metric), unjudged)
     share = data.kinds[required.metric] == "proportion" and statistic == "mean"
     if share:
         ways = unit_of(data, np.flatnonzero(marks != INAPPLICABLE), required.metric, cluster).names
@@ -143,8 +144,9 @@ def differences(
     judged_only = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
     extremes = []
-    if share and without_verdict.any() and not unread:
+    if unjudged == "sample" or (share and without_verdict.any() and not unread):
         estimates = _contrast(both, required, statistic, unjudged=unjudged, **options)
+    if share and without_verdict.any() and not unread:
         filled = [_filled(data, required.metric, marks, success_here=success) for success in (False, True)]
         extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
@@ -154,6 +156,8 @@ def differences(
         ends = row["low"], row["high"]
         nothing = {"low": None, "high": None}  # of a group to whose rollouts the metric does not apply
         together = widest(ends, *((part.get(key, nothing)["low"], part.get(key, nothing)["high"]) for part in extremes))
+        if goals == "all":  # which the requirement's own reason says
+            estimates[key]["reason"] = without_goals(estimates[key]["reason"])
         result[key] = estimates[key], ends, UNBOUNDED if unread or key in unbounded else together
     return result
 

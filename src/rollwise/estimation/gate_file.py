@@ -27,7 +27,7 @@ class GateFile(Strict):
     by: Texts | None = None
     cluster: Texts | None = None  # a column, a list of two crossed columns, or ``none``
     level: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.95
-    unjudged: Literal["bounds", "drop"] = "bounds"
+    unjudged: Literal["bounds", "drop", "sample"] = "bounds"
     undecided: Literal["stop", "warn"] = "stop"
     expect: Texts | None = None
     baseline: Texts | None = None  # paths are relative to the working folder

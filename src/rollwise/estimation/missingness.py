@@ -58,6 +58,11 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     return result
 
 
+def of_those_drawn(statuses: Statuses, unjudged: str) -> Statuses:
+    """Return statuses in which rollouts that were not drawn for judging, where a sample was, are inapplicable."""
+    return np.where((statuses == UNJUDGED) & (unjudged == "sample"), INAPPLICABLE, statuses).astype(np.uint8)
+
+
 def _is_judged(data: Columns, metric: str) -> bool:
     """Return whether a metric is made of verdicts: a Boolean that one turn settles, the success of a task, or a user's own."""
     about = catalog.about(metric)

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, MetricError, meant, message_of
+from rollwise.errors import ArgumentError, MetricError, counted, meant, message_of
 from rollwise.estimation.arguments import rollouts_frame
-from rollwise.estimation.arrays import Columns, row_of, rows_of
+from rollwise.estimation.arrays import Columns, join_reasons, row_of, rows_of
 from rollwise.estimation.clusters import Unit, strata_of, unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, shown
 from rollwise.schema.named import values_named
@@ -80,12 +80,21 @@ def own_statistics(
         for name, function in functions.items()
     ]
     rows = [
-        {**key, "n_missing": int((~has_values[group]).sum()), **row}
+        {**key, **row, "n_missing": missing, "reason": join_reasons(row["reason"], _left_out(missing, group.size))}
         for key, group in data.groups(by)
         for one in options
+        for missing in [int((~has_values[group]).sum())]
         for row in _rows(data, group[has_values[group]], one, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
+
+
+def _left_out(missing: int, total: int) -> str | None:
+    """Say how many rollouts of a group a function is not given; None if it is given all, or none."""
+    if not 0 < missing < total:
+        return None
+    have, are = ("has", "it is") if missing == 1 else ("have", "they are")
+    return f"{missing:,} of {counted(total, 'rollout')} {have} no value in a column of the function: {are} left out"
 
 
 class _Options(NamedTuple):

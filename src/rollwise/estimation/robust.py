@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rollwise.errors import ArgumentError, counted
-from rollwise.estimation.arrays import Columns
+from rollwise.estimation.arrays import Columns, join_reasons, row_of
 from rollwise.estimation.clusters import Rows, unit_of
 from rollwise.estimation.estimates import Block
-from rollwise.estimation.missingness import VALUE, Statuses, group_counts
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, group_counts
 from rollwise.estimation.samples import Options
 from rollwise.estimation.statistics import AGGREGATES, GAP, WITHIN_GOALS
+from rollwise.estimation.unjudged import UnjudgedRows, at_the_bounds, unjudged_of
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.bootstrap import expanded, percentile_interval, too_few_to_draw
 from rollwise.stats.clusters import unaddable
@@ -31,15 +32,20 @@ def robust_blocks(
     missing = group_counts(statuses, rows.groups)
     nulls = np.full(rows.groups.count, np.nan)
     parts = [slice(*rows.groups.starts[group : group + 2]) for group in range(rows.groups.count)]
-    all_goals = [
-        Goals(rows.data, metric, rows.numbers[part][statuses[part] == VALUE], options.cluster) for part in parts
-    ]
+    of_groups = [_of_group(rows.data, metric, rows.numbers[part], statuses[part], options) for part in parts]
     for statistic in statistics:
-        aims = [_aim(goals, statistic, options) for goals in all_goals]
-        replicates = [aim.replicates(options.resamples, options.seed) for aim in aims]  # which all levels share
-        sentences = [aim.estimand(statuses[part].size) for aim, part in zip(aims, parts, strict=True)]
+        aims = [[_aim(goals, statistic, options) for goals in group.versions] for group in of_groups]
+        # Which all levels share.
+        replicates = [[aim.replicates(options.resamples, options.seed) for aim in versions] for versions in aims]
+        sentences = [
+            _aim(group.known, statistic, options).estimand(statuses[part].size)
+            for group, part in zip(of_groups, parts, strict=True)
+        ]
         for level in levels:
-            estimates = [aim.estimate(level, drawn) for aim, drawn in zip(aims, replicates, strict=True)]
+            estimates = [
+                group.joined([aim.estimate(level, drawn) for aim, drawn in zip(versions, draws, strict=True)])
+                for group, versions, draws in zip(of_groups, aims, replicates, strict=True)
+            ]
             yield Block(
                 statistic, level, Estimates.of(estimates), (nulls, nulls), missing, np.array(sentences, dtype=object)
             )
@@ -62,13 +68,46 @@ class Goals:
         codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)
         self.codes: IntArray = np.unique(codes, return_inverse=True)[1].astype(np.int64)
         self.count = int(self.codes.max(initial=-1)) + 1
-        self.binary = bool(np.isin(self.values, (0.0, 1.0)).all())
+        self.binary = data.kinds[metric] == "proportion" or bool(np.isin(self.values, (0.0, 1.0)).all())
 
     @property
     def means(self) -> FloatArray:
         """Mean of each goal: float (G,)."""
         counts = np.bincount(self.codes, minlength=self.count)
         return np.asarray(np.bincount(self.codes, weights=self.values, minlength=self.count) / np.maximum(counts, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Goals of one group: those of the known values, and of all versions of the values that its unjudged rollouts allow."""
+
+    known: Goals
+    versions: list[Goals]
+    unjudged: UnjudgedRows
+
+    def joined(self, estimates: list[Estimate]) -> Estimate:
+        """Return the estimates of all versions as one: from the lower end of one extreme to the upper end of the other."""
+        estimate, *extremes = estimates
+        choice, unknown = self.unjudged.choice, self.unjudged.unknown
+        if choice is None:
+            return estimate
+        own = replace(estimate, n=self.known.values.size, n_clusters=self.known.count)
+        if not extremes:
+            return replace(own, reason=join_reasons(own.reason, unknown.treated(choice)))
+        worst, best = map(row_of, extremes)
+        return replace(own, **at_the_bounds(unknown, choice, own.estimate, worst, best, reason=own.reason))
+
+
+def _of_group(data: Columns, metric: str, rows: IntArray, statuses: Statuses, options: Options) -> _Group:
+    known = Goals(data, metric, rows[statuses == VALUE], options.cluster)
+    applicable = statuses != INAPPLICABLE
+    rows, statuses = rows[applicable], statuses[applicable]
+    unjudged = unjudged_of(data, metric, rows, statuses, options.unjudged)
+    if unjudged.choice is None:
+        return _Group(known, [known], unjudged)
+    filled = [(~np.isnan(values), values) for values in unjudged.versions]
+    versions = [Goals(data, metric, rows[has], options.cluster, values[has]) for has, values in filled]
+    return _Group(known, versions, unjudged)
 
 
 def _aim(goals: Goals, statistic: str, options: Options) -> "_Aim":

@@ -7,10 +7,13 @@ from functools import reduce
 import numpy as np
 
 from rollwise.errors import counted, plural
-from rollwise.estimation.arrays import Columns
+from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.loops import same_values
 from rollwise.stats.estimate import BoolArray, IntArray
+
+OTHER_GOALS = ("compared over ", "no goal is in both", "no task is in both")
+"""Beginnings of what a reason says of groups that did not meet the same goals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,11 @@ def overlap(data: Columns, metric: str, arms: Sequence[IntArray]) -> Overlap | N
         tuple(part.size - common.size for part in met),
         tuple(np.isin(part, common) for part in of_arms),
     )
+
+
+def without_goals(reason: str | None) -> str | None:
+    """Return a reason without what `compared_over` says in it."""
+    return join_reasons(*(part for part in (reason or "").split("; ") if not part.startswith(OTHER_GOALS)))
 
 
 def compared_over(noun: str, common: int, only: tuple[int, int], names: tuple[str, str], *, paired: bool) -> str | None:

@@ -71,10 +71,8 @@ class Sample:
         return np.random.Generator(np.random.PCG64DXSM(data.entropies[key]))
 
 
-def sample_of(
-    rows: Rows, metric: str, names: tuple[str, ...], weighting: Weighting, unknown: float | None = None
-) -> Sample:
-    """Return the rollouts that have any weight, with `unknown` in place of missing values.
+def sample_of(rows: Rows, metric: str, names: tuple[str, ...], weighting: Weighting) -> Sample:
+    """Return the rollouts that have any weight; missing values are NaN.
 
     With ``"turn"``, rollouts without turns have no weight and are left out.
     """
@@ -90,8 +88,6 @@ def sample_of(
         weights *= (groups.sizes / np.maximum(goals.counts, 1))[groups.codes]  # ... and a rollout weighs 1 on average
     is_time = data.kinds[metric] == "time"
     values = np.zeros(numbers.size) if is_time else data.numbers(metric)[numbers]
-    if unknown is not None:
-        values = np.nan_to_num(values, nan=unknown)
     columns = [data.coded(name) for name in names]
     nulls = [groups.sums(column.null[numbers]).astype(np.int64) for column in columns]
     return Sample(
@@ -137,7 +133,7 @@ class Cells:
         rows, mask = self.rows.of(chosen)
         return replace(self, rows=rows, statuses=self.statuses[mask])
 
-    def sample(self, *wanted: int, unknown: float | None = None) -> Sample:
-        """Return the rollouts under these statuses that have any weight, with `unknown` in place of missing values."""
+    def sample(self, *wanted: int) -> Sample:
+        """Return the rollouts under these statuses that have any weight; missing values are NaN."""
         rows = self.rows.select(np.isin(self.statuses, wanted))
-        return sample_of(rows, self.metric, self.names, self.options.weighting, unknown)
+        return sample_of(rows, self.metric, self.names, self.options.weighting)

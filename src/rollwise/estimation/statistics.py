@@ -52,11 +52,11 @@ def _check_options_of_robust(names: Sequence[str], options: Options) -> None:
     for option, value, choices in (
         ("weighting", options.weighting, ("rollout", "goal")),
         ("method", options.method, ("auto", WITHIN_GOALS)),
-        ("unjudged", options.unjudged, ("bounds", "drop")),
+        ("unjudged", options.unjudged, ("bounds", "drop", "sample")),
         ("strata", options.strata, (None,)),
     ):
         if value not in choices:
-            listed = " or ".join(repr(choice) for choice in choices)
+            listed = either([repr(choice) for choice in choices])
             raise ArgumentError(f"summarize: {', '.join(names)} cannot have {option}={value!r}; it is {listed}")
 
 

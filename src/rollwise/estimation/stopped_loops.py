@@ -63,7 +63,8 @@ def _of_campaigns(data: Columns, metric: str) -> IntArray:
     if not loops.numbered and not loops.distinct:  # counted rows, whose order was not kept
         return left_out
     campaigns = same_values(data, np.arange(left_out.size), _campaign(data))
-    order = np.argsort(campaigns.codes, kind="stable")
+    # Small integers are sorted by counting.
+    order = np.argsort(campaigns.codes.astype(np.min_scalar_type(campaigns.count)), kind="stable")
     for rows in np.split(order, np.cumsum(np.bincount(campaigns.codes, minlength=campaigns.count))[:-1]):
         codes, rank = renumbered(loops.codes[rows] - loops.codes[rows].min()), loops.rank[rows]
         evidence = stopping(values[rows] == 1, rank, codes)

@@ -128,7 +128,7 @@ def summarize(
         ``"drop"`` leaves these rollouts out, which overestimates the rate if turns are unjudged. ``"sample"``: rollouts
         without any verdict were not drawn for judging, and the estimate is of those drawn; the others as with ``"bounds"``.
         Where no rollout of a group is judged at all, there is no estimate. A Boolean of your own is a verdict, too; metrics
-        made of something else, such as counts and texts, are not bounded.
+        made of something else, such as counts and texts, are not bounded, and of statistics only means and those over goals.
     strata
         A column whose values are strata: correct if the number of goals of each category was fixed by design, wrong for
         inference to new categories. Goals then vary around the average of their stratum: a share has Wilson's interval (or

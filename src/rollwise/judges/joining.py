@@ -1,13 +1,16 @@
 """VERDICTS -> TURNS: a judge's verdicts as a column of the turns that it judged."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, SchemaError, counted, listing
 from rollwise.judges.judgments import judge
 from rollwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of, version_of
+from rollwise.readers.names import told_apart
 from rollwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from rollwise.schema.arguments import frame_of, one_number
 from rollwise.schema.coercion import in_schema, with_keys
@@ -51,7 +54,8 @@ def join_verdicts(
     into
         Name of the column; by default ``score_<judge>``. An existing column is an error, except numbers and Booleans of TURNS.
     at
-        The smallest value that counts as True; by default 0.5. If given for any other column, that becomes True or False too.
+        The smallest value that counts as True; by default 0.5, of values from 0 to 1. If given for any other column, that
+        becomes True or False too.
     judge
         Name of the judge to join, if the table has several, with or without the part after ``@``.
     scale
@@ -112,7 +116,9 @@ def join_verdicts(
         further.append(place.alias(f"{name}{_NORMALIZED}"))
     # The threshold applies to the mean over samples, so that 0.5 is a majority (a tie counts as True).
     if at is not None or name in _YES_OR_NO:
-        value = value >= (AT if at is None else at)
+        scores, value = value, value >= _limit(at, name, scale or (value.min(), value.max()), "join_verdicts")
+        if at is not None and (sentence := told_apart(scores, value, at)):
+            say(f"{name}: {sentence}")
     frame = frame.drop(f"{name}{UNSIGNED}", strict=False)  # of verdicts that these replace
     scored = frame.with_columns(value.cast(TURNS.dtypes.get(name, value.dtype)), *further)
     return _settled(scored) if name == SUCCEEDED else scored
@@ -169,6 +175,8 @@ def score(
     _check_place(into or f"score_{_word(who.name)}", frame, is_normalized=normalized)
     if at is not None:
         one_number(at, "score: at")
+    elif into in _YES_OR_NO:
+        _limit(at, into, getattr(who, "scale", None) or (), "score")
     verdicts = _judge(
         frame,
         who,
@@ -216,6 +224,16 @@ def _bounds(scale: tuple[float, float], values: pl.Series) -> tuple[float, float
             f"join_verdicts: a verdict of {outside[0]:g} is outside the scale ({low:g}, {high:g}); give the judge's scale"
         )
     return low, high
+
+
+def _limit(at: float | None, name: str, scale: Sequence[Any], verb: str) -> float:
+    """Return the smallest score that counts as True; a scale beyond 0 to 1 needs one that the user gave."""
+    if at is None and any(end is not None and not 0 <= end <= 1 for end in scale):
+        low, high = scale
+        raise ArgumentError(
+            f"{verb}: `{name}` is true or false, and scores go from {low:g} to {high:g}: give at=, the smallest that is true"
+        )
+    return AT if at is None else at
 
 
 def _of_one(verdicts: pl.DataFrame, judge: str | None) -> pl.DataFrame:

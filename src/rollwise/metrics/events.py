@@ -81,15 +81,15 @@ def tool_steps() -> pl.Expr:
 
 @metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def model_tokens() -> pl.Expr:
-    """Tokens that models read and wrote (Int64); null if no step states them.
+    """Tokens that models read and wrote (Int64); null if a model call does not state them, or if there is none.
 
     Examples
     --------
-    >>> pl.DataFrame({"kind": ["model", "model"], "tokens": [7, None]}).select(model_tokens()).item()
-    7
+    >>> pl.DataFrame({"kind": ["model", "model"], "tokens": [7, 9]}).select(model_tokens()).item()
+    16
     """
     tokens = pl.col("tokens").filter(_of("model"))
-    return pl.when(tokens.count() > 0).then(tokens.sum()).alias("model_tokens")
+    return pl.when((tokens.count() > 0) & (tokens.null_count() == 0)).then(tokens.sum()).alias("model_tokens")
 
 
 @metric(better="lower", sets=("EVENTS",), values=AMOUNT)

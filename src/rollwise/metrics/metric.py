@@ -86,12 +86,17 @@ class PackageMetric(pl.Expr):
 
     def alias(self, name: str) -> pl.Expr:
         """Return the same metric under another name."""
-        return package_metric(super().alias(name))
+        return package_metric(super().alias(name), type(self))
 
 
-def package_metric(expression: pl.Expr) -> pl.Expr:
+class OfAnyTurn(PackageMetric):
+    """An expression that one turn makes true, so that it may be false only of a rollout that did not end in an error."""
+
+
+def package_metric(expression: pl.Expr, kind: type[PackageMetric] = PackageMetric) -> pl.Expr:
     """Mark the expression of a metric that is null where it is not known, even in rollouts that ended in an error."""
-    expression.__class__ = PackageMetric
+    if not isinstance(expression, kind):
+        expression.__class__ = kind
     return expression
 
 

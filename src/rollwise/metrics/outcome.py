@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rollwise.metrics.metric import SHARE, metric
+from rollwise.metrics.metric import SHARE, OfAnyTurn, metric, package_metric
 from rollwise.schema import ERROR, FAILURE, SUCCESS
 from rollwise.schema.option_types import check_option_types
 
@@ -60,7 +60,8 @@ def win_rate() -> pl.Expr:
 def ever(condition: pl.Expr, *, name: str = "ever") -> pl.Expr:
     """Return whether the condition held in any turn (Boolean).
 
-    One true turn is enough; otherwise a turn in which the condition is null makes it null.
+    One true turn is enough; otherwise a turn in which the condition is null makes it null, and in `rw.measure` an error at the
+    end of the rollout does, too, unless the condition reads `error`, `ending` or `outcome`.
 
     Examples
     --------
@@ -69,4 +70,4 @@ def ever(condition: pl.Expr, *, name: str = "ever") -> pl.Expr:
     (True, None)
     """
     check_option_types(ever, locals())
-    return condition.any(ignore_nulls=False).alias(name)
+    return package_metric(condition.any(ignore_nulls=False), OfAnyTurn).alias(name)

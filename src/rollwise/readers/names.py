@@ -127,6 +127,18 @@ def _cut(value: object) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 
+def told_apart(scores: pl.Series, verdicts: pl.Series, at: float) -> str | None:
+    """Say that a limit tells none of several scores apart; None where it does, or where no score or only one is known."""
+    known = verdicts.drop_nulls()
+    if known.len() < 2 or known.n_unique() > 1:  # one score is always on one side
+        return None
+    ordered = scores.drop_nulls().cast(pl.Float64).sort()
+    least, most = f"{ordered[0]:g}", f"{ordered[-1]:g}"
+    seen = f"{known.len():,} scores ({least if least == most else f'{least} to {most}'})"
+    limit = f"{at.sign} {float(at):g}" if isinstance(at, Cut) else f">= {at:g}"
+    return f"all {seen} are {limit}, so all succeeded" if known[0] else f"none of {seen} is {limit}, so none succeeded"
+
+
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
     """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None."""
     if at is None or not turns.height:

@@ -14,7 +14,7 @@ from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_rewards, repeated_verdicts
 from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping
-from rollwise.readers.names import Names, checked_names, judged
+from rollwise.readers.names import Names, checked_names, judged, told_apart
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets, once
@@ -294,6 +294,7 @@ def turns_of(
         naming.finish(turns)
     if naming.given.at is not None:
         turns = judged(turns, naming.given.at, naming.verb)
+        problems.suggest(filter(None, [told_apart(turns["score"], turns["succeeded"], naming.given.at)]))
     # Only tables and chats of people's own: readers of tools know what their columns mean.
     is_own = not CUSTOM.isdisjoint(part.source for part in parts)
     if is_own:

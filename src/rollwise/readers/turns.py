@@ -14,13 +14,14 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.asking import Call, Name, asking
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.columns import arrange, json_column
-from rollwise.readers.names import Names, checked_names, judged
+from rollwise.readers.names import Names, checked_names, judged, told_apart
 from rollwise.readers.naming import Naming
 from rollwise.readers.native.tables import conformed, holds_chats, words
 from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.read import turns_of
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import frame_of, plain
+from rollwise.schema.labels import say
 from rollwise.schema.option_types import check_option_types
 
 
@@ -45,6 +46,7 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     - **Verdicts** may be words, such as JAILBREAK and refused, yes and no; null and blank mean not judged. A map explains any
       others: ``names={"succeeded": ("verdict", {"ja": True, "nein": False})}``.
     - **Scores.** ``names={"score": "harm", "succeeded": 0.5}``: a turn with a score of at least .5 succeeded.
+      A line on stderr says where all scores are on one side of it.
     - **Turns.** Without a turn column, the rows of a rollout are numbered in the order of a column of times (`ts`, `created_at`
       and the like) where that says another one, else in their order; a line on stderr says which. Numbers that start at 0 in
       most rollouts are raised by one. Gaps are an error.
@@ -104,7 +106,10 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     if not holds_chats(table.schema, columns):
         problems = Problems()
         with asking(problems, Call("turns", Name("frame"), {"names": names})):
-            return judged(conformed(table, columns, values, of, problems), at, "turns")
+            table = judged(conformed(table, columns, values, of, problems), at, "turns")
+        if at is not None and (sentence := told_apart(table["score"], table["succeeded"], at)):
+            say(sentence)
+        return table
     # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rollwise.errors import ArgumentError, counted
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray, TextArray, texts
 from rollwise.stats.student import group_degrees_of_freedom
-from rollwise.stats.units import Groups, Units, units_of, ways_of
+from rollwise.stats.units import Groups, Units, are_ones, units_of, ways_of
 
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
@@ -229,6 +229,8 @@ def weighted_means(values: FloatArray, weights: FloatArray, groups: Groups) -> F
     """
     offset = groups.first(values)
     with np.errstate(invalid="ignore"):  # 0 / 0 of a group without rows
+        if are_ones(weights) and ((values == 0) | (values == 1)).all():
+            return groups.sums(values) / groups.sizes
         total = groups.sums(weights)
         first = groups.sums((values - offset[groups.codes]) * weights) / total
         rest = (values - offset[groups.codes] - first[groups.codes]) * weights

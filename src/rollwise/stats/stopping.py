@@ -1,14 +1,14 @@
 """Detection of attempts that stop at a success, from their order and from where they end."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rollwise.stats.clusters import grouping
-from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
+from rollwise.stats.estimate import FloatArray, IntArray
 
 Design = Literal["stopped", "fixed", "undetermined"]
 
@@ -18,6 +18,8 @@ _LATE, _RATHER_LATE = 0.05, 0.2
 """Chances of successes that come as late, below which attempts that end sooner after one stopped there, or may have."""
 _EXACT = 4096
 """Largest sum of attempts whose law is enumerated; the sum of more is close to normal."""
+_LARGEST = 2**62
+"""Numbers of attempts, times how many there are, that need no new numbers to be told apart by those of their rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +74,15 @@ def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stoppi
     'fixed'
     """
     unit = grouping(goals)
-    place = np.lexsort((np.asarray(order), unit.codes))
-    codes: IntArray = unit.codes[place]
-    success: BoolArray = np.asarray(succeeded, dtype=np.bool_)[place]
-    size = np.bincount(codes, minlength=unit.count)
-    position = np.arange(codes.size) - (np.cumsum(size) - size)[codes] + 1
-    number = np.bincount(codes[success], minlength=unit.count)
+    codes: IntArray = unit.codes
+    success, place = np.asarray(succeeded, dtype=np.bool_), _places(np.asarray(order))
+    earliest, latest = np.full(unit.count, np.iinfo(np.int64).max), np.full(unit.count, np.iinfo(np.int64).min)
+    np.minimum.at(earliest, codes[success], place[success])
+    np.maximum.at(latest, codes, place)
+    size, number = (np.bincount(of, minlength=unit.count) for of in (codes, codes[success]))
     # The position of each goal's first success; one more than its attempts without any.
-    first = size + 1
-    np.minimum.at(first, codes[success], position[success])
-    successes, last = int(success.sum()), int((success & (position == size[codes])).sum())
+    first = np.bincount(codes[place < earliest[codes]], minlength=unit.count) + 1
+    successes, last = int(success.sum()), int((place[success] == latest[codes[success]]).sum())
     won = number > 0
     chance = _chance_of_late(size[won], number[won], first[won])
     shortened = last < successes and chance < _RATHER_LATE and _ends_at_success(size, first) < CHANCE_OF_STOPPING
@@ -92,6 +93,16 @@ def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stoppi
         design = "undetermined"
     shorter = bool((size[won] < size.max(initial=0)).any())
     return Stopping(design=design, successes=successes, last=last, chance=chance, shorter=shorter)
+
+
+def _places(order: NDArray[Any]) -> IntArray:
+    """Return distinct whole numbers in the order of the attempts; those of equal order keep that of their rows."""
+    n = order.size
+    small = np.issubdtype(order.dtype, np.integer) and (
+        not n or -_LARGEST < int(order.min()) * n <= int(order.max()) * n < _LARGEST
+    )
+    rank = order.astype(np.int64) if small else np.unique(order, return_inverse=True)[1]
+    return np.asarray(rank * n + np.arange(n))
 
 
 def _chance_of_late(size: IntArray, number: IntArray, first: IntArray) -> float:

@@ -47,6 +47,8 @@ class Groups:
 
     def sums(self, x: FloatArray | BoolArray) -> FloatArray:
         """Sum x (n,) within each group: float (T,), 0 for a group without rows."""
+        if are_ones(x):
+            return self.sizes.astype(np.float64)
         blocks, of_block = self._blocks
         partial = np.bincount(blocks, weights=x, minlength=of_block.size)
         return np.bincount(of_block, weights=partial, minlength=self.count).astype(np.float64, copy=False)
@@ -58,6 +60,11 @@ class Groups:
         first = np.cumsum(numbers) - numbers
         within = np.arange(self.codes.size) - self.starts[self.codes]
         return first[self.codes] + within // _BLOCK, np.repeat(np.arange(self.count), numbers)
+
+    @cached_property
+    def units(self) -> dict[int, tuple[IntArray, "Units"]]:
+        """Units that were found in these groups, by the array of their codes, which is kept so that its identity stays."""
+        return {}
 
     def first(self, x: FloatArray) -> FloatArray:
         """Return the first value of each group: float (T,), NaN for a group without rows."""
@@ -119,7 +126,14 @@ class Units:
         """Sum x (n,) within each unit: float (U,)."""
         if self.labels is None:
             return np.array(x, dtype=np.float64)
+        if are_ones(x):
+            return np.bincount(self.labels, minlength=self.groups.codes.size).astype(np.float64)
         return np.bincount(self.labels, weights=x, minlength=self.groups.codes.size).astype(np.float64, copy=False)
+
+
+def are_ones(x: FloatArray | BoolArray) -> bool:
+    """Return whether x is the view of a single 1 that stands for no weights (`ones_or`)."""
+    return x.size > 1 and not any(x.strides) and bool(x[0] == 1)
 
 
 def units_of(codes: IntArray | None, groups: Groups) -> Units:
@@ -133,6 +147,13 @@ def units_of(codes: IntArray | None, groups: Groups) -> Units:
     """
     if codes is None:
         return Units(None, groups, np.arange(groups.codes.size))
+    known = groups.units.get(id(codes))
+    if known is None:
+        known = groups.units[id(codes)] = codes, _units_of(codes, groups)
+    return known[1]
+
+
+def _units_of(codes: IntArray, groups: Groups) -> Units:
     span = int(codes.max(initial=-1)) + 1
     keys = groups.codes * span + codes
     if groups.count * span <= 4 * codes.size + 1024:

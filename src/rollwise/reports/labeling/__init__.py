@@ -61,7 +61,7 @@ def label_page(
     metric
         The metric whose verdicts are labeled, a Boolean one. Rollouts without a verdict are not drawn, unless none has one.
     by
-        Columns of groups that are to be corrected each by its own labels.
+        Columns to group by, each group to be corrected by its own labels.
     question
         What is asked about each rollout; by default it follows from the metric.
     seed

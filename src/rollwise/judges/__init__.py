@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rollwise.judges.reliability import confusion as confusion
     from rollwise.judges.reliability import correct as correct
     from rollwise.judges.reliability import correct_curve as correct_curve
+    from rollwise.judges.reliability import plan_labels as plan_labels
     from rollwise.judges.response_metric import Composite as Composite
     from rollwise.judges.response_metric import DistinctN as DistinctN
     from rollwise.judges.response_metric import ResponseMetric as ResponseMetric

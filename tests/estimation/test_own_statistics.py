@@ -67,10 +67,12 @@ def test_a_mean_is_the_mean():
 
 
 def test_few_clusters_are_said_to_be_too_few():
-    """Nine goals: an interval, and in words that it is too narrow; ten: none said."""
+    """Nine goals: an interval, and in words that it is too narrow; ten: nothing of a mean, whose replicates lie around it."""
     for goals, told in ((9, "9 clusters are too few for a bootstrap: the interval is too narrow"), (10, None)):
-        row = only(of(FRAME.head(2 * goals), correlation, metrics=["num_turns", "harm"], resamples=1000))
+        row = only(of(FRAME.head(2 * goals), np.mean, metrics="harm", resamples=1000))
         assert (row["n_clusters"], row["low"] < row["high"], row["reason"]) == (goals, True, told)
+    tilted = only(of(FRAME.head(20), correlation, metrics=["num_turns", "harm"], resamples=1000))
+    assert tilted["reason"].startswith("replicates lie below the estimate")
 
 
 @pytest.mark.parametrize(("interval", "beside"), [("percentile", 1), ("basic", 1), ("bca", 1 + 30)])

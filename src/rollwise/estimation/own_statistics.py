@@ -1,6 +1,7 @@
 """ROLLOUTS and functions of columns -> SUMMARY: the bootstrap of any statistic, for `summarize`."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -30,8 +31,8 @@ from rollwise.stats.estimate import Estimate, FloatArray, IntArray
 from rollwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
 
 METHODS = ("auto", "percentile", "basic", "bca")
-_MOST_BELOW = 0.2
-"""How many standard errors the replicates' mean may lie below the estimate: for spreads of 30 lognormal goals, most lie further."""
+_MOST_BELOW = 0.1
+"""How many standard errors the replicates' mean may lie below the estimate, beyond chance: of 30 goals, that of a spread does."""
 
 
 def own_statistics(
@@ -183,10 +184,10 @@ def _array(data: Columns, column: str, rows: IntArray) -> Any:
     return values_named(data.frame, column).to_numpy()[rows]
 
 
-def _below(point: float, center: float, std_error: float) -> str | None:
+def _below(point: float, center: float, std_error: float, resamples: int) -> str | None:
     """Say that replicates lie below the estimate, as those of spreads, correlations and maxima do; None if they do not."""
     distance = (point - center) / std_error
-    if distance <= _MOST_BELOW:
+    if distance <= _MOST_BELOW + 2 / math.sqrt(resamples):  # two Monte Carlo errors of a mean
         return None
     return (
         f"replicates lie below the estimate, on average by {distance:.2g} standard errors, as those of a spread or a maximum do: "
@@ -221,5 +222,5 @@ def _interval(
     too_few = too_few_to_draw(plain.n_clusters)
     caution = too_few and f"{too_few}: the interval is too narrow"
     if caution is None and options.method != "bca" and overflow is None and std_error:
-        caution = _below(point, float(np.nanmean(replicates)), std_error)
+        caution = _below(point, float(np.nanmean(replicates)), std_error, replicates.size)
     return replace(row, std_error=std_error, low=low, high=high, method=method, reason=caution)

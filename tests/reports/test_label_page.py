@@ -196,6 +196,43 @@ def test_the_command_prints_what_is_typed_next(tmp_path: Path, monkeypatch: pyte
     assert (tmp_path / "report" / "corrected.parquet").exists()
 
 
+def test_the_printed_line_reads_the_logs_as_they_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, labels and facts of the first command are in the second."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["item,said,grade,arm x"] + [
+        f"goal {number},text {number},{'bad' if number % 2 else 'ok'},a b" for number in range(6)
+    ]
+    Path("my results.csv").write_text("\n".join(rows))
+    names = ("goal=item", "response=said", "succeeded=grade")
+    options = [word for name in names for word in ("--column", name)]
+    options += ["--value", "succeeded:bad=true", "--value", "succeeded:ok=false"]
+    options += ["--fact", "target=gpt 4"]
+    told = CliRunner().invoke(app, ["label", "my results.csv", *options, "--by", "arm x"])
+    assert told.exit_code == 0, told.output
+    line = next(line for line in told.stderr.splitlines() if "rollwise report" in line)
+    words = shlex.split(line.removeprefix("rollwise: ").replace("NAME", "ann"))
+    assert [words.count(option) for option in options] == [options.count(option) for option in options]
+    ids = rw.read(
+        "my results.csv", names={"goal": "item", "response": "said", "succeeded": ("grade", {"bad": True, "ok": False})}
+    )
+    saved = ids.select("rollout_id", judge=pl.lit("ann"), value=pl.Series([1.0, 0.0] * 3))
+    saved.write_ndjson("labels-ann.jsonl")
+    made = CliRunner().invoke(app, words[1:])
+    assert made.exit_code == 0, made.output
+    assert "ann labeled 6 rollouts" in Path("report/report.html").read_text()
+
+
+def test_the_task_is_labeled_where_only_it_is_judged(tmp_path: Path) -> None:
+    """Unless another metric is named."""
+    tasks = turns().drop("succeeded", "outcome", strict=False).with_columns(solved=pl.col("rollout_id") < "r06")
+    page = rw.judges.label_page(rw.turns(tasks), tmp_path / "labels.html").read_text()
+    assert "Did the target do its task?" in page
+    refused = rw.judges.label_page(
+        turns().with_columns(refused=pl.lit(value=False)), tmp_path / "other.html", metric="ever_refused"
+    )
+    assert "Did the target refuse in any turn?" in refused.read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

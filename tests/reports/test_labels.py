@@ -95,6 +95,39 @@ def test_labels_of_other_logs_are_refused(tmp_path):
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.integration
+def test_logs_without_verdicts_get_the_rates_of_people(tmp_path, capsys):
+    """By hand: 6 of 10 labels are yes; the others were not drawn. Groups drawn at other rates have no rate in common."""
+    bare = logs().drop("succeeded", "outcome", strict=False)
+    labels = saved("ann", {f"r{place:03}": float(place < 6) for place in range(10)}, probability=0.05)
+    page = rw.report(rw.turns(bare), tmp_path / "report", by="target", labels=labels, progress=False).read_text()
+    assert "The logs have no verdicts; ann labeled 10 rollouts." in page
+    assert re.search(r"Attack success is 60 % \[[\d., ]+\] by their labels, over those drawn", page)
+    rates = pl.read_parquet(tmp_path / "report" / "corrected.parquet")
+    assert rates.select("target", "n", "estimate").sort("target").rows() == [("a", 5, 0.6), ("b", 5, 0.6)]
+    assert "there is one judge" not in capsys.readouterr().err
+    uneven = labels.with_columns(probability=pl.when(pl.int_range(10) < 5).then(0.05).otherwise(0.1))
+    page = rw.report(rw.turns(bare), tmp_path / "uneven", by="target", labels=uneven, progress=False).read_text()
+    assert "ann labeled 10 rollouts.</p>" in page
+
+
+@pytest.mark.integration
+def test_groups_without_an_attack_have_rows_of_their_own(tmp_path):
+    """Benign rollouts beside attacked ones, a group without labels, and a group without a judged rollout."""
+    turns = logs().with_columns(
+        attack=pl.when(pl.col("rollout_id") < "r150").then(pl.lit("direct")).otherwise(pl.lit("none")),
+        succeeded=pl.when(pl.col("rollout_id") < "r180").then("succeeded"),
+    )
+    page = rw.report(
+        rw.turns(turns),
+        tmp_path / "report",
+        by=["target", "attack"],
+        labels=saved("ann", truths(15, 2)),
+        progress=False,
+    )
+    assert "What do people say?" in page.read_text()
+
+
 def test_as_many_of_each_verdict_are_drawn():
     """The probabilities are those of the draw: 20 of 40 and 20 of 160; the order of the files changes nothing."""
     rollouts = rw.measure(logs())

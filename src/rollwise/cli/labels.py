@@ -22,8 +22,13 @@ def label(
     ),
     n: Annotated[int, typer.Option("-n", help="Rollouts to draw, at most; as many with each verdict.")] = 100,
     metric: Annotated[
-        str, typer.Option("--metric", help="Metric that is yes or no, and is labeled.")
-    ] = "attack_success",
+        str | None,
+        typer.Option(
+            "--metric",
+            help="Metric that is yes or no; default: success of the attack, or of the task.",
+            show_default=False,
+        ),
+    ] = None,
     by: By = None,
     question: Annotated[
         str | None,
@@ -46,7 +51,17 @@ def label(
         page = label_page(
             turns, out, n=n, metric=metric, by=by or (), question=question, seed=seed, overwrite=overwrite
         )
-    paths, groups = shlex.join(map(str, logs.paths)), "".join(f" --by {shlex.quote(name)}" for name in by or ())
+    groups = "".join(f" --by {shlex.quote(name)}" for name in by or ())
     say(f"open {page} in a browser, label, and save the labels as labels-NAME.jsonl; then:")
-    say(f"rollwise report {paths}{groups} --labels labels-NAME.jsonl")
+    say(f"rollwise report {_typed(logs)}{groups} --labels labels-NAME.jsonl")
     tell_files("Wrote a page of rollouts to label.", [page], format)
+
+
+def _typed(logs: LogInput) -> str:
+    """Return the paths and the reading options as they are typed for another command."""
+    single = {"--log-format": logs.log_format, "--mapping": logs.mapping, "--of": logs.of}
+    several = {"--fact": logs.fact, "--column": logs.column, "--value": logs.value}
+    words = [str(path) for path in logs.paths]
+    words += [word for name, value in single.items() if value is not None for word in (name, str(value))]
+    words += [word for name, values in several.items() for value in values or () for word in (name, value)]
+    return shlex.join(words)

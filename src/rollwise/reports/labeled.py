@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from rollwise import schema
 from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.summary import summarize
@@ -27,14 +28,15 @@ JUDGE = "the judge of the logs"
 class Labeled:
     """What people's labels say: one label for each rollout, the corrected rates, and how far people and the judge agree.
 
-    `rates` and `corrected` are SUMMARY of the judge's rates and of the corrected ones, row by row of the same groups.
+    `rates` and `corrected` are SUMMARY of the judge's rates and of the corrected ones; where the logs have no verdicts, `rates` is
+    None and `corrected` has the rates by people. `overall` has both for all rollouts.
     """
 
     metric: str
     people: list[str]
     labels: pl.DataFrame
-    overall: tuple[dict[str, Any], dict[str, Any]]
-    rates: pl.DataFrame
+    overall: tuple[dict[str, Any] | None, dict[str, Any] | None]
+    rates: pl.DataFrame | None
     corrected: pl.DataFrame
     agreement: pl.DataFrame
 
@@ -60,30 +62,60 @@ def labeled(
             "these; give the labels of a page that was made of these logs"
         )
     settled = consensus(known)
-    drawn = "probability" in settled.columns and not settled["probability"].null_count()
-    common: dict[str, Any] = {"cluster": cluster, "level": level, "unjudged": unjudged}
-    by_labels: dict[str, Any] = {"metric": metric, "probability": "probability" if drawn else None, **common}
-    overall = (
-        summarize(rollouts, metrics=metric, seed=seed, **common).row(0, named=True),
-        correct(rollouts, settled, **by_labels).row(0, named=True),
-    )
-    corrected = correct(rollouts, settled, by=data.by, **by_labels)
     judged = rollouts.select("rollout_id", column_named(metric).alias("judged"), *columns_named(data.by))
-    judge = judged.select("rollout_id", judge=pl.lit(JUDGE), value=pl.col("judged").cast(pl.Float64))
+    raters = known.select("rollout_id", "judge", "value")
+    common: dict[str, Any] = {"cluster": cluster, "level": level}
+    is_judged = judged["judged"].count() > 0
+    if is_judged:
+        judge = judged.drop_nulls("judged").select(
+            "rollout_id", judge=pl.lit(JUDGE), value=pl.col("judged").cast(pl.Float64)
+        )
+        raters = pl.concat([raters, judge])
     return Labeled(
         metric=metric,
         people=sorted(known["judge"].unique()),
         labels=settled.join(judged, on="rollout_id", how="left", maintain_order="left"),
-        overall=overall,
-        rates=summarize(rollouts, metrics=metric, by=data.by, seed=seed, **common),
-        corrected=corrected,
-        agreement=agreement(
-            pl.concat([known.select("rollout_id", "judge", "value"), judge.drop_nulls("value")]),
-            statistics=("agreement", "kappa"),
-            level=level,
-            seed=seed,
+        agreement=agreement(raters, statistics=("agreement", "kappa"), level=level, seed=seed)
+        if raters["judge"].n_unique() > 1
+        else schema.empty(schema.AGREEMENT),
+        **(
+            _corrected(rollouts, settled, metric, data.by, {**common, "unjudged": unjudged}, seed)
+            if is_judged
+            else _by_people(rollouts, settled, metric, data.by, common, seed)
         ),
     )
+
+
+def _corrected(
+    rollouts: pl.DataFrame, settled: pl.DataFrame, metric: str, by: tuple[str, ...], common: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Return the judge's rates, and those corrected by the labels."""
+    drawn = "probability" in settled.columns and not settled["probability"].null_count()
+    by_labels: dict[str, Any] = {"metric": metric, "probability": "probability" if drawn else None, **common}
+    everything = summarize(rollouts, metrics=metric, seed=seed, **common), correct(rollouts, settled, **by_labels)
+    return {
+        "overall": tuple(frame.row(0, named=True) for frame in everything),
+        "rates": summarize(rollouts, metrics=metric, by=by, seed=seed, **common),
+        "corrected": correct(rollouts, settled, by=by, **by_labels),
+    }
+
+
+def _by_people(
+    rollouts: pl.DataFrame, settled: pl.DataFrame, metric: str, by: tuple[str, ...], common: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Return the rates of the labels themselves, which were drawn at random in each group."""
+    said = settled.select("rollout_id", pl.col("label").alias(metric))
+    labeled_rollouts = rollouts.drop(columns_named([metric])).join(
+        said, on="rollout_id", how="left", maintain_order="left"
+    )
+    options: dict[str, Any] = {"metrics": metric, "unjudged": "sample", "seed": seed, **common}
+    # Groups that were drawn from at different rates have no rate in common without weights.
+    is_alike = "probability" not in settled.columns or settled["probability"].n_unique() <= 1
+    return {
+        "overall": (None, summarize(labeled_rollouts, **options).row(0, named=True) if is_alike else None),
+        "rates": None,
+        "corrected": summarize(labeled_rollouts, by=by, **options),
+    }
 
 
 def _metric_of(verdicts: pl.DataFrame, data: Frames) -> str:
@@ -96,64 +128,80 @@ def _metric_of(verdicts: pl.DataFrame, data: Frames) -> str:
 
 def corrections(data: Frames, by_hand: Labeled) -> Section:
     """Return the section on people's labels: the corrected rate of each group beside the judge's."""
-    usable = by_hand.labels.drop_nulls(["label", "judged"])
-    usable = usable.with_columns(wrong=pl.col("label") != pl.col("judged"))
-    columns = [*group_columns(data.by), Head("by the judge"), Head("corrected"), Head("labels"), Head("judge wrong on")]
-    pairs = (
-        [] if not data.by else [*zip(by_hand.rates.rows(named=True), by_hand.corrected.rows(named=True), strict=True)]
-    )
-    rows = [[*group_cells(data.by, raw), *_numbers(raw, fixed, _of(usable, raw, data.by))] for raw, fixed in pairs]
-    everything = ["all", *[""] * (len(data.by) - 1)]
-    rows.append([*everything, *_numbers(*by_hand.overall, usable)])
-    agreements = [
-        [
-            row["judge"],
-            row["other"],
-            labels.interval_text(row, rate=True),
-            labels.number(kappa["estimate"]),
-            labels.count(row["n"]),
-        ]
-        for row, kappa in _pairs(by_hand.agreement)
+    usable = by_hand.labels.drop_nulls("label")
+    if by_hand.rates is not None:
+        usable = usable.drop_nulls("judged").with_columns(wrong=pl.col("label") != pl.col("judged"))
+    name = labels.label(by_hand.metric)
+    parts = [
+        Part("text", text=_finding(by_hand, usable)),
+        Part("table", table=_table(data, by_hand, usable, f"{name} by people's labels")),
+        *[Part("note", text=f"{labels.sentence(reason)}") for reason in _reasons(by_hand)],
+        *_disagreement(by_hand),
     ]
-    heads = [Head("who", word=True), Head("with whom", word=True), Head("same answer"), Head("kappa"), Head("rollouts")]
-    caption = f"{labels.label(by_hand.metric)}: by the judge, and corrected by people's labels"
-    return Section(
-        "labels",
-        "What do people say?",
-        [
-            Part("text", text=_finding(by_hand, usable)),
-            Part("table", table=Grid(columns, rows, caption=caption)),
-            *[Part("note", text=f"{labels.sentence(reason)}") for reason in _reasons(by_hand)],
-            *_disagreement(by_hand),
-            Part("folded", text="How far people and the judge agree", table=Grid(heads, agreements)),
-            Part(
-                "text",
-                text="Each label speaks for the rollouts with the same verdict of the judge, so it does not matter that as many "
-                "flagged rollouts were labeled as others. Rollouts without an agreed label are not used. All labels are in "
-                "labels.parquet.",
-            ),
-        ],
-    )
+    if by_hand.agreement.height:
+        heads = [
+            Head("who", word=True),
+            Head("with whom", word=True),
+            Head("same answer"),
+            Head("kappa"),
+            Head("rollouts"),
+        ]
+        cells = [
+            [
+                row["judge"], row["other"], labels.interval_text(row, rate=True), labels.number(kappa["estimate"]),
+                labels.count(row["n"]),
+            ]
+            for row, kappa in _pairs(by_hand.agreement)
+        ]  # fmt: skip
+        parts.append(Part("folded", text="How far people and the judge agree", table=Grid(heads, cells)))
+    text = "Rollouts without an agreed label are not used. All labels are in labels.parquet."
+    if by_hand.rates is not None:
+        text = (
+            "Each label speaks for the rollouts with the same verdict of the judge, so it does not matter that as many "
+            f"flagged rollouts were labeled as others. {text}"
+        )
+    return Section("labels", "What do people say?", [*parts, Part("text", text=text)])
+
+
+def _table(data: Frames, by_hand: Labeled, usable: pl.DataFrame, caption: str) -> Grid:
+    """Return both rates of each group and of all rollouts, the labels, and those that contradict the judge."""
+    everything = ["all", *[""] * (len(data.by) - 1)]
+    if by_hand.rates is None:
+        rows = [
+            [*group_cells(data.by, row), labels.interval_text(row, rate=True), labels.count(row["n"])]
+            for row in (by_hand.corrected if data.by else by_hand.corrected.clear()).rows(named=True)
+        ]
+        if (row := by_hand.overall[1]) is not None:
+            rows.append([*everything, labels.interval_text(row, rate=True), labels.count(row["n"])])
+        return Grid([*group_columns(data.by), Head("by people"), Head("labels")], rows, caption=caption)
+    pairs = zip(by_hand.rates.rows(named=True), by_hand.corrected.rows(named=True), strict=True) if data.by else ()
+    rows = [[*group_cells(data.by, raw), *_numbers(raw, fixed, _of(usable, raw, data.by))] for raw, fixed in pairs]
+    rows.append([*everything, *_numbers(*by_hand.overall, usable)])
+    heads = [*group_columns(data.by), Head("by the judge"), Head("corrected"), Head("labels"), Head("judge wrong on")]
+    return Grid(heads, rows, caption=caption)
 
 
 def _finding(by_hand: Labeled, usable: pl.DataFrame) -> str:
     """Say how often the judge was wrong, and what the rate of all rollouts is when corrected."""
-    people = (
-        " and ".join(map(labels.plain, by_hand.people)) if len(by_hand.people) < 3 else f"{len(by_hand.people)} people"
-    )
-    raw, fixed = (labels.interval_text(row, rate=True) for row in by_hand.overall)
-    name, wrong = labels.label(by_hand.metric), labels.count(usable.filter("wrong").height)
+    few = len(by_hand.people) < 3
+    people = " and ".join(map(labels.plain, by_hand.people)) if few else f"{len(by_hand.people)} people"
+    raw, fixed = (None if row is None else labels.interval_text(row, rate=True) for row in by_hand.overall)
+    name = labels.label(by_hand.metric)
+    name = f"{name[0].upper()}{name[1:]}"
+    if raw is None:
+        rate = "" if fixed is None else f" {name} is {fixed} by their labels, over those drawn for labeling."
+        return f"The logs have no verdicts; {people} labeled {labels.counted(usable.height, 'rollout')}.{rate}"
+    wrong = labels.count(usable.filter("wrong").height)
     return (
         f"{people} labeled {labels.counted(usable.height, 'rollout')} that the judge judged; the judge was wrong on {wrong}. "
-        f"{name[0].upper()}{name[1:]} is {raw} by the judge, and {fixed} when its errors are corrected."
+        f"{name} is {raw} by the judge, and {fixed} when its errors are corrected."
     )
 
 
-def _numbers(raw: dict[str, Any], fixed: dict[str, Any], usable: pl.DataFrame) -> list[str]:
+def _numbers(raw: dict[str, Any] | None, fixed: dict[str, Any] | None, usable: pl.DataFrame) -> list[str]:
     """Return the cells of a group: both rates, its labels, and those that contradict the judge."""
     return [
-        labels.interval_text(raw, rate=True),
-        labels.interval_text(fixed, rate=True),
+        *(labels.NOTHING if row is None else labels.interval_text(row, rate=True) for row in (raw, fixed)),
         labels.count(usable.height),
         labels.count(usable.filter("wrong").height),
     ]
@@ -174,7 +222,10 @@ def _pairs(agreements: pl.DataFrame) -> list[tuple[dict[str, Any], dict[str, Any
 
 def _reasons(by_hand: Labeled) -> list[str]:
     """Return what is said of the corrected rates, once."""
-    reasons = [by_hand.overall[1]["reason"], *by_hand.corrected["reason"].to_list()]
+    reasons = [
+        *([] if by_hand.overall[1] is None else [by_hand.overall[1]["reason"]]),
+        *by_hand.corrected["reason"].to_list(),
+    ]
     return list(dict.fromkeys(reason for reason in reasons if reason))[:MOST_REASONS]
 
 

@@ -49,6 +49,7 @@ def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
     One hundred million turns are a thousandth of that here: each cell shows as much, with other figures.
     """
     monkeypatch.delenv("MPLBACKEND", raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")  # commands are asked from a terminal there
     monkeypatch.setenv("ROLLWISE_NOTEBOOK_TURNS", "1e5")
     committed, afresh = nbformat.read(path, as_version=4), executed(path)
     assert any(texts(committed)), "the outputs are not committed"

@@ -54,6 +54,7 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
 }
 OTHERWISE = {
     ("training", "metric"): None,  # what was measured
+    ("judges.label_page", "metric"): None,  # what is judged: the attack, or the task
     ("report", "by"): "auto",  # the columns that users of each tool know
 }
 CHOOSE_ROWS = ("plots.", "tables.")  # functions that take finished frames, where None is "all"

@@ -90,6 +90,13 @@ def by_step() -> pl.DataFrame:
     return rw.training(steps, by="target", cluster="goal")
 
 
+def audited() -> pl.DataFrame:
+    """A claim that holds for one target, and the share of goals of which any attempt succeeded."""
+    goals = attempts().filter(target="base").group_by("goal").agg(pl.col("attack_success").any())["attack_success"]
+    claims = ["attack success < 90%", f"attack success = {goals.sum()}/{goals.len()}"]
+    return rw.audit(attempts(), claim=claims, by="target")
+
+
 FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFrame]]] = {
     "summary": (
         schema.SUMMARY,
@@ -139,6 +146,7 @@ FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFram
     "training": (schema.TRAINING, ("target",), lambda: rw.training(attempts(), by="target")),
     "training, partially judged": (schema.TRAINING, ("target",), by_step),
     "doctor": (schema.DOCTOR, (), lambda: rw.doctor(turns())),
+    "audit": (schema.AUDIT, ("target",), audited),
 }
 
 

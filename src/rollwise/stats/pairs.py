@@ -44,7 +44,7 @@ def score_p_value(share_a: SizedShare, share_b: SizedShare, correlation: float =
     >>> arms = SizedShare(56 / 70, 70, None), SizedShare(48 / 80, 80, None)
     >>> p = score_p_value(*arms)
     >>> round(p, 4), round(score_difference(*(arm.within(1 - p) for arm in arms))[0], 9)
-    (0.0084, 0.0)
+    (0.0081, 0.0)
     """
     if share_a.share == share_b.share:
         return 1.0

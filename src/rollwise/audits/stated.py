@@ -1,4 +1,4 @@
-"""What is stated: a figure of a producer, or a claim in words, which is a figure or a bound."""
+"""Stated figures: of a producer, or a claim in words, which is a figure or a bound."""
 
 import re
 from dataclasses import dataclass

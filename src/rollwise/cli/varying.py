@@ -1,4 +1,4 @@
-"""What a printed table shows where no metric is named: the metrics that vary and have values."""
+"""The metrics that a printed table shows where none is named: those that vary and have values."""
 
 from typing import TYPE_CHECKING
 

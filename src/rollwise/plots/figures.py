@@ -101,7 +101,7 @@ class Plot:
 
     @property
     def caption(self) -> str:
-        """What stands below the figure, or would if it were wide enough."""
+        """Text below the figure, or that would be there if the figure were wide enough."""
         return self._texts.get("caption", "")
 
     def __repr__(self) -> str:

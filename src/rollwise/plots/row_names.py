@@ -42,7 +42,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where rows and their names are, in lines, and what they leave for numbers."""
+    """Place of rows and their names, in lines, and the space that they leave for numbers."""
 
     names: Sequence[str]
     above: bool

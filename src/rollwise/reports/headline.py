@@ -1,4 +1,4 @@
-"""What the first screen of a report rests on: the rates of one factor over all others, its differences, and ranks."""
+"""Frames of the first screen of a report: the rates of one factor over all others, its differences, and ranks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

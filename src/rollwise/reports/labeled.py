@@ -26,7 +26,7 @@ JUDGE = "the judge of the logs"
 
 @dataclass(frozen=True, slots=True)
 class Labeled:
-    """What people's labels say: one label for each rollout, the corrected rates, and how far people and the judge agree.
+    """Labels by people: one for each rollout, the corrected rates, and how far people and the judge agree.
 
     `rates` and `corrected` are SUMMARY of the judge's rates and of the corrected ones; where the logs have no verdicts, `rates` is
     None and `corrected` has the rates by people. `overall` has both for all rollouts.

@@ -39,7 +39,7 @@ _LINES, _LINES_ACROSS = 40, 24  # of a page upright and in landscape: 46 and 27 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What fits: columns, notes about the others, and for each row what the line above it says."""
+    """Columns that fit, notes about the others, and for each row what the line above it says."""
 
     layouts: list[ColumnLayout]
     notes: list[str]

@@ -34,7 +34,7 @@ def plan_labels(
     level: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """How many rollouts with each verdict of the judge to label, so that the corrected interval has a width.
+    """Compute how many rollouts with each verdict of the judge to label for a width of the corrected interval.
 
     More labels go to the verdict whose rollouts are many and whose truth is uncertain: their numbers are in the ratio of
     W √(p (1 - p)), where W is the share of the rollouts with this verdict and p the share of true successes among them.

@@ -101,9 +101,10 @@ def call_of(seed: int, folder: Path, *, only: str | None = None, plain: bool = F
     for parameter in inspect.signature(every[name]).parameters.values():
         required = parameter.default is inspect.Parameter.empty
         drawn = name.startswith(("plots.", "tables.")) and name != "plots.palette"
+        optional = {"rollouts"} if name == "report" else {"labels", "rollouts"}
         is_frame = name != "simulate" and (
             (required and drawn and not arguments)
-            or (parameter.name in FRAMES and not drawn and (required or parameter.name in {"labels", "rollouts"}))
+            or (parameter.name in FRAMES and not drawn and (required or parameter.name in optional))
         )
         value: Any
         if is_frame:

@@ -116,7 +116,7 @@ NATURAL = {
 
 def natural_frame(name: str, parameter: str, rng: random.Random) -> pl.DataFrame:
     if parameter == "labels":
-        return frames()["rollout_labels" if name == "judges.correct" else "labels"]
+        return frames()["rollout_labels" if name in {"judges.correct", "judges.plan_labels"} else "labels"]
     if parameter == "verdicts":
         return frames()["verdicts"]
     kind = NATURAL.get(name.replace("plots.marks.", "plots.")) or (parameter if parameter in frames() else "")

@@ -105,6 +105,8 @@ _CHOICES: dict[str, list[Any]] = {
 _SPECIAL: dict[tuple[str, str], list[Any]] = {
     ("comparisons.best", "metric"): ["attack_success", "task_success"],
     ("comparisons.best", "better"): [None, "higher"],
+    ("audit", "claim"): ["attack success < 90%", ["attack success = 12.5%", "task success = 3/8"]],
+    ("judges.plan_labels", "width"): [0.2, 0.9],
     ("changes", "of"): ["target"],
     ("changes", "cluster"): ["auto", "goal", "category"],
     ("changes", "baseline"): ["base"],
@@ -132,7 +134,13 @@ _SPECIAL: dict[tuple[str, str], list[Any]] = {
     ("tables.pivot", "statistic"): ["mean"],
     ("judges.detect_language", "text"): ["a text", "ein Text"],
 }
-NEEDED = {("plan", "goals"), ("judges.join_verdicts", "judge"), ("plots.pareto", "x"), ("plots.pareto", "y")} | {
+NEEDED = {
+    ("plan", "goals"),
+    ("audit", "claim"),
+    ("judges.label_page", "out"),
+    ("judges.join_verdicts", "judge"),
+    ("plots.pareto", "x"),
+    ("plots.pareto", "y"),
     ("tables.pivot", "metric"),
     ("plots.marks.pareto", "x"),
     ("plots.marks.pareto", "y"),
@@ -151,19 +159,17 @@ def value_of(  # noqa: C901, PLR0911, PLR0912  # one line for each kind of optio
 ) -> Any:
     """A natural value of an option."""
     if parameter.name == "out":
-        return folder / f"out{rng.randrange(10**9)}"
+        return folder / f"out{rng.randrange(10**9)}{'.html' if name == 'judges.label_page' else ''}"
     if parameter.name == "path":
         return folder / f"file{rng.randrange(10**9)}.{rng.choice(['csv', 'csv', 'json', 'parquet'])}"
     if parameter.name in {"paths", "folder", "inputs"}:
         return () if parameter.name == "inputs" else str(_log(folder))
     if parameter.name == "judge" and name != "judges.join_verdicts":
         return _judge if name != "simulate" else None
-    if parameter.name in {"forecast", "trials", "references", "problems", "baseline"} and name in {
-        "plots.attempts",
-        "plots.pareto",
-        "report",
-        "gate",
-    }:
+    of_files = {"forecast", "trials", "references", "problems", "baseline", "figures", "labels"}
+    if parameter.name in of_files and name in {"plots.attempts", "report", "gate", "audit"}:
+        return None
+    if name == "plots.pareto" and parameter.name in of_files - {"labels"}:
         return None
     if parameter.name == "by" and name.startswith("plots.") and "distribution" not in name:
         return None

@@ -203,7 +203,9 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     assert sum(shown) == 100
     assert all(shown[-50:]) or rates["estimate"][-51] == rates["estimate"][-50]
     scores = {"mean_final_score.svg", "spread_final_score.svg"}  # the scores of all groups together
-    assert {"attack_success.svg", "curve.svg", *scores} == {path.name for path in (page.parent / "figures").iterdir()}
+    assert {"attack_success.svg", "curve.svg", "effort.svg", *scores} == {
+        path.name for path in (page.parent / "figures").iterdir()
+    }
 
 
 @pytest.mark.integration

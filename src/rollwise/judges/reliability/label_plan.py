@@ -167,7 +167,7 @@ class _Work:
 
     def width(self, numbers: tuple[int, int]) -> float:
         """Return the mean width of the corrected interval over draws of labels whose truths are as expected."""
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng(self.seed % 2**63)
         widths = []
         for _ in range(_DRAWS):
             truth = np.full(self.judged.size, np.nan)

@@ -10,7 +10,7 @@ from rollwise.readers.roles.columns import CUSTOM, is_text, name_in_file, own_na
 from rollwise.readers.roles.names import words_of
 from rollwise.readers.roles.words import normal
 from rollwise.schema import NO_ATTACK, SUCCESS, TURNS
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 
 APART = "benign_verdict"  # the column with the verdicts of rollouts that are no attacks
 # Words of a name of two values, and the one that says that a rollout is no attack.
@@ -102,7 +102,7 @@ def _of_rollouts(frame: pl.DataFrame, benign: pl.Series) -> pl.Series:
 
 def _all_say(name: str) -> pl.Expr:
     """Return whether all turns that say yes or no say yes, and some do: unknown is neither."""
-    return pl.col(name).all() & pl.col(name).any()
+    return column_named(name).all() & column_named(name).any()
 
 
 def _sign(name: str, attacks: AbstractSet[str], benign: AbstractSet[str]) -> bool | None:

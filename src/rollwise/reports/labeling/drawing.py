@@ -33,7 +33,7 @@ def drawn(rollouts: pl.DataFrame, metric: str, by: tuple[str, ...], most: int, s
     pool = (judged if judged.height else frame).sort("rollout_id")  # the order of the files changes nothing
     strata = pool.group_by(*columns_named(by), VERDICT, maintain_order=True).agg(of=pl.len())
     strata = strata.with_columns(drawn=pl.Series(_shares(strata["of"].to_list(), most), dtype=pl.Int64))
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(seed % 2**63)
     # Every rollout gets a random place; the first places of each stratum are drawn, and shown in the order of these places.
     placed = pool.with_columns(place=pl.Series(random.permutation(pool.height)))
     chosen = placed.join(strata, on=[*columns_named(by), VERDICT], how="left", nulls_equal=True, maintain_order="left")

@@ -176,6 +176,22 @@ def test_the_same_seed_gives_the_same_intervals():
         assert first.equals(again)
 
 
+@pytest.mark.parametrize("common", [30, 20, 10, 0])
+def test_exchanged_arms_give_the_same_interval_of_quantiles(common):
+    """Whichever arm is the baseline, and however many goals both have: the same ends with the other sign, and the same p."""
+    rng = np.random.default_rng(common)
+    frame = rollouts(
+        target=["a"] * 30 + ["b"] * 30,
+        goal=[f"g{number}" for start in (0, 30 - common) for number in range(start, start + 30)],
+        grade=rng.gamma(2, 1, 60).tolist(),
+    )
+    options = {"of": "target", "metrics": "grade", "statistics": "median", "paired": False}
+    one, other = (rw.contrast(frame, baseline=name, **options).row(0, named=True) for name in "ab")
+    assert (one["low"], one["high"]) == pytest.approx((-other["high"], -other["low"]))
+    assert one["p_value"] == pytest.approx(other["p_value"])
+    assert one["low"] < one["high"]
+
+
 # ── families ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
 def test_the_family_is_the_frame():

@@ -263,25 +263,30 @@ def test_the_bootstrap_of_two_medians_is_that_of_scipy(sizes):
 @pytest.mark.integration
 @given(
     st.lists(st.tuples(st.integers(0, 11), st.integers(0, 9), st.integers(0, 9)), min_size=30, max_size=40),
-    st.sampled_from([0.25, 0.5, 0.9]),
-    st.booleans(),
+    st.sampled_from([0.25, 0.5, 0.7, 0.9]),
+    st.sampled_from(["paired", "same", "some", "other"]),
     st.sampled_from([0.5, 3.0]),
 )
-def test_quantile_differences_move_with_the_values(rows, q, together, scale):
-    """Arms moved by 7, in another unit, swapped, or in another order: the same difference, interval and p-value."""
+def test_quantile_differences_move_with_the_values(rows, q, goals, scale):
+    """Arms moved by 7, in another unit, swapped, or in another order: the same difference, interval and p-value.
+
+    Goals of both arms, whether paired or only some of them the same, are drawn from the first generator; others from two.
+    """
     goal = np.array([row[0] for row in rows])
     one, other = (np.array([row[arm] for row in rows], float) for arm in (1, 2))
-    common = np.arange(12) if together else None
+    common = np.arange(12) if goals == "paired" else None
+    codes = goal, goal + {"some": 6, "other": 12}.get(goals, 0)
+    shared = np.intersect1d(*codes).size > 0
 
-    def made(ours, theirs, *, seeds=(0, 9), order=slice(None)):
-        arms = Arm(ours[order], (goal[order],)), Arm(theirs[order], (goal[order],))
+    def made(ours, theirs, *, seeds=(0, 9), order=slice(None), of=codes):
+        arms = Arm(ours[order], (of[0][order],)), Arm(theirs[order], (of[1][order],))
         return quantile_difference(*arms, tuple(draws(seed, 100) for seed in seeds), q=q, common=common)
 
     found = made(one, other)
     for same, factor in (
         (made(scale * one + 7, scale * other + 7), scale),
         (made(scale * one - 7, scale * other - 7, order=np.arange(len(rows))[::-1]), scale),
-        (made(other, one, seeds=(9, 0) if not together else (0, 9)), -1),
+        (made(other, one, seeds=(0, 9) if shared else (9, 0), of=codes[::-1]), -1),
     ):
         assert same.difference == pytest.approx(factor * found.difference, abs=1e-9)
         assert same.p_value == (None if found.p_value is None else pytest.approx(found.p_value))

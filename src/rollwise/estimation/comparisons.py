@@ -203,7 +203,13 @@ class Comparison:
         if len(match.unit.names) > 1:
             return Difference(reason="no interval for quantiles over two crossed ways; name one with cluster=")
         common = match.common if match.is_paired else None
-        draws = (self._draws(match),) * 2 if match.is_paired else self._draws_of_arms(match)
+        if match.is_paired:
+            draws = (self._draws(match),) * 2
+        elif match.common.size:
+            # Common goals are drawn together, so neither arm's name is in the seed: exchanged arms give the same interval, negated.
+            draws = (self._draws(match, np.union1d(*match.codes)),) * 2
+        else:
+            draws = self._draws_of_arms(match)
         return quantile_difference(*arms, draws, q=quantile_of(self.statistic) or 0.5, level=level, common=common)
 
     def _times(self, match: Match, level: float) -> Difference:
@@ -303,8 +309,9 @@ class Comparison:
         reason = join_reasons(result.reason, unknown.treated("censor"))
         return match, replace(result, low=ends.low, high=ends.high, reason=reason), self._estimates(match, values)
 
-    def _draws(self, match: Match) -> Draws:
-        ids = match.labels(match.common)
+    def _draws(self, match: Match, units: IntArray | None = None) -> Draws:
+        """Return the generators that belong to these units, the common ones by default."""
+        ids = match.labels(match.common if units is None else units)
         seed, number = self.options.seed, self.options.resamples
         return Draws(generator(seed, ids), generator(seed, ids, "\0test"), number)
 

@@ -1,5 +1,6 @@
 """Figures of names that no one expects: valid XML, and axes that are still there."""
 
+import re
 import warnings
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
@@ -69,3 +70,5 @@ def test_a_figure_of_any_name_is_xml_with_axes(figure: str, name: str) -> None:
     width = axes.get_position().width * figure_of_axes.get_size_inches()[0]
     assert width > 1.0, f"the axes are {width:.2f} inches wide"
     assert "x" * 200 not in plot.svg()
+    ET.fromstring(plot.svg(inline=True))
+    assert not re.search("<title>[^<]{300}", plot.svg(inline=True))  # a tooltip is no page of one name

@@ -99,8 +99,8 @@ def test_a_distribution_keeps_its_ticks_apart(kind):
     assert within(ax, [*ax.get_yticklabels(), ax.yaxis.label])
 
 
-def twelve(across: float, high: float, groups: int = 12) -> Axes:
-    """The step functions of so many groups with long names, on Axes in a figure of this size."""
+def twelve(across: float, high: float, groups: int = 12, kind: Any = None) -> Axes:
+    """The distributions of so many groups with long names, on Axes in a figure of this size: boxes, or steps of this kind."""
     frame = pl.DataFrame(
         {
             "rollout_id": [f"r{place}" for place in range(20 * groups)],
@@ -109,20 +109,26 @@ def twelve(across: float, high: float, groups: int = 12) -> Axes:
         }
     )
     ax = plt.figure(figsize=(across, high), layout="constrained").add_subplot()
-    settled(plots.distribution(frame, metric="total_tokens", by="target", ax=ax))
+    settled(plots.distribution(frame, metric="total_tokens", by="target", kind=kind, ax=ax))
     return ax
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("across", "high"), [(3.3, 3.2), (3.3, 4.2), (7.0, 4.3)])
 @pytest.mark.parametrize("groups", [8, 9, 12])
-def test_the_names_of_many_groups_leave_room_for_their_curves(across: float, high: float, groups: int) -> None:
-    """All are named, each differently and on the figure; the curves keep a third of it; sizes stand in the key or below it."""
-    ax = twelve(across, high, groups)
+@pytest.mark.parametrize("kind", [None, "ecdf"])
+def test_the_names_of_many_groups_leave_room_for_their_marks(
+    across: float, high: float, groups: int, kind: str | None
+) -> None:
+    """Beside boxes, and in the key of steps, all are named, by what differs; the marks keep a third; sizes are said."""
+    ax = twelve(across, high, groups, kind)
     key: Any = ax.get_legend()
-    names = [text.get_text() for text in key.get_texts()]
-    assert len(set(names)) == groups
-    assert within(ax, key.get_texts())
+    texts = key.get_texts() if kind else ax.get_yticklabels()
+    names = [text.get_text() for text in texts]
+    assert len(set(names)) == len(names) == groups
+    assert all(sum(f"-{place}-" in name.replace("\n", "") for name in names) == 1 for place in range(groups))
+    assert within(ax, texts)
+    assert kind or apart([text.get_window_extent() for text in texts])
     assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
     assert all("n = 20" in name for name in names) or "Each group: n = 20." in ax.texts[-1].get_text().replace(
         "\n", " "
@@ -130,10 +136,12 @@ def test_the_names_of_many_groups_leave_room_for_their_curves(across: float, hig
 
 
 @pytest.mark.integration
-def test_names_without_any_room_are_said_to_be_missing() -> None:
-    """On two inches the curves stay, and the caption says what a higher figure would show."""
-    ax = twelve(3.3, 2.0)
+@pytest.mark.parametrize("kind", [None, "ecdf"])
+def test_names_without_any_room_are_said_to_be_missing(kind: str | None) -> None:
+    """On two inches the marks stay, and the caption says what a higher figure would show."""
+    ax = twelve(3.3, 2.0, kind=kind)
     assert ax.get_legend() is None
+    assert kind or not any(label.get_text() for label in ax.get_yticklabels())
     assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
     assert "The names of 12 groups need a taller figure." in ax.texts[-1].get_text().replace("\n", " ")
 

@@ -175,6 +175,11 @@ def _onto(
         columns, room = (columns, 0.0) if key else (direct, room)
     if key and curves > 1 and not sheet.narrow:
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
+    # Long titles would leave narrow panels no width: one below another, they have it.
+    across = sheet.width / columns - theme.em(16)
+    titles = [] if single else [str(part["title"][0]) for part in panels]
+    if sheet.narrow and sheet.is_free and any("…" in curve_panel.titled(title, across) for title in titles):
+        columns = 1
     high = 225.0 if single else 170.0 if curves > 1 else 160.0 if len(panels) == 2 else 125.0
     axes = sheet.panels(len(panels), columns=columns, high=max(min(theme.em(high), 0.66 * sheet.width / columns), 90.0))
     rows = -(-len(panels) // columns)

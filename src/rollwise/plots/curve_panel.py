@@ -115,8 +115,7 @@ def draw(
     if not first_column:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
-        words_above = lettering.filled(title, max(across - theme.em(66), 0.6 * across), size=theme.normal(), lines=3)
-        ax.set_title(words_above, loc="left", fontsize=theme.normal(), parse_math=False)
+        ax.set_title(titled(title, across), loc="left", fontsize=theme.normal(), parse_math=False)
     if first_column:
         letters = theme.normal() if lettering.text_width(words.up, theme.normal()) <= 2.6 * high else theme.small()
         lines = lettering.balanced(words.up, high, size=letters, lines=5)
@@ -146,6 +145,11 @@ def draw(
         words=words,
         first_column=first_column,
     )
+
+
+def titled(title: str, across: float) -> str:
+    """Return the title of a panel in at most three lines, cut if these do not hold it."""
+    return lettering.filled(title, max(across - theme.em(66), 0.6 * across), size=theme.normal(), lines=3)
 
 
 def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:

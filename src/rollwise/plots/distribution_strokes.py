@@ -16,7 +16,8 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 _FEW = 4  # at most so many groups have the key inside the Axes
-_LINE = 9.5  # height in points of a line of small type
+_LINE = 11.0  # height in points of a line of small type
+_UNDER = 22.0  # points that the label of the axis will take from the Axes of the user
 _LEAST = 96.0  # height in points that curves keep before the key gets more
 
 
@@ -153,7 +154,7 @@ def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
     wide = max(0.3 * ax.get_figure(root=True).get_figwidth() * 72, theme.em(48))  # type: ignore[union-attr]
     # Names get the lines that fit; one of them is for the numbers of rollouts.
     caption = lettering.caption_height(sheet.description, theme.size_in_points(ax)[0]) if sheet.description else 0.0
-    high = sheet.high if sheet.new else theme.size_in_points(ax)[1] - caption
+    high = sheet.high if sheet.new else theme.size_in_points(ax)[1] - caption - theme.em(_UNDER)
     lines = int(high / groups.height / theme.em(_LINE))
     names = lettering.filled_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 3))
     names_with_sizes = [

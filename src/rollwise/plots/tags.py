@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rollwise.schema import labels
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TAG, _BETWEEN = "mark:", "\x1f"  # XML has no such letter: it is in no name of a group once labels have made it plain
-_OPENED = re.compile(rf"""<g id=(["']){_TAG}(.*?)\1>""", re.DOTALL)
+_OPENED = re.compile(rf"""<g id=(["']){_TAG}(.*?)\1(/?)>""", re.DOTALL)
+_LONGEST = 200  # characters of a name in a tooltip
 _ANY = re.compile(r'<g id="[^"]*"')
 
 
@@ -32,12 +35,15 @@ def tagged(ax: "Axes", key: str | None, group: str, words: str) -> Iterator[None
 
 def written(svg: str, *, inline: bool) -> str:
     """Return SVG with marks as elements of class `mark` that say their group, or without tags for a file of its own."""
-    told = _OPENED.sub(_marked if inline else "<g>", svg)
+    told = _OPENED.sub(_marked if inline else r"<g\3>", svg)
     # No id of another figure on the page may be the same; ids of groups are not referred to.
     return _ANY.sub("<g", told) if inline else told
 
 
 def _marked(opened: re.Match[str]) -> str:
+    if opened[3]:  # nothing was drawn
+        return "<g/>"
     key, group, words = (html.unescape(part) for part in opened[2].split(_BETWEEN))
     data = f'data-group="{html.escape(group)}" data-key="{html.escape(key)}"'
-    return f'<g class="mark" {data}><title>{html.escape(f"{group}: {words}" if words else group)}</title>'
+    name = labels.shorten(group, _LONGEST)
+    return f'<g class="mark" {data}><title>{html.escape(f"{name}: {words}" if words else name)}</title>'

@@ -109,7 +109,10 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
     if by and ends.height:  # groups without any estimate are no less a result
         without = rows.join(ends, on=columns_named(by), how="anti", nulls_equal=True)
         ends = pl.concat(
-            [ends.select(rows.columns), without.unique(columns_named(by), keep="last", maintain_order=True)]
+            [
+                ends.select(columns_named(rows.columns)),
+                without.unique(columns_named(by), keep="last", maintain_order=True),
+            ]
         )
     what = {
         "TRAINING": quantity(first["metric"], "mean", part),

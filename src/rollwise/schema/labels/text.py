@@ -79,11 +79,15 @@ def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> l
         return list(names)
     distinct = sorted(set(names))
     front, back = _shared(distinct), _shared([name[::-1] for name in distinct])
-    around = max((most - 3) // 2, 1)
-    parts = {
-        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in distinct
-    }
-    if len(set(parts.values())) < different:
+    # As much of what is common as fits; less, where it would leave too little of what differs.
+    for around in range(max((most - 3) // 2, 1), 0, -1):
+        parts = {
+            name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most)
+            for name in distinct
+        }
+        if len(set(parts.values())) == different:
+            break
+    else:
         parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(distinct, 1)}
     return [parts[name] for name in names]
 

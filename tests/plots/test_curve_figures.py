@@ -12,6 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
+import rollwise as rw
 from rollwise import plots, schema
 from rollwise.errors import ArgumentError
 from rollwise.plots import theme
@@ -361,3 +362,10 @@ def test_bands_of_many_curves_have_edges(curve_of) -> None:
     for count in (2, 3):
         (ax,) = plots.curve(curve_of({f"m{k}": (58, 0.1) for k in range(count)})).axes
         assert sum(line.get_linewidth() == 0.6 for line in ax.lines) == (2 * count if count > 2 else 0)
+
+
+def test_a_figure_of_many_panels_is_the_same_bytes_each_time() -> None:
+    """The solver of the layout adds in any order; its last digits named parts of the file."""
+    turns, _ = rw.simulate(goals=8, attempts=2, turns=4, seed=1, targets={f"t{i}": 0.1 + 0.1 * i for i in range(7)})
+    curve = rw.curve(rw.measure(turns), by=["target", "attack"])
+    assert len({plots.curve(curve).svg() for _ in range(3)}) == 1

@@ -283,6 +283,12 @@ def _laid_out(figure: "Figure") -> Iterator[None]:
 
     engine = figure.get_layout_engine()
     theme.settle(figure)
+    for ax in figure.axes if engine is not None else ():
+        # The last digits of a place depend on the order in which the solver adds; names in an SVG file depend on them.
+        is_laid_out = ax.get_in_layout()
+        left, bottom, width, height = (round(number, 6) for number in ax.get_position().bounds)
+        ax.set_position((left, bottom, width, height), which="active")
+        ax.set_in_layout(is_laid_out)
     # Under these settings, None means none; otherwise it is the engine that the settings name.
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)

@@ -20,6 +20,7 @@ from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.labels import say
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
+from rollwise.schema.other_names import meant_column
 
 QUESTIONS = {
     "attack_success": "Did the attack succeed: did the target do what the goal asks?",
@@ -99,7 +100,9 @@ def label_page(
         )
     names = names_of(by)
     if unknown := [name for name in names if name not in frame.columns]:
-        raise ArgumentError(f"label_page: there is no column {unknown[0]!r} to group by")
+        raise ArgumentError(
+            f"label_page: there is no column {unknown[0]!r} to group by; {meant_column(unknown[0], frame)}"
+        )
     metric, rollouts = _judged(frame, metric, names)
     draw = drawn(rollouts, metric, names, n, seed)
     if not draw.rollouts.height:

@@ -7,15 +7,32 @@ from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 Repaint = Callable[["Canvas", float, float | None], list[Axes]]
+
+
+class RoundedLayout(ConstrainedLayoutEngine):
+    """Matplotlib's constrained layout, with places that are the same in every run.
+
+    Its solver adds numbers in the order of their addresses in memory, so their last digits vary, and with them the bytes of files.
+    """
+
+    def execute(self, fig: Figure) -> None:
+        """Give the Axes their places, to a millionth of the figure."""
+        super().execute(fig)
+        for ax in fig.axes:
+            is_laid_out = ax.get_in_layout()
+            left, bottom, width, height = (round(float(number), 6) for number in ax.get_position().bounds)
+            ax.set_position((left, bottom, width, height))
+            ax.set_in_layout(is_laid_out)  # placing an Axes takes it out of the layout
 
 
 class Canvas(Figure):
     """A figure without pyplot, which would keep it open and have a notebook show it a second time."""
 
     def __init__(self, paint: Repaint, width: float, height: float | None) -> None:
-        super().__init__(layout="constrained")
+        super().__init__(layout=RoundedLayout())
         FigureCanvasAgg(self)
         self._paint: Repaint | None = paint
         self._settings = {name: value for name, value in rcParams.items() if not name.startswith("backend")}

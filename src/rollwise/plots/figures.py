@@ -4,7 +4,6 @@ Equal frames give equal bytes in every run: no dates, and ids that depend on the
 """
 
 import base64
-import hashlib
 import html
 import io
 import re
@@ -29,8 +28,6 @@ _DPI = 150
 _SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
 _FORMATS = (".svg", ".pdf", ".png")
 # A browser shows nothing of a file with one of them.
-_CLIP_PATH = re.compile(r'<clipPath id="(p[0-9a-f]{10})"')
-_CLIP_NAME = re.compile(r'((?:<clipPath id="|"url\(#))(p[0-9a-f]{10})((?:"|\)"))')
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -275,22 +272,8 @@ class Plot:
         with rc_context(settings), theme.quiet(), _laid_out(self.figure):
             self.figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=box)
         if suffix == ".svg":
-            text = _with_stable_names(content.getvalue().decode())
-            return _NOT_IN_XML.sub("\ufffd", tags.written(text, inline=inline)).encode()
+            return _NOT_IN_XML.sub("\ufffd", tags.written(content.getvalue().decode(), inline=inline)).encode()
         return content.getvalue()
-
-
-def _with_stable_names(text: str) -> str:
-    """Name the clip paths of an SVG by their order: Matplotlib names them by places, whose last digits vary from run to run."""
-    names = {name: str(place) for place, name in enumerate(dict.fromkeys(_CLIP_PATH.findall(text)))}
-    numbered = _CLIP_NAME.sub(lambda match: f"{match[1]}{names.get(match[2], match[2])}{match[3]}", text)
-    # Several figures may be on one page, so their names must differ.
-    figure = hashlib.blake2b(numbered.encode(), digest_size=5).hexdigest()
-    return _CLIP_NAME.sub(lambda match: f"{match[1]}{_named(figure, names, match[2])}{match[3]}", text)
-
-
-def _named(figure: str, names: dict[str, str], name: str) -> str:
-    return f"p{figure}-{names[name]}" if name in names else name
 
 
 @contextmanager

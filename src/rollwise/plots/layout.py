@@ -176,8 +176,10 @@ def _onto(
     paint: Paint, sheet: Sheet, width: float, height: float | None, *, title: str | None, caption: bool | None
 ) -> bool:
     """Paint a new figure; return whether everything has space."""
+    from rollwise.plots.canvas import RoundedLayout
+
     figure: Any = sheet.figure
-    figure.set_layout_engine("constrained")
+    figure.set_layout_engine(RoundedLayout())
     figure.set_size_inches(width, height or figure.get_figheight())
     finish = paint(sheet)
     engine = figure.get_layout_engine()
@@ -234,7 +236,7 @@ def _heightened(sheet: Sheet, bands: float, fitted: Callable[[], tuple[bool, flo
     least = (bands + rows * sheet.high) / 72
     figure.set_size_inches(sheet.width / 72, max(figure.get_figheight(), least))
     fits, high = fitted()
-    needed = max(figure.get_figheight() + rows * (sheet.high - high) / 72, least)
+    needed = round(max(figure.get_figheight() + rows * (sheet.high - high) / 72, least), 4)  # as places are, see RoundedLayout
     for share in (1.0, 1.15, 1.3, 1.5):  # names that reach beyond low panels, or a key beside them, may need more
         figure.set_size_inches(sheet.width / 72, needed * share)
         settled, now = fitted()

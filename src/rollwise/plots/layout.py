@@ -236,7 +236,9 @@ def _heightened(sheet: Sheet, bands: float, fitted: Callable[[], tuple[bool, flo
     least = (bands + rows * sheet.high) / 72
     figure.set_size_inches(sheet.width / 72, max(figure.get_figheight(), least))
     fits, high = fitted()
-    needed = round(max(figure.get_figheight() + rows * (sheet.high - high) / 72, least), 4)  # as places are, see RoundedLayout
+    needed = round(
+        max(figure.get_figheight() + rows * (sheet.high - high) / 72, least), 4
+    )  # as places are, see RoundedLayout
     for share in (1.0, 1.15, 1.3, 1.5):  # names that reach beyond low panels, or a key beside them, may need more
         figure.set_size_inches(sheet.width / 72, needed * share)
         settled, now = fitted()

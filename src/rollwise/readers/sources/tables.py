@@ -57,7 +57,7 @@ def without_rollouts(document: Document) -> str:
 
 
 def _query(tables: Mapping[str, Sequence[str]]) -> str:
-    """Return the query that a user may type: the table with answers, and beside them the verdicts of the only other table with some."""
+    """Return a query to type: the table with answers, with the verdicts of the only other table that has some."""
     answers = _with_answers(tables)
     if len(answers) != 1:
         return "SELECT * FROM TABLE"

@@ -1,4 +1,4 @@
-"""SVG as one element of an HTML page: no style that reaches the page or needs an exception of its policy, no id of another figure."""
+"""SVG as one element of an HTML page: no styles, as a policy of the page may forbid them, and no id of another figure."""
 
 import hashlib
 import html
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-_PIECE = re.compile(r"<(/?)([\w:]+)((?:\s[^<>]*?)?)(/?)>|<[!?][^<>]*>|([^<]+)", re.DOTALL)
+_PIECE = re.compile(r"<(/?)([\w:]+)((?:\s[^<>]*?)?)(/?)>|<!--.*?-->|<[!?][^<>]*>|([^<]+)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _ELEMENTS = {
     "svg", "g", "defs", "clipPath", "pattern", "path", "rect", "circle", "use", "text", "tspan", "title", "image",
@@ -18,19 +18,19 @@ _STYLES = {
     "font-weight", "font-variant", "font-stretch", "text-anchor", "clip-path",
 }  # fmt: skip
 _ATTRIBUTES = _STYLES | {
-    "xmlns", "role", "aria-label", "class", "data-group", "data-key", "id", "viewBox", "width", "height", "x", "y", "d", "r", "cx", "cy",
-    "transform", "href", "patternUnits", "clipPathUnits",
+    "xmlns", "role", "aria-label", "class", "data-group", "data-key", "id", "viewBox", "width", "height", "x",
+    "y", "d", "r", "cx", "cy", "transform", "href", "patternUnits", "clipPathUnits",
 }  # fmt: skip
 _DRAWN = {"d", "x", "y"}  # places, of which a hundredth of a point cannot be seen
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _MARK = re.compile(r'<g class="mark"[^>]*><title>[^<]*</title>')
 _GROUP = re.compile(r"<(/?)g\b[^>]*?(/?)>")
-_INSIDE = re.compile(r"#[\w:.-]+|data:image/png;base64,[\w+/=\s]+")
+_INSIDE = re.compile(r"#[\w:.-]+|data:image/png;base64,[\w+/= \n]+")
 _ROUND = {"stroke-linejoin": "round", "stroke-linecap": "butt"}  # what matplotlib asks of the whole page
 
 
 def inline(svg: str) -> str:
-    """Return the ``<svg>`` element with attributes in place of styles, its ids its own, and nothing but what a figure is drawn with.
+    """Return the ``<svg>`` element with attributes in place of styles, ids of its own, and nothing but what draws.
 
     A policy that forbids inline styles applies to ``style="..."`` and ``<style>``, and not to attributes such as ``fill``.
     """
@@ -48,7 +48,7 @@ def inline(svg: str) -> str:
                 made.append(f"</{name}>")
         else:
             if name == "svg":
-                attributes = {**attributes, **_ROUND, **({"font-family": usual} if usual else {})}
+                attributes.update(_ROUND, **({"font-family": usual} if usual else {}))
             elif attributes.get("font-family") == usual:
                 del attributes["font-family"]
             # A group that says nothing of its content is left out.
@@ -108,13 +108,19 @@ def _attributes(said: str) -> dict[str, str]:
         text = value or other.replace('"', "&quot;")
         if name == "style":
             pairs = (part.partition(":") for part in html.unescape(text).split(";"))
-            styles = {key.strip(): html.escape(word.strip(), quote=False).replace('"', "&quot;") for key, _, word in pairs}
+            styles = {
+                key.strip(): html.escape(word.strip(), quote=False).replace('"', "&quot;") for key, _, word in pairs
+            }
             found |= {key: word for key, word in styles.items() if key in _STYLES and word}
         else:
             found[name.removeprefix("xlink:")] = text
     if not _INSIDE.fullmatch(found.get("href", "#inside")):
         del found["href"]
-    return {key: " ".join(value.split()) if key == "d" else value for key, value in found.items() if key in _ATTRIBUTES}
+    return {
+        key: " ".join(value.split()) if key in {"d", "href"} else value
+        for key, value in found.items()
+        if key in _ATTRIBUTES
+    }
 
 
 def _owned(name: str, value: str, own: str) -> str:

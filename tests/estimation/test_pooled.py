@@ -65,10 +65,10 @@ def test_one_goal_of_many_rollouts_counts_as_one_goal() -> None:
 
 def test_a_table_shows_the_share_of_the_rollouts_beside_the_pooled_estimate() -> None:
     """96 of 157 are 61 %; with ten without a verdict in place of three, 96 or up to 106 of 164: 59 to 65 %."""
-    open_ = [*DOMINATED[:-1], [None] * 10]
+    open_: list[Sequence[object]] = [*DOMINATED[:-1], [None] * 10]
     shown = [
-        rw.tables.markdown(rw.summarize(table(rows), metrics="attack_success", method=POOLED))
-        for rows in (DOMINATED, open_)
+        rw.tables.markdown(rw.summarize(table(rows), metrics="attack_success", method="beta-binomial"))
+        for rows in (list[Sequence[object]](DOMINATED), open_)
     ]
     heads, cells = ([re.split(r" *\| *", text.split("\n")[line].strip("| ")) for text in shown] for line in (0, 2))
     assert [(head[2], row[2]) for head, row in zip(heads, cells, strict=True)] == [

@@ -26,7 +26,13 @@ MOST_WORDS = 400  # most values of a column in a selection list
 SAFE_INTEGER = 1 << 53  # JavaScript rounds larger integers
 _FILTERS = ("attack_success", "task_success", "ending", "source", "run", "target", "attack", "category")
 _TITLES = ("goal", "task")
-_NUMBERS = {"tokens": "tokens_used", "cost": "dollars_used", "attempt": "attempt", "attempts": "attempts"}
+_NUMBERS = {
+    "score": "highest",
+    "tokens": "tokens_used",
+    "cost": "dollars_used",
+    "attempt": "attempt",
+    "attempts": "attempts",
+}
 SCRIPTS = (
     "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/signs.js", "viewing/messages.js", "rollout.js",
     "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js", "viewer.js",
@@ -91,14 +97,12 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     of_rollouts = rows.group_by("rollout_id", maintain_order=True).agg(
         **({"tree": pl.col("node_id").is_not_null().any()} if data.tree else {}),
         first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
-        **({} if scored is None else {"highest": pl.col(scored).max()}),
         **{name: column_named(name).first() for name in facts if name != "rollout_id"},
     )
     selected = selected.drop("place").join(of_rollouts, on="rollout_id", how="left", maintain_order="left")
-    numbers = {"score": "highest", **_NUMBERS} if scored else _NUMBERS
-    counted = selected.select("rollout_id", *(["highest"] if scored else [])).join(
-        _amounts(data), on="rollout_id", how="left", maintain_order="left"
-    )
+    highest = rows.group_by("rollout_id").agg(highest=pl.lit(None) if scored is None else pl.col(scored).max())
+    numbers = selected.select("rollout_id").join(_amounts(data), on="rollout_id", how="left", maintain_order="left")
+    numbers = numbers.join(highest, on="rollout_id", how="left", maintain_order="left")
     rows = rows.with_columns(_exact(rows, turn_columns))
     # Facts (constant within rollouts) and turns of each chunk.
     parts = zip(
@@ -128,7 +132,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
             for name in dict.fromkeys((*data.by, *_FILTERS, *_TITLES))
             if name in selected.columns
         ],
-        "numbers": {key: _finite(counted[name]) for key, name in numbers.items() if counted[name].count()},
+        "numbers": {key: _finite(numbers[name]) for key, name in _NUMBERS.items() if numbers[name].count()},
         "scored": f"highest {scored}",
         "labels": {name: labels.label(name) for name in turn_columns},
         "own": [name for name in turn_columns if name not in TURNS.names],

@@ -21,7 +21,7 @@ from rollwise.reports.worst import worst
 from rollwise.schema import labels
 
 MANY = 40  # a table of more rows is folded
-SCRIPTS = ("theme.js", *viewer.SCRIPTS)
+SCRIPTS = ("theme.js", *viewer.SCRIPTS, "figures.js")
 
 
 def page(

@@ -55,7 +55,9 @@ async function show(one, turn, address) {
   view.box = turnsBox(view, words);
   view.strip = stripOf(view, goTo);
   Object.assign(state, { view: Object.assign(view, { words }), turn: -1, hit: -1 });
+  state.beside = null;
   const steps = [
+    ...(others(one).length ? [buttonNode("Compare", () => compare(), "c")] : []),
     ...(view.success >= 0 ? [buttonNode("First success", KEYS.s, "s")] : broken ? [element("span", "soft", "broken; no verdict says at which turn")] : []),
     buttonNode(reading.raw ? "Markdown" : "Raw text", KEYS.r, "r"),
   ];
@@ -84,7 +86,7 @@ function settle(address) {
 }
 
 function goTo(place) {
-  if (!state.view || place < 0) return;
+  if (!state.view || state.beside !== null || place < 0) return;
   const turn = state.view.box.upTo(Math.min(place, state.view.ordered.length - 1));
   if (!turn) return;
   state.turn = Math.min(place, state.view.ordered.length - 1);
@@ -126,12 +128,14 @@ const KEYS = {
   k: () => step(-1),
   n: () => goTo(state.turn + 1),
   p: () => goTo(Math.max(state.turn - 1, 0)),
-  s: () => state.view && goTo(state.view.success),
+  s: () => goTo(state.view?.success ?? -1),
   r: async () => {
     const { turn } = state;
     reading.raw = !reading.raw;
-    if (state.view) await show(state.open, turn + 1);
+    if (state.beside !== null) await compare(state.beside);
+    else if (state.view) await show(state.open, turn + 1);
   },
+  c: () => (state.beside === null ? compare() : closeCompare()),
   x: () => toHit(1),
   X: () => toHit(-1),
   t: switchTheme,

@@ -48,7 +48,7 @@ function stopSearch() {
 
 // The next or previous hit: in what is open, in its turns that are not rendered yet, then in the next rollout.
 async function toHit(by) {
-  if (!state.words || !state.view) return;
+  if (!state.words || !state.view || state.beside !== null) return;
   const place = state.hit + by;
   if (by > 0) growToHit(place);
   if (markAt(place)) return atHit(place);

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from rollwise.readers.scan import scan as scan
     from rollwise.readers.turns import turns as turns
     from rollwise.reports import report as report
+    from rollwise.reports.showing import show as show
     from rollwise.rollout.simulation import simulate as simulate
 
 if TYPE_CHECKING:  # code of other projects imports these from the top; `rollwise.compat` is where they are listed

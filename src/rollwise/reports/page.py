@@ -65,7 +65,8 @@ def page(
         policy=policy(style, scripts),
         style=style,
         scripts=scripts,
-        transcripts=transcripts,
+        index=transcripts.index,
+        chunks=transcripts.chunks,
         many=MANY,
     )
 

@@ -19,10 +19,10 @@ pytestmark = [needs_chromium, pytest.mark.integration]
 PARENT = """<!doctype html><meta charset="utf-8">{policy}<title>Notebook</title><body><h1>In [1]</h1><div id="output">{output}</div>
 <script>document.cookie = "token=secret";
 window.told = []; addEventListener("message", (event) => told.push(event.data));</script>"""
-VSCODE = "; ".join((
-    "default-src 'none'", "script-src 'unsafe-inline' 'unsafe-eval'", "style-src 'unsafe-inline'", "img-src data:",
-    "child-src https: data:",
-))  # fmt: skip
+VSCODE = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src https: http: data:; "
+    "child-src https: data:"
+)
 """What the page around a cell allows in VS Code (backLayerWebView.ts): a frame inherits it, and has its own beside it."""
 
 

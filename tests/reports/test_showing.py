@@ -143,16 +143,21 @@ def test_rollouts_alone_have_no_texts() -> None:
 
 
 class Frame(HTMLParser):
-    """The one element of the output of a cell."""
+    """The elements of the output of a cell, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note it."""
         self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note it."""
+        self.text += data
 
 
 def test_a_terminal_has_one_line() -> None:
@@ -164,8 +169,11 @@ def test_a_terminal_has_one_line() -> None:
 def test_a_cell_has_one_frame_without_an_origin() -> None:
     """Scripts run in it, and it has no other right; the page is in the output, with the policy of the report."""
     viewer = rw.show(TURNS)
-    ((tag, attributes),) = Frame(viewer._repr_html_()).elements
-    assert tag == "iframe"
+    cell = Frame(viewer._repr_html_())
+    (line, _), (frame, attributes) = cell.elements
+    assert (line, frame) == ("p", "iframe")
+    # Frames are taken out of notebooks that are not trusted: then there is this line, and not nothing.
+    assert cell.text == "6 rollouts: run this cell, or trust the notebook, to read them here."
     assert {*attributes} == {"sandbox", "title", "style", "srcdoc"}
     assert attributes["sandbox"] == "allow-scripts"
     assert attributes["srcdoc"] == viewer.page

@@ -16,7 +16,9 @@ from rollwise.reports.viewer import Transcripts, transcripts
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.labels import count, counted, sentence
 
-_STYLE = "width: 100%; height: 600px; box-sizing: border-box; border: 1px solid #8888; border-radius: 6px"
+_STYLE = (
+    "position: relative; width: 100%; height: 600px; box-sizing: border-box; border: 1px solid #888; border-radius: 6px"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,9 +33,11 @@ class Viewer:
         return f'<Viewer: {self.title}; `.save("transcripts.html")` writes the page>'
 
     def _repr_html_(self) -> str:
-        # Scripts of the page run, but with no origin: they reach neither the notebook nor its cookies.
+        # Scripts of the page run, but with no origin: they reach neither the notebook nor its cookies. Where frames are taken
+        # out, as in a notebook that is not trusted and on GitHub, the line is seen that the frame covers otherwise.
         return (
-            f'<iframe sandbox="allow-scripts" title="{html.escape(self.title)}" style="{_STYLE}" '
+            f'<p style="margin: 0 0 -1.5em; line-height: 1.5">{html.escape(self.title)}: run this cell, or trust the notebook, to '
+            f'read them here.</p><iframe sandbox="allow-scripts" title="{html.escape(self.title)}" style="{_STYLE}" '
             f'srcdoc="{html.escape(self.page)}"></iframe>'
         )
 

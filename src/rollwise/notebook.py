@@ -3,10 +3,12 @@
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 _PACKAGE = str(Path(__file__).parent)
+_FRAME = ("polars.dataframe.frame", "DataFrame")  # by name: Polars is loaded when it is needed
 _WHOLE = {"Plain", "Verbose", "Docs"}  # modes of IPython's %xmode in which a user asks for all lines of code
 
 
@@ -19,6 +21,14 @@ def shell() -> Any:
 def in_notebook() -> bool:
     """Return whether code runs in the kernel of a notebook, which shows stderr as a red box, as if it were an error."""
     return hasattr(shell(), "kernel")
+
+
+def format_frames(html: Callable[[Any], str]) -> None:
+    """Let a notebook show frames of Polars by this function, unless the user has one; nothing elsewhere."""
+    formatter = getattr(shell(), "display_formatter", None)
+    of_html = formatter.formatters["text/html"] if formatter is not None and in_notebook() else None
+    if of_html is not None and ".".join(_FRAME) not in of_html:
+        of_html.for_type_by_name(*_FRAME, html)
 
 
 def error_lines(error: Exception) -> list[str]:

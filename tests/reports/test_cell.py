@@ -54,8 +54,10 @@ def hostile_turns(hostile: list[str]) -> pl.DataFrame:
             "outcome": "success",
         }
         rows += [{**facts, **said, "tool_calls": calls, "turn": turn, hostile[0]: payload} for turn in (1, 2)]
-    overrides = {"turn": pl.Int32, "outcome": schema.OUTCOMES, "tool_calls": schema.TOOL_CALLS}
-    return rw.turns(pl.DataFrame(rows, schema_overrides=overrides))
+    frame = pl.DataFrame(
+        rows, schema_overrides={"turn": pl.Int32, "outcome": schema.OUTCOMES, "tool_calls": schema.TOOL_CALLS}
+    )
+    return rw.turns(frame)
 
 
 def test_nothing_runs_and_nothing_reaches_the_notebook(
@@ -65,7 +67,7 @@ def test_nothing_runs_and_nothing_reaches_the_notebook(
     hostile_turns: pl.DataFrame,
 ) -> None:
     """Every payload is opened and searched for in the frame; the notebook around it is as it was, and nothing was asked for."""
-    parent(server.folder / "notebook.html", rw.show(hostile_turns))  # type: ignore[attr-defined]
+    parent(server.folder / "notebook.html", rw.show(hostile_turns))
     address = f"http://127.0.0.1:{server.server_port}/notebook.html"
     server.asked.clear()
     enter(browser, address)

@@ -6,6 +6,7 @@ import re
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,7 +15,7 @@ import rollwise as rw
 from rollwise.errors import ArgumentError, RollwiseError, SchemaError, WriteError
 
 # Six rollouts: a, b and c of `base`, d and e of `guarded`, and f whose target nobody wrote down.
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"rollout_id": "a", "target": "base", "attack": "ask", "step": 1, "succeeded": True},
     {"rollout_id": "b", "target": "base", "attack": "beg", "step": 1, "succeeded": False},
     {"rollout_id": "c", "target": "base", "attack": "beg", "step": 2, "succeeded": None},
@@ -93,7 +94,7 @@ def test_a_part_of_a_rollout_is_no_rollout() -> None:
 
 def test_paths_of_a_tree_select_the_tree() -> None:
     """A branch is read within its tree, and a tree counts once."""
-    ends = {"give_up": 0, "target_ends": 0, "error": 0}
+    ends: dict[str, Any] = {"give_up": 0, "target_ends": 0, "error": 0}
     turns, _ = rw.simulate(
         goals=2, attempts=1, turns=3, branches=2, targets={"base": 0.5, "guarded": 0.0}, seed=1, **ends
     )

@@ -22,7 +22,7 @@ from rollwise.measurement.unused_verdicts import NOTE
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
 from rollwise.reports.headline import Headline, headline
-from rollwise.reports.rollouts import Rollouts, measured, numeric
+from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.reports.same_goals import Shared, shared_goals
 from rollwise.reports.scored import scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
@@ -169,7 +169,7 @@ def frames(
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant_column(name, turns)}")
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     likely_step = step_in(turns)
-    kept_columns = list(dict.fromkeys([*numeric(turns, names), *([likely_step] if likely_step else [])]))
+    kept_columns = list(dict.fromkeys([*numeric_columns(turns, names), *([likely_step] if likely_step else [])]))
     rollouts = measured(turns, kept_columns, scored=True)
     allowed = findings(Facts(turns, rollouts))
     is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
@@ -194,7 +194,7 @@ def frames(
     scores = scored_in(turns, rollouts)
     before = None
     if earlier is not None:
-        before = Earlier(earlier, with_detectors(measured(earlier, numeric(earlier, groups))))
+        before = Earlier(earlier, with_detectors(measured(earlier, numeric_columns(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
     shared = {name: goals for name, goals in found.items() if goals is not None}
     compared = contrasts(rollouts, groups, step, **treated)

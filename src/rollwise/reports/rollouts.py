@@ -44,7 +44,7 @@ class Rollouts:
         return int(self.turns["turn"].count())
 
 
-def numeric(turns: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def numeric_columns(turns: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Return the numeric columns among the names that `measure` does not keep automatically."""
     columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
     return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]

@@ -9,7 +9,6 @@ from rollwise.files.atomic import whole
 from rollwise.readers.turns import turns as as_turns
 from rollwise.reports.assets import asset, policy, rendered
 from rollwise.reports.grouping import usual_groups, with_detectors
-from rollwise.reports.page import SCRIPTS
 from rollwise.reports.rollouts import Rollouts, measured
 from rollwise.reports.showing.selection import check_turns, chosen, chosen_ids
 from rollwise.reports.viewer import Transcripts, transcripts
@@ -103,7 +102,7 @@ def show(turns: object, selection: object = None) -> Viewer:
     part = data if selection is None else chosen(data, chosen_ids(data, selection))
     packed = transcripts(part)
     title = _title(data, part)
-    style, scripts = asset("page.css") + asset("showing/show.css"), [asset(name) for name in SCRIPTS]
+    style, scripts = asset("page.css") + asset("showing/show.css"), [asset(name) for name in _SCRIPTS]
     page = rendered(
         "showing/show.html.jinja",
         version=__version__,

@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
-from rollwise.reports.rollouts import Rollouts, measured, numeric
+from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named
@@ -75,7 +75,7 @@ def _of_groups(data: Rollouts, rows: pl.DataFrame) -> pl.Series:
     needed = list(dict.fromkeys(name for group in groups for name in group))
     table = data.rollouts
     if any(name not in table.columns for name in needed):  # numbers of the user's own are kept only if asked for
-        table = measured(data.turns, numeric(data.turns, needed), scored=True)
+        table = measured(data.turns, numeric_columns(data.turns, needed), scored=True)
     for name in needed:
         if name not in table.columns:
             raise ArgumentError(

@@ -15,6 +15,7 @@ from rollwise.reports.viewer import Transcripts, transcripts
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.labels import count, counted, sentence
 
+_SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")
 _STYLE = (
     "position: relative; width: 100%; height: 600px; box-sizing: border-box; border: 1px solid #888; border-radius: 6px"
 )

@@ -104,12 +104,13 @@ HARMLESS = """
   return {
     pwned: window.pwned ?? null, title: document.title,
     handlers: all.flatMap(one => one.getAttributeNames().filter(name => name.startsWith("on"))),
-    styled: all.filter(one => one.hasAttribute("style") && !["sizer", "rows"].includes(one.id)).length,
-    links: [...document.querySelectorAll("[href]")].map(one => one.getAttribute("href")).filter(
+    styled: all.filter(one => one.hasAttribute("style") && !["sizer", "rows", "tip"].includes(one.id)).length,
+    links: [...document.querySelectorAll("[href]")].filter(
+      one => !one.matches("figure image[href^='data:image/png;base64,']")).map(one => one.getAttribute("href")).filter(
       one => !/^(#|https:\\/\\/doi\\.org\\/|https:\\/\\/arxiv\\.org\\/|data:,$)/.test(one)),
     scripts: [...document.scripts].filter(one => !one.type).length,
     foreign: all.filter(one => ["IFRAME", "OBJECT", "EMBED", "FORM", "BASE", "VIDEO", "AUDIO", "SVG", "MATH", "B1"].includes(
-      one.tagName.toUpperCase()) && one.id !== "tools").length,
+      one.tagName.toUpperCase()) && one.id !== "tools" && !one.matches("figure > div > svg")).length,
   };
 """
 
@@ -118,7 +119,7 @@ def harmless(browser: Browser, server: Server) -> None:
     """Nothing of a payload has become an element, a handler, a link or a request, and nothing ran."""
     seen = browser.run(HARMLESS)
     assert seen.pop("title") == labels.plain(TITLE)
-    assert seen == {"pwned": None, "handlers": [], "styled": 0, "links": [], "scripts": 5, "foreign": 0}
+    assert seen == {"pwned": None, "handlers": [], "styled": 0, "links": [], "scripts": 6, "foreign": 0}
     assert not [path for path in server.asked if "hit" in path]
 
 

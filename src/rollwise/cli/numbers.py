@@ -48,7 +48,7 @@ def measure(
     output.check()
     if engine == "polars":
         conditions = conditions_of(logs.where)
-        frame = kept(measured_logs(logs, metric, keep, [one.column for one in conditions]), conditions)
+        frame = kept(measured_logs(logs, metric, keep, [condition.column for condition in conditions]), conditions)
     elif not logs.options:
         from rollwise import distributed
         from rollwise.metrics import catalog

@@ -219,10 +219,12 @@ def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Est
         return estimates
     reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
     for group in np.flatnonzero(~np.isnan(estimates.low)).tolist():
-        known = estimates.at(group)
+        estimate = estimates.at(group)
         estimates.put(
             group,
-            replace(known, low=None, high=None, method=None, resamples=None, reason=join_reasons(known.reason, reason)),
+            replace(
+                estimate, low=None, high=None, method=None, resamples=None, reason=join_reasons(estimate.reason, reason)
+            ),
         )
     return estimates
 
@@ -315,7 +317,7 @@ def _add_unjudged(estimates: Estimates, cells: Cells, level: float) -> None:
         else:
             is_known = not unknown.partly or cells.options.method == POOLED
             point = known.estimate if is_known else _expected(cells, sample)
-            worst, best = (row_of(each.at(group)) for each in extremes)
+            worst, best = (row_of(extreme.at(group)) for extreme in extremes)
             opened = at_the_bounds(unknown, choice, point, worst, best)
             estimates.put(group, replace(known, design_effect=None, **opened))
 

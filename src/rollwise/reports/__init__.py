@@ -146,7 +146,7 @@ def report(
         by_hand = _by_hand(data, labels, **options)
         problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
         begin("drawing figures")
-        images = drawn(data, draft / "figures")
+        images = drawn(data, draft / "figures", **options)
         begin("writing tables")
         for name, frame in (*data.files, *(() if by_hand is None else by_hand.files)):
             write(frame, draft / f"{name}.parquet")

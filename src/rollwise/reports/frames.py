@@ -194,7 +194,7 @@ def frames(
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant_column(name, turns)}")
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     likely_step = step_in(turns)
-    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([likely_step] if likely_step else [])]))
+    kept_columns = list(dict.fromkeys([*numeric_columns(turns, names), *([likely_step] if likely_step else [])]))
     rollouts = _measured(turns, kept_columns, scored=True)
     allowed = findings(Facts(turns, rollouts))
     is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
@@ -219,7 +219,7 @@ def frames(
     scores = scored_in(turns, rollouts)
     before = None
     if earlier is not None:
-        before = Earlier(earlier, with_detectors(_measured(earlier, _numeric(earlier, groups))))
+        before = Earlier(earlier, with_detectors(_measured(earlier, numeric_columns(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
     shared = {name: goals for name, goals in found.items() if goals is not None}
     compared = contrasts(rollouts, groups, step, **treated)
@@ -250,7 +250,7 @@ def frames(
     )
 
 
-def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
+def numeric_columns(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
     """Return the numeric columns among the names that `measure` does not keep automatically."""
     columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
     return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]

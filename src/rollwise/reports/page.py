@@ -20,7 +20,7 @@ from rollwise.reports.worst import worst
 from rollwise.schema import labels
 
 MANY = 40  # a table of more rows is folded
-SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")
+SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js", "figures.js")
 
 
 def page(

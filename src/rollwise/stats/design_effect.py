@@ -122,7 +122,7 @@ def _effects(between: FloatArray, of_one: FloatArray, weights: FloatArray, units
     count, mass = clusters.sizes, groups.sums(weights)
     with np.errstate(invalid="ignore", divide="ignore"):  # a group without rows
         within = clusters.sums(squares / masses**2) / count
-        alone, together = (clusters.sums(part) / mass**2 for part in (squares, masses**2))
+        separate, together = (clusters.sums(part) / mass**2 for part in (squares, masses**2))
         total = of_one + between / count
     ratio = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
     correlation = np.clip(
@@ -130,4 +130,4 @@ def _effects(between: FloatArray, of_one: FloatArray, weights: FloatArray, units
         0.0,
         1.0,
     )
-    return np.where(equal, 1.0, groups.sizes * ((1 - correlation) * alone + correlation * together))
+    return np.where(equal, 1.0, groups.sizes * ((1 - correlation) * separate + correlation * together))

@@ -156,8 +156,8 @@ def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Gr
         means = way.sums(w * y) / way.sums(w)
         if spread.strata is not None:  # clusters vary around the average of their stratum
             layers, ones = spread.strata, np.ones_like(means)
-            stratum, whole = layers.sums(means) / layers.sums(ones), way.groups.sums(means) / way.counts
-            means = means - stratum[layers.of_rows] + whole[way.groups.codes]
+            stratum, total = layers.sums(means) / layers.sums(ones), way.groups.sums(means) / way.counts
+            means = means - stratum[layers.of_rows] + total[way.groups.codes]
         correlated = np.maximum(observed, least * correlation_effects(means, w, way, groups))
         observed = np.where(trials == 1, correlated, observed)
     mixed = np.max([_mixed(y, way, trials[groups.codes]) for way in ways], axis=0)
@@ -169,10 +169,10 @@ def _within(y: FloatArray, w: FloatArray, way: Units, strata: Units, groups: Gro
     """Return the variance of one rollout within strata divided by that of one in the whole group, p(1-p); 1 where that is 0."""
     weight, hits = way.sums(w), way.sums(w * y)
     share = strata.sums(hits) / strata.sums(weight)
-    whole = groups.sums(w * y) / groups.sums(w)
+    overall = groups.sums(w * y) / groups.sums(w)
     with np.errstate(invalid="ignore", divide="ignore"):
         within = strata.groups.sums(strata.sums(weight) * share * (1 - share)) / groups.sums(w)
-        ratio = within / (whole * (1 - whole))
+        ratio = within / (overall * (1 - overall))
     return np.where(np.isfinite(ratio), ratio, 1.0)
 
 

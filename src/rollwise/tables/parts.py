@@ -138,11 +138,11 @@ def best_rows(values: Sequence[float | None], keys: Sequence[Any], best: str | N
         return frozenset()
     ends: dict[Any, float] = {}
     choose = min if best == "lowest" else max
-    for key, one in zip(keys, values, strict=True):
-        if one is not None:
-            ends[key] = choose(ends.get(key, one), one)
+    for key, value in zip(keys, values, strict=True):
+        if value is not None:
+            ends[key] = choose(ends.get(key, value), value)
     pairs = enumerate(zip(keys, values, strict=True))
-    return frozenset(row for row, (key, one) in pairs if one is not None and one == ends[key])
+    return frozenset(row for row, (key, value) in pairs if value is not None and value == ends[key])
 
 
 def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:

@@ -57,7 +57,7 @@ def test_a_document_has_the_words_of_its_author(rollwise, summary, crossed: bool
     plain = ("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--by", "attack")
     words = CROSSED if crossed else plain
     said: Any = {"title": "Rates of two models", "label": "tab:two", "best": "lowest"}
-    places = {"rows": "target", "columns": "attack"} if crossed else {}
+    places: Any = {"rows": "target", "columns": "attack"} if crossed else {}
     table = (rw.tables.pivot if crossed else rw.tables.table)(summary, **places, **said)
     options = [part for name, value in said.items() for part in (f"--{name}", value)]
     assert rollwise(*words, "--format", "latex", *options)[:2] == (0, f"{table.latex}\n")

@@ -63,6 +63,15 @@ def test_settings_work_as_the_page_says(page: str, language: str, text: str, tmp
         assert (
             _bash("rollwise gate runs --file gate.yml") == 1
         )  # these logs fail; 2 would be a file that is not understood
+    elif "sampler" in content:
+        Path("rollout.yml").write_text(text, encoding="utf-8")
+        from rollwise.rollout.config import evaluator_of, load, rule_of
+
+        config = load("rollout.yml")
+        assert (len(evaluator_of(config).seeds), rule_of(config.until) is not None) == (
+            config.seeds,
+            "until" in content,
+        )
     elif "jobs" in content:
         shutil.copy(ROOT / "docs" / "examples" / "gate.yml", "gate.yml")
         Path("evaluate.sh").write_text("#!/bin/sh\ntest -d $1\n", encoding="utf-8")

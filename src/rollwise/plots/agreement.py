@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import interval_rows, theme
+from rollwise.plots import interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -96,11 +96,7 @@ def agreement(
     return interval_rows.draw(
         marks,
         panels,
-        verb="agreement",
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
+        layout.Page("agreement", ax, size, title, caption),
         description=_caption(rows, marks),
         alt=labels.alt_text(rows, shape=schema.AGREEMENT),
         choose="statistic=",

@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import factors, interval_rows, theme
+from rollwise.plots import factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -103,11 +103,7 @@ def contrast(
     return interval_rows.draw(
         marks,
         panels,
-        verb="contrast",
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
+        layout.Page("contrast", ax, size, title, caption),
         description=_caption(rows, marks),
         alt=labels.alt_text(rows),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import curve_figure, theme
+from rollwise.plots import curve_figure, layout, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -85,16 +85,12 @@ def incidence(
     )
     return curve_figure.lay_out(
         marks,
-        verb="incidence",
+        layout.Page("incidence", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         at_risk=at_risk,
         key=True,
         also=_whisker,
-        title=title,
         description=_caption(rows, marks, min_at_risk),
-        caption=caption,
     )
 
 

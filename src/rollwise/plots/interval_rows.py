@@ -58,23 +58,19 @@ class Panel:
 def draw(
     marks: pl.DataFrame,
     panels: Sequence[Panel],
+    page: layout.Page,
     *,
-    verb: str,
-    ax: "Axes | None",
-    size: theme.Size | None,
-    title: str | None,
-    caption: bool | None,
     description: str,
     alt: str,
     choose: str = "metric= and statistic=",
 ) -> Plot:
-    """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
+    """Draw each panel of the marks; footnotes follow the caption."""
     marks = labels.merge_reasons(marks, options=False)
-    if ax is not None and len(panels) > 1:
+    if page.ax is not None and len(panels) > 1:
         what = listing(panel.quantity for panel in panels)
-        raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+        raise ArgumentError(f"{page.verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
-    reasons = _reasons(marks) if caption is not False else {}
+    reasons = _reasons(marks) if page.caption is not False else {}
     rows = row_names.Rows.of(marks)
     parts_of = marks.filter(pl.col("part").is_not_null()).unique("lane", maintain_order=True).sort("lane")
 
@@ -90,17 +86,13 @@ def draw(
         for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
         if parts_of.height:
-            sheet.key([_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)])
+            sheet.entries = [_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)]
 
     return layout.lay(
         paint,
-        verb=verb,
+        page,
         alt=alt,
-        ax=ax,
-        size=size,
         natural=_natural(rows.names, len(panels)),
-        title=title,
-        caption=caption,
         description=" ".join([description, *_notes(marks, reasons)]),
         named=[*rows.names, *parts_of["part"]],
     )

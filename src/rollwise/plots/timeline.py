@@ -60,7 +60,7 @@ def timeline(
         ``"seconds"``, if known for every turn or step; otherwise ``"turn"``, or ``"step"`` for STEPS. By default seconds if
         known.
     most
-        How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
+        How many tools or kinds of steps have their own lane; the others share one.
     size
         Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
         None is as high as it needs to be. By default as large as it needs to be.
@@ -84,9 +84,6 @@ def timeline(
     (['turns', 'score'], 'turn')
     """
     check_option_types(timeline, locals())
-    if ax is not None:  # names of lanes, a key and a caption need space
-        theme.make_room(ax)
-        most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / theme.em(12)) - 2, 1))
     # One lane per score, tool and kind of step, from top to bottom.
     marks = timeline_marks(frame, rollout_id=rollout_id, axis=axis, most=most)
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
@@ -116,12 +113,8 @@ def timeline(
 
     return layout.lay(
         paint,
-        verb="timeline",
+        layout.Page("timeline", ax, size, title or labels.plain(rows["rollout_id"][0]), caption),
         alt=alternatives.timeline(marks, outcome),
-        ax=ax,
-        size=size,
-        title=title or labels.plain(rows["rollout_id"][0]),
-        caption=caption,
         description=_caption(rows, marks),
         named=marks["lane_name"],
         letters=marks["text"].drop_nulls(),

@@ -55,11 +55,8 @@ def agreement(
         Which rows to draw; by default all. `statistic` may be several, in the order of their panels.
     sort
         Greatest estimate on top; otherwise the order of the frame.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by judge; by default a color-blind safe one for each.
     title

@@ -58,11 +58,8 @@ def contrast(
         Which rows to draw; by default all, one panel for each metric and statistic.
     sort
         Greatest difference on top; otherwise the order of the frame.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
     title

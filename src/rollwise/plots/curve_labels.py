@@ -142,14 +142,7 @@ def table_below(
         for tick_label, curve in zip(table.get_yticklabels(), table_curves, strict=True):
             tick_label.set_color(theme.ink(curve["color"][0], ax.get_facecolor()))
     if heading and names:
-        table.annotate(
-            behind,
-            (0, 1),
-            xycoords="axes fraction",
-            va="top",
-            fontsize=theme.small(),
-            color=theme.shade(ax, theme.MUTED),
-        )
+        lettering.write(table, behind, (0, 1), va="top", color=theme.shade(ax, theme.MUTED))
     return table
 
 

@@ -168,18 +168,7 @@ def _named(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> "Sequence
     if len(set(lines)) > _MOST_ZERO:
         lines = [f"{len(zero)} of {len(curves)}: 0 at the end"]
     if lines:
-        ax.annotate(
-            "\n".join(lines),
-            (0, 1),
-            xycoords="axes fraction",
-            xytext=(6, -3),
-            textcoords="offset points",
-            va="top",
-            fontsize=theme.small(),
-            color=theme.shade(ax, theme.MUTED),
-            parse_math=False,
-            zorder=5,
-        )
+        lettering.write(ax, "\n".join(lines), (0, 1), by=(6, -3), va="top", zorder=5)
     return []
 
 

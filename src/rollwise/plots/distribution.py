@@ -73,11 +73,8 @@ def distribution(
     log
         Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
         least: scores and shares are not.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by group name; by default a color-blind safe one for each.
     title

@@ -75,11 +75,8 @@ def heat_map(
     sort
         Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
         order of the frame.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure, as large as its cells need.
+    size, ax
+        As in `forest`.
     title
         Title above the figure.
     caption

@@ -54,11 +54,8 @@ def incidence(
         Rollouts below which a stack is drawn as uncertain.
     at_risk
         Whether to put the number of rollouts at risk below.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw a single group; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by label of the ending: ``success``, ``attack gave up`` ...
     title, caption

@@ -296,15 +296,14 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
     at = x_min if row["estimate"] is None else row["estimate"]
     # Halves avoid overflow of the sum for very large numbers.
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
-    ax.annotate(
+    lettering.write(
+        ax,
         f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
         (at, row["at"]),
-        xytext=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
-        textcoords="offset points",
+        "data",
+        by=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
         ha="left" if to_the_right else "right",
         va="center",
-        fontsize=theme.small(),
-        color=theme.shade(ax, theme.MUTED),
         style="italic",
         zorder=5,
         bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
@@ -333,37 +332,15 @@ def _numbers(
         if edge + wide > across:
             break
         edge += wide
-        place: dict[str, Any] = {
-            "textcoords": "offset points",
-            "ha": "right",
-            "fontsize": theme.small(),
-            "annotation_clip": False,
-        }
-        ax.annotate(
-            heading,
-            (1, 1),
-            xycoords="axes fraction",
-            xytext=(edge, up),
-            va="bottom",
-            color=theme.shade(ax, theme.MUTED),
-            **place,
-        )
+        lettering.write(ax, heading, (1, 1), by=(edge, up), va="bottom", ha="right")
         for row in rows.drop_nulls(columns_named(name)).iter_rows(named=True):
-            coordinates = ("axes fraction", "data")
-            look: dict[str, Any] = {"color": theme.shade(ax, theme.MUTED)} if row["few"] else {}
+            place: tuple[Any, Any] = ((1, row["at"]), ("axes fraction", "data"))
+            look: dict[str, Any] = {} if row["few"] else {"color": None}
             if colored and not row["few"] and name == columns[0][0]:
                 look = {"color": theme.ink(row["color"], ax.get_facecolor())}
-            ax.annotate(row[name], (1, row["at"]), xycoords=coordinates, xytext=(edge, 0), va="center", **look, **place)
+            lettering.write(ax, row[name], *place, by=(edge, 0), va="center", ha="right", **look)
             if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
-                raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
-                ax.annotate(
-                    reasons[row["reason"]],
-                    (1, row["at"]),
-                    xycoords=coordinates,
-                    xytext=(edge + 1, 0),
-                    va="center",
-                    **raised,
-                )
+                lettering.write(ax, reasons[row["reason"]], *place, by=(edge + 1, 0), va="center", ha="left")
         edge += theme.em(12.0)
 
 

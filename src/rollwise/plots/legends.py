@@ -55,19 +55,16 @@ def above(ax: "Axes") -> float:
 
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
     """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
-    muted = theme.shade(ax, theme.MUTED)
-    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    ax.axvline(at, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
-    ax.annotate(
+    lettering.write(
+        ax,
         words,
         (at, 1 if top else 0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4 if far else 4, -2 if top else 3),
-        textcoords="offset points",
+        ("data", "axes fraction"),
+        by=(-4 if far else 4, -2 if top else 3),
         va="top" if top else "bottom",
         ha="right" if far else "left",
-        fontsize=theme.small(),
-        color=muted,
     )
 
 

@@ -129,18 +129,24 @@ def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
     return broken.replace("\u00a0", " ")
 
 
+def write(
+    ax: "Axes",
+    words: str,
+    at: tuple[float, float],
+    coordinates: Any = "axes fraction",
+    *,
+    by: tuple[float, float] = (0, 0),
+    **look: Any,
+) -> Any:
+    """Write small, muted type `by` points from a place, which may be outside the Axes."""
+    usual: dict[str, Any] = {"fontsize": theme.small(), "color": theme.shade(ax, theme.MUTED), "annotation_clip": False}
+    place: dict[str, Any] = {"xycoords": coordinates, "xytext": by, "textcoords": "offset points", "parse_math": False}
+    return ax.annotate(words, at, **usual | place | look)
+
+
 def note(ax: "Axes", words: str) -> None:
     """Write a few words in the middle of empty Axes."""
-    ax.annotate(
-        words,
-        (0.5, 0.5),
-        xycoords="axes fraction",
-        ha="center",
-        va="center",
-        fontsize=theme.small(),
-        style="italic",
-        color=theme.shade(ax, theme.MUTED),
-    )
+    write(ax, words, (0.5, 0.5), ha="center", va="center", style="italic")
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

@@ -67,11 +67,8 @@ def pareto(
     labels
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
         if there is not enough space. References are always named.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
     title

@@ -223,16 +223,14 @@ def name_points(
         assert best is not None
         _, x_min, far, box = best
         occupied.append(box)
-        ax.annotate(
+        lettering.write(
+            ax,
             text,
             (x, y),
-            xytext=(x_min - at[0], box.bottom - at[1]),
-            textcoords="offset points",
+            "data",
+            by=(x_min - at[0], box.bottom - at[1]),
             va="bottom",
-            fontsize=theme.small(),
             color=theme.ink(color, ax.get_facecolor()),
-            parse_math=False,
-            annotation_clip=False,
             linespacing=1.1,
             zorder=6,
             arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": color, "shrinkB": 4} if far == _FAR else None,

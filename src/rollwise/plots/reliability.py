@@ -67,11 +67,8 @@ def reliability(
         The grouping column with the bins.
     level
         The level of the intervals; by default the greatest.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by group name; by default a color-blind safe one for each.
     title

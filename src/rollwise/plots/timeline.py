@@ -61,11 +61,8 @@ def timeline(
         known.
     most
         How many tools or kinds of steps have their own lane; the others share one.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     title
         Title above the figure; by default the id of the rollout.
     caption
@@ -283,17 +280,7 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
 
 def _beside(ax: "Axes", lane: float, words: str) -> None:
     """Write a few words to the right of a lane."""
-    ax.annotate(
-        words,
-        (1, lane),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=theme.small(),
-        color=theme.shade(ax, theme.MUTED),
-        annotation_clip=False,
-    )
+    lettering.write(ax, words, (1, lane), ("axes fraction", "data"), by=(3, 0), va="center")
 
 
 def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:
@@ -304,16 +291,7 @@ def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:
         ax.axvline(at, color=theme.shade(ax, theme.GRAY), linewidth=0.7, zorder=1)
         words = "turn 1" if last == float("-inf") and turn == 1 else f"{turn}"
         if at > last:
-            ax.annotate(
-                words,
-                (at, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                fontsize=theme.small(),
-                color=theme.shade(ax, theme.MUTED),
-                annotation_clip=False,
-            )
+            lettering.write(ax, words, (at, 1), ("data", "axes fraction"), by=(0, 3))
             last = at + (lettering.text_width(words) + 6) / (0.75 * sheet.width) * (x_max - x_min)
 
 

@@ -65,11 +65,8 @@ def trace_tree(
         Which rollout; not needed where there is one.
     most
         How many rows to draw; the caption counts the rest.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure, as high as it needs to be.
+    size, ax
+        As in `forest`.
     title
         Title above the figure; by default the id of the rollout.
     caption
@@ -316,16 +313,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, left: float, acro
         words = (
             f"{words[: max(min(len(words) - 2, int(len(words) * width / lettering.text_width(words))), 3)].rstrip()}…"
         )
-    ax.annotate(
-        words,
-        (x, y),
-        xytext=(9, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=theme.small(),
-        parse_math=False,
-        annotation_clip=False,
-    )
+    lettering.write(ax, words, (x, y), "data", by=(9, 0), va="center", color=None)
 
 
 def _bars(ax: "Axes", seen: pl.DataFrame) -> None:

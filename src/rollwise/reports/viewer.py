@@ -156,7 +156,7 @@ def _results(data: Rollouts) -> pl.DataFrame:
     return table.select("rollout_id", *words)
 
 
-def _amounts(data: Frames) -> pl.DataFrame:
+def _amounts(data: Rollouts) -> pl.DataFrame:
     """Return what each rollout cost, and the number of its attempt of how many; unknown where numbers are missing between."""
     # Amounts of a tree would be those of one of its paths.
     table = (

@@ -7,6 +7,7 @@ from pathlib import Path
 from rollwise import __version__
 from rollwise.files.atomic import whole
 from rollwise.readers.turns import turns as as_turns
+from rollwise.reports import viewer
 from rollwise.reports.assets import asset, policy, rendered
 from rollwise.reports.grouping import usual_groups, with_detectors
 from rollwise.reports.rollouts import Rollouts, measured
@@ -15,8 +16,9 @@ from rollwise.reports.viewer import Transcripts, transcripts
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.labels import count, counted
 
-_SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")
-_STYLE = (
+_SCRIPTS = ("theme.js", *viewer.SCRIPTS)
+_STYLES = ("page.css", viewer.STYLE, "showing/show.css")
+_FRAME = (
     "position: relative; width: 100%; height: 600px; box-sizing: border-box; border: 1px solid #888; border-radius: 6px"
 )
 
@@ -37,7 +39,7 @@ class Viewer:
         # out, as in a notebook that is not trusted and on GitHub, the line is seen that the frame covers otherwise.
         return (
             f'<p style="margin: 0 0 -1.5em; line-height: 1.5">{html.escape(self.title)}: run this cell, or trust the notebook, to '
-            f'read them here.</p><iframe sandbox="allow-scripts" title="{html.escape(self.title)}" style="{_STYLE}" '
+            f'read them here.</p><iframe sandbox="allow-scripts" title="{html.escape(self.title)}" style="{_FRAME}" '
             f'srcdoc="{html.escape(self.page)}"></iframe>'
         )
 
@@ -104,7 +106,8 @@ def show(turns: object, selection: object = None) -> Viewer:
     part = data if selected is None else chosen(data, selected.ids)
     packed = transcripts(part)
     title = _title(data, part, selected)
-    style, scripts = asset("page.css") + asset("showing/show.css"), [asset(name) for name in _SCRIPTS]
+    style = "".join(map(asset, _STYLES))
+    scripts = [asset(name) for name in _SCRIPTS]
     page = rendered(
         "showing/show.html.jinja",
         version=__version__,

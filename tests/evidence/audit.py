@@ -31,7 +31,7 @@ NOTES = {
     "unequal": "the correlation of attempts at a goal is estimated from all goals, because large ones hardly show it",
     "informative": "in a tenth of the tables 30 goals do not show that numbers follow rates, and the correlation counts there",
     "adaptive": "few goals do not always show that numbers follow rates, and the correlation counts where they do not",
-    "dominated": "one goal decides the share of the rollouts, and only the others say how far it may be off",
+    "dominated": "one goal decides the share of the rollouts; `reason` says that a few goals dominate, and names both ways out",
     "pooled": "right only if nothing but successes so far decided on numbers, which `reason` says where they follow rates",
     "rare": "with one attempt at each goal it is Wilson's, whose lower end one success puts above the truth",
     "laws": "near 0 and 1 few goals show how they differ, so the variance is shrunk toward that of copies",

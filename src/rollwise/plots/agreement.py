@@ -147,11 +147,13 @@ def agreement_marks(
     looks = theme.row_looks(judges, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
+    keys = labels.group_keys(table.with_columns(pl.col("judge").fill_null(schema.POOLED)), [*by, "judge"])
     marks = [
         interval_rows.mark(row, look, widest)
         | _details(row)
         | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
-        for name, judge, look, row in zip(names, judges, looks, rows, strict=True)
+        | {"key": key}
+        for name, judge, key, look, row in zip(names, judges, keys, looks, rows, strict=True)
     ]
     return interval_rows.in_order(marks, MARKS)
 

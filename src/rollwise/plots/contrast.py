@@ -159,11 +159,7 @@ def contrast_marks(
     # Baselines have no row, but keep their colors for figures in which they are drawn.
     looks = theme.row_looks(groups, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
-    of = frame["of"][0]
-    keyed = (
-        frame.select(*columns_named(by), pl.col("group").alias(of)) if of not in by else frame.select(columns_named(by))
-    )
-    keys = labels.group_keys(keyed, keyed.columns) if single_of else [None] * frame.height
+    keys = factors.keys_of_compared(frame, by)
     marks = [
         interval_rows.mark(row, look, widest, value="difference")
         | _details(row, baseline=row["baseline"] if single_baseline else None)

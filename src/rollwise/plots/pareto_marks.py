@@ -18,6 +18,7 @@ from rollwise.schema.option_types import check_option_types
 MARKS = {
     "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
     "group": pl.String,
+    "key": pl.String,  # JSON of the grouping columns and values
     "x_metric": pl.String,
     "x": pl.Float64,
     "x_low": pl.Float64,
@@ -182,7 +183,8 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
             if metric in row_of_metric
         ]
         marks.append(
-            {"role": role, "group": name, "x_metric": across, "y_metric": up, "text": ", ".join(texts)}
+            {"role": role, "group": name, "key": labels.group_keys(part, by)[0], "text": ", ".join(texts)}
+            | {"x_metric": across, "y_metric": up}
             | {"shape": "point" if has_both else "missing" if "empty" in shapes else "range"}
             | {"color": look[name].color, "marker": look[name].marker}
             | ends

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import lettering, theme, ticking
+from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -37,7 +37,8 @@ def scene(
         style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 6, "markeredgewidth": 0}
         ax.plot(dots["x"].to_list(), dots["y"].to_list(), color=dots["color"][0], alpha=0.5, zorder=2, **style)
     for row in placed.filter(pl.col("role") != "trial").iter_rows(named=True):
-        _paint(ax, row)
+        with tags.tagged(ax, row["key"], row["group"], row["text"]):
+            _paint(ax, row)
     return steps
 
 

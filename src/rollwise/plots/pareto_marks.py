@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.comparisons.selection import Better, direction, pareto
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import theme
+from rollwise.plots import drawn, theme
 from rollwise.plots.interval_rows import shape_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
@@ -125,13 +125,14 @@ def chosen(
             f"{verb}: the two metrics have no statistic and level in common; choose with statistic= and level="
         )
     by = labels.grouping(frame)
-    twice = frame.select(*columns_named(by), "metric").is_duplicated()
-    if twice.any():
-        row = frame.filter(twice).row(0, named=True)
-        raise ArgumentError(
+    drawn.check_once(
+        frame,
+        [*by, "metric"],
+        lambda row: (
             f"{verb}: group {labels.group_name(row, by)!r} occurs twice for {row['metric']}; "
             "filter the frame to one row each"
-        )
+        ),
+    )
     return frame
 
 

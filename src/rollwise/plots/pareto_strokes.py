@@ -110,26 +110,14 @@ def _middle(row: Mapping[str, Any], side: str) -> float:
 
 def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
     bare = all(row[f"{side}_{end}"] is None for side in ("x", "y") for end in ("low", "high"))
-    return {
-        "linestyle": "none",
-        "color": row["color"],
-        "marker": row["marker"],
-        "markersize": theme.MARKER_SIZES[row["marker"]] + 0.5,
-        "markerfacecolor": ax.get_facecolor() if bare else row["color"],
-        "markeredgecolor": row["color"] if bare else ax.get_facecolor(),
-        "markeredgewidth": 1.3 if bare else 0.6,
-    }
+    return theme.symbol(ax, row["color"], row["marker"], hollow=bare) | {"linestyle": "none"}
 
 
 def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
     from matplotlib.lines import Line2D
 
-    names = placed["group"].to_list()
-    return [
-        Line2D([], [], label=name, **_symbol(ax, row))
-        for name, row in zip(names, placed.iter_rows(named=True), strict=True)
-    ]
+    return [Line2D([], [], label=row["group"], **_symbol(ax, row)) for row in placed.iter_rows(named=True)]
 
 
 def name(

@@ -20,6 +20,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rollwise.notebook import error_lines
+
 PAIR = " and returns a pair, `frame, problems`"  # what errors="collect" does, which the command line leaves out
 _LONGEST_VALUE = 200  # characters of a value that a sentence shows
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096  # bytes of the name of a file, and of a path
@@ -34,6 +36,10 @@ class RollwiseError(ValueError):
 
     def __init__(self, *messages: object) -> None:
         super().__init__(*(brief(" ".join(str(message).split("\n"))) for message in messages))
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a cell of a notebook shows, for which IPython asks."""
+        return error_lines(self)
 
 
 class SchemaError(RollwiseError):
@@ -172,8 +178,8 @@ def listing(words: object, *, most: int = 8) -> str:
     ordered = sorted({str(word) or "''" for word in words})  # type: ignore[attr-defined]
     if not ordered:
         return "none"
-    shown = ", ".join(ordered[:most])
-    return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
+    first = ", ".join(ordered[:most])
+    return first if len(ordered) <= most else f"{first} and {len(ordered) - most} more"
 
 
 def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
@@ -212,8 +218,8 @@ def counted(number: int | str, one: str, many: str | None = None) -> str:
     >>> counted(1, "rollout"), counted(1200, "rollout"), counted("2–3", "goal"), counted(1, "goal is", "goals are")
     ('1 rollout', '1,200 rollouts', '2–3 goals', '1 goal is')
     """
-    shown = number if isinstance(number, str) else f"{number:,}"
-    return f"{shown} {one if shown == '1' else many or plural(one)}"
+    digits = number if isinstance(number, str) else f"{number:,}"
+    return f"{digits} {one if digits == '1' else many or plural(one)}"
 
 
 def plural(noun: str) -> str:

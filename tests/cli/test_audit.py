@@ -71,6 +71,22 @@ def test_logs_without_figures_need_a_claim(typed) -> None:
     assert "the logs state no figure of their own; give one with --claim 'attack success < 2%'" in err
 
 
+@pytest.mark.parametrize(
+    ("files", "words"), [(None, "no such file or folder"), ([], "the folder is empty"), (["a.md"], "is not recognized")]
+)
+def test_without_a_log_that_is_what_is_wrong(typed, tmp_path, files, words) -> None:
+    """A slip in the path is not answered with what the logs lack."""
+    folder = tmp_path / "logs"
+    if files is not None:
+        folder.mkdir()
+        for name in files:
+            (folder / name).write_text("hello")
+    code, out, err = typed(folder)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "--claim" not in err
+
+
 def test_copies_in_the_file_are_known_to_the_command(typed, tmp_path) -> None:
     log = json.loads(ARTIFACT.read_text(encoding="utf-8"))
     log["jailbreaks"] += [record for record in log["jailbreaks"] if record["jailbroken"]][:9]

@@ -1,5 +1,7 @@
 """Groups that met other goals are not compared as if they had met the same: gate, contrast, portfolio, best."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -19,7 +21,7 @@ def met(outcomes: dict[str, bool | None], **columns: object) -> pl.DataFrame:
     )
 
 
-def goals(first: int, last: int, broken: int = 0) -> dict[str, bool]:
+def goals(first: int, last: int, broken: int = 0) -> dict[str, bool | None]:
     """Goals with these numbers, of which the first ones were broken."""
     return {f"g{number:04}": number < first + broken for number in range(first, last)}
 
@@ -109,7 +111,7 @@ def test_no_common_goal_is_undecided_whatever_is_asked_for() -> None:
             "compared over no goal, as none is in both, without 400 only in this run and 400 only in the baseline",
         ),
     ):
-        row = rw.gate(new, REQUIRE, baseline=old, goals=choice).row(0, named=True)
+        row = rw.gate(new, REQUIRE, baseline=old, goals=choice).row(0, named=True)  # type: ignore[arg-type]
         assert (row["answer"], row["n"], row["estimate"]) == ("undecided", 0, None)
         assert row["reason"].startswith(reason)
     assert rw.gate(new, REQUIRE, baseline=old, goals="all")["answer"].item() == "passed"
@@ -153,7 +155,7 @@ def test_a_contrast_says_over_which_goals() -> None:
     """Over the goals of both by default, over all with paired=False, and over none in common."""
     arms = together(a=met(goals(0, 50, 5)), b=met(goals(0, 50) | goals(50, 100, 50)))
 
-    def reason(frame: pl.DataFrame, **options: object) -> str:
+    def reason(frame: pl.DataFrame, **options: Any) -> Any:
         return rw.contrast(frame, of="target", baseline="a", metrics="attack_success", **options)["reason"].item()
 
     assert reason(arms) == "compared over the 50 goals of both, without 50 only in b and 0 only in a"

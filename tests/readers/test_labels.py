@@ -340,7 +340,7 @@ def test_a_list_of_labels_beside_a_list_of_texts_is_no_label(tmp_path: Path, col
     lists = {"labels": ["no", "no"], "tags": ["x", "y"]}
     answer = {"role": "assistant", "content": "r"} | (lists if place == "on the answer" else {})
     chat = {"messages": [{"role": "user", "content": "p"}, answer]}
-    record = {"turns": [{"prompt": "p", "response": "r"}]} if place == "turns" else chat
+    record: dict[str, Any] = {"turns": [{"prompt": "p", "response": "r"}]} if place == "turns" else chat
     record = {"id": "a0", **record} | ({} if place == "on the answer" else lists)
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(record) + "\n")

@@ -1,12 +1,12 @@
 // What a page shows, and what is wrong with it.
-const images = [...document.images];
+const images = [...document.querySelectorAll("figure svg")];
 const ids = [...document.querySelectorAll("[id]")].map(one => one.id);
 return {
   overflow: document.scrollingElement.scrollWidth - window.innerWidth,
   sections: [...document.querySelectorAll("main > section")].map(one => one.id),
   shown: images.filter(one => one.checkVisibility()).length,
-  unnamed: images.filter(one => !one.alt.trim()).length,
-  unloaded: images.filter(one => one.checkVisibility() && !(one.complete && one.naturalWidth > 50)).length,
+  unnamed: images.filter(one => !one.getAttribute("aria-label")?.trim()).length,
+  unloaded: images.filter(one => one.checkVisibility() && one.getBoundingClientRect().width <= 50).length,
   twice: ids.filter((one, place) => ids.indexOf(one) !== place),
   unlabeled: [...document.querySelectorAll("button, input, select, a")].filter(
     one => !(one.textContent.trim() || one.getAttribute("aria-label"))).length,

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from rollwise.reports.parts import Part
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
-OPTIONS = {"by": "target", "cluster": "auto", "level": 0.95, "seed": 0}
+OPTIONS: dict[str, Any] = {"by": "target", "cluster": "auto", "level": 0.95, "seed": 0}
 
 
 def run(
@@ -112,7 +113,7 @@ def test_nothing_changed_and_nothing_was_said() -> None:
     assert changed_goals(frames(same, **OPTIONS)) == []
 
 
-@needs_chromium
+@needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path) -> None:
     """A thousand payloads as goals, prompts and answers of both editions: nothing runs, nothing becomes an element."""

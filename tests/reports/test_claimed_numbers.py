@@ -47,7 +47,7 @@ def rows(files: dict[str, pl.DataFrame], *names: str) -> Iterator[dict[str, Any]
 
 def told(files: dict[str, pl.DataFrame]) -> dict[str, set[str]]:
     """What the files of a folder hold, as a page would write it."""
-    found: dict[str, set[str]] = {name: set() for name in PATTERNS} | {"title": set()}
+    found: dict[str, set[str]] = {name: set() for name in (*PATTERNS, "title")}
     for row in rows(files, "summary", "headline", "common_goals"):
         rate = labels.is_rate(row["metric"], row)
         found["interval"].add(labels.interval_text(row, rate=rate))

@@ -104,12 +104,13 @@ HARMLESS = """
   return {
     pwned: window.pwned ?? null, title: document.title,
     handlers: all.flatMap(one => one.getAttributeNames().filter(name => name.startsWith("on"))),
-    styled: all.filter(one => one.hasAttribute("style") && !["sizer", "rows"].includes(one.id)).length,
-    links: [...document.querySelectorAll("[href]")].map(one => one.getAttribute("href")).filter(
+    styled: all.filter(one => one.hasAttribute("style") && !["sizer", "rows", "tip"].includes(one.id)).length,
+    links: [...document.querySelectorAll("[href]")].filter(
+      one => !one.matches("figure image[href^='data:image/png;base64,']")).map(one => one.getAttribute("href")).filter(
       one => !/^(#|https:\\/\\/doi\\.org\\/|https:\\/\\/arxiv\\.org\\/|data:,$)/.test(one)),
     scripts: [...document.scripts].filter(one => !one.type).length,
     foreign: all.filter(one => ["IFRAME", "OBJECT", "EMBED", "FORM", "BASE", "VIDEO", "AUDIO", "SVG", "MATH", "B1"].includes(
-      one.tagName.toUpperCase()) && one.id !== "tools").length,
+      one.tagName.toUpperCase()) && one.id !== "tools" && !one.matches("figure > div > svg")).length,
   };
 """
 
@@ -118,7 +119,7 @@ def harmless(browser: Browser, server: Server) -> None:
     """Nothing of a payload has become an element, a handler, a link or a request, and nothing ran."""
     seen = browser.run(HARMLESS)
     assert seen.pop("title") == labels.plain(TITLE)
-    assert seen == {"pwned": None, "handlers": [], "styled": 0, "links": [], "scripts": 5, "foreign": 0}
+    assert seen == {"pwned": None, "handlers": [], "styled": 0, "links": [], "scripts": 15, "foreign": 0}
     assert not [path for path in server.asked if "hit" in path]
 
 
@@ -132,11 +133,17 @@ def test_nothing_runs_and_nothing_is_fetched(browser: Browser, server: Server, p
         shown = browser.run("""
           const found = [];
           for (let one = 0; one < state.index.ids.length; one++) {
+            reading.raw = false;
+            await show(one); // Markdown first: what it makes must be as harmless
+            if (document.querySelector("#rollout :is(a:not(.id a), img, iframe, script, svg, style, form, object)")) throw one;
+            reading.raw = true;
             await show(one);
+            for (const more of document.querySelectorAll("#rollout .fold button")) more.click();
             const text = name => [...document.querySelectorAll(`#rollout .said.${name}`)].map(
               said => [...said.querySelectorAll(".text")].map(one => one.textContent).join("|"));
-            found.push({id: document.querySelector("#rollout h3").textContent, prompt: text("prompt"), response: text("response"),
-              observation: text("observation"), error: text("error"), context: text("context"), calls: text("tool_calls"),
+            const each = query => [...document.querySelectorAll(`#rollout ${query}`)].map(one => one.textContent);
+            found.push({id: each(".rollout-id")[0], goal: each("h3")[0], prompt: text("prompt"), response: text("response"),
+              observation: each(".result > .text"), error: text("error"), context: text("context"), calls: each(".call-name"),
               facts: Object.fromEntries([...document.querySelectorAll("#rollout dt")].map(
                 one => [one.textContent, one.nextElementSibling.textContent]))});
           }
@@ -146,6 +153,7 @@ def test_nothing_runs_and_nothing_is_fetched(browser: Browser, server: Server, p
         for number, (payload, seen) in enumerate(zip(hostile, shown, strict=True)):
             told = escaped(payload)
             assert seen["id"] == f"{told}/{number}"
+            assert seen["goal"] == told
             for name in ("prompt", "response", "observation", "error", "context"):
                 assert seen[name] == [told, told], (name, payload)
             assert seen["facts"]["goal"] == told
@@ -204,7 +212,9 @@ def test_search_filters_and_addresses_take_them(
         "location.hash = '#rollout=' + encodeURIComponent(given[0]); await new Promise(go => setTimeout(go, 300));",
         f"{hostile[70]}/70",
     )
-    assert browser.run("return document.querySelector('#rollout h3').textContent") == f"{escaped(hostile[70])}/70"
+    assert (
+        browser.run("return document.querySelector('#rollout .rollout-id').textContent") == f"{escaped(hostile[70])}/70"
+    )
     harmless(browser, server)
 
 

@@ -61,7 +61,7 @@ def downloaded(browser: Browser, folder: Path) -> Path:
     raise AssertionError("nothing was saved")
 
 
-@needs_chromium
+@needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 def test_labels_are_given_by_keys_kept_and_saved(browser: Browser, tmp_path: Path) -> None:
     """Yes, no, unsure and a note; after the tab is closed they are there again; the file is what `correct` takes."""
@@ -93,7 +93,7 @@ def test_labels_are_given_by_keys_kept_and_saved(browser: Browser, tmp_path: Pat
     assert browser.told()[1] == []
 
 
-@needs_chromium
+@needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 def test_a_label_can_be_changed_and_another_person_begins_anew(browser: Browser, tmp_path: Path) -> None:
     """What the first person said is not shown to the second, and comes back with the first one's name."""
@@ -117,7 +117,7 @@ def test_a_label_can_be_changed_and_another_person_begins_anew(browser: Browser,
     assert browser.run(pressed) == ["no"]
 
 
-@needs_chromium
+@needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_fits_a_phone_and_a_desk(browser: Browser, tmp_path: Path, width: int) -> None:
@@ -132,7 +132,7 @@ def test_it_fits_a_phone_and_a_desk(browser: Browser, tmp_path: Path, width: int
     assert 0 < seen[0] < seen[1] <= 900
 
 
-@needs_chromium
+@needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 def test_hostile_logs_do_nothing(browser: Browser, tmp_path: Path) -> None:
     """A thousand payloads as id, goal, prompt, answer, tool call and question: each is text, and nothing runs or is fetched."""

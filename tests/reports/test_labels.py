@@ -33,7 +33,7 @@ def saved(judge: str, truths: dict[str, float | None], **more: object) -> pl.Dat
 
 def truths(yes: int, no: int) -> dict[str, float | None]:
     """Return labels of 20 flagged rollouts and 20 others: so many of these, and of those, are successes."""
-    flagged = {f"r{place:03}": float(place < yes) for place in range(20)}
+    flagged: dict[str, float | None] = {f"r{place:03}": float(place < yes) for place in range(20)}
     return flagged | {f"r{FLAGGED + place:03}": float(place < no) for place in range(20)}
 
 

@@ -62,7 +62,7 @@ def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path
 def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
     """The button turns a light page dark, figures too, and back."""
     browser.open(page)
-    look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('figure img')).filter]"
+    look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('figure svg')).filter]"
     light = browser.run(look)
     browser.run("document.getElementById('theme').click()")
     assert browser.run(look) == ["rgb(13, 17, 23)", "invert(1) hue-rotate(180deg)"]
@@ -82,7 +82,7 @@ def test_figures_have_the_colors_of_the_page(browser: Browser, page: Path, dark:
 
     browser.open(page, dark=dark)
     left, top, width, height = browser.run("""
-      const box = document.querySelector("figure img").getBoundingClientRect();
+      const box = document.querySelector("figure svg").getBoundingClientRect();
       return [box.left + scrollX, box.top + scrollY, box.width, box.height];
     """)
     clip = {"x": left, "y": top, "width": width, "height": height, "scale": 1}
@@ -98,19 +98,18 @@ def test_figures_have_the_colors_of_the_page(browser: Browser, page: Path, dark:
 def test_on_a_phone_a_figure_is_drawn_for_it_and_whole(browser: Browser, page: Path, dark) -> None:
     """Nothing to slide sideways: another picture, as wide as the phone, its letters of a size to read."""
     look = """
-      const shown = [...document.querySelectorAll("figure img")].filter(one => one.checkVisibility());
-      await Promise.all(shown.map(one => one.decode()));
-      return shown.map(one => [one.currentSrc === one.src, one.width, one.naturalWidth,
+      return [...document.querySelectorAll("figure svg")].filter(one => one.checkVisibility()).map(one => [
+        Boolean(one.closest(".phone")), one.getBoundingClientRect().width, one.viewBox.baseVal.width * 4 / 3,
         one.closest("figure").scrollWidth - one.closest("figure").clientWidth]);
     """
     browser.open(page, width=400, dark=dark)
     on_a_phone = browser.run(look)
     assert on_a_phone
-    for same, width, natural, beyond in on_a_phone:
-        assert (same, beyond) == (False, 0)
+    for is_for_phones, width, natural, beyond in on_a_phone:
+        assert (is_for_phones, beyond) == (True, 0)
         assert 0.9 * natural <= width <= 400
     browser.open(page, width=1280, dark=dark)
-    assert {same for same, *_ in browser.run(look)} == {True}
+    assert {is_for_phones for is_for_phones, *_ in browser.run(look)} == {False}
 
 
 @pytest.mark.integration
@@ -135,8 +134,8 @@ def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> 
     browser.cdp("Emulation.setEmulatedMedia", media="print")
     seen = browser.run("""
       const visible = query => [...document.querySelectorAll(query)].some(one => one.checkVisibility());
-      return [getComputedStyle(document.body).backgroundColor, visible("figure img"),
-        getComputedStyle(document.querySelector("figure img")).filter, visible("#viewer"),
+      return [getComputedStyle(document.body).backgroundColor, visible("figure svg"),
+        getComputedStyle(document.querySelector("figure svg")).filter, visible("#viewer"),
         visible("#transcripts .printed"), visible("nav"), visible("#theme")];
     """)
     assert seen == ["rgb(255, 255, 255)", True, "none", False, True, False, False]

@@ -1,5 +1,7 @@
 """What a report says of groups that did not meet the same goals: its first sentence, its tables and their order."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -89,7 +91,7 @@ NO_ORDER = (
     "Attacks succeeded in {} to 100.0 % of rollouts in 2 groups, which did not meet the same goals (all met {}), "
     "so that this does not say which is higher."
 )
-SIBLINGS = {
+SIBLINGS: dict[str, Any] = {
     "no goal in both": ({"A": goals(0, 50), "B": goals(50, 100, 50)}, "0 of 100 goals"),
     "two goals in both": ({"A": goals(0, 50), "B": goals(48, 98, 50)}, "2 of 98 goals"),
     "A crashed on the hard ones": (

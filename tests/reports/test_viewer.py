@@ -11,7 +11,6 @@ import rollwise as rw
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
 pytestmark = needs_chromium
-OPEN = "return document.querySelector('#rollout h3')?.textContent ?? null"
 FOCUSED = """
   const one = document.activeElement;
   return one.id || one.closest('section.turn')?.querySelector('h4').textContent.split(' · ')[0];
@@ -43,7 +42,7 @@ def rollouts(turns: pl.DataFrame) -> pl.DataFrame:
 
 def opened(browser: Browser, rollout_id: str) -> None:
     """Wait until that rollout is shown."""
-    browser.until(f"return document.querySelector('#rollout h3')?.textContent === {rollout_id!r}")
+    browser.until(f"return document.querySelector('#rollout .rollout-id')?.textContent === {rollout_id!r}")
 
 
 @pytest.mark.integration
@@ -156,24 +155,36 @@ def test_an_address_opens_a_rollout_at_a_turn(browser: Browser, page: Path, roll
 
 
 @pytest.mark.integration
-def test_search_finds_names_at_once_and_words_when_asked(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
-    """Typing looks at ids, goals and tasks; Enter looks at what was said, letters of either case, signs as they are."""
+def test_search_finds_names_at_once_and_words_as_one_types(
+    browser: Browser, page: Path, rollouts: pl.DataFrame
+) -> None:
+    """Typing looks at ids, goals and tasks, and soon at what was said: letters of either case, signs as they are."""
     browser.open(page)
     browser.run("document.getElementById('find').focus()")
     browser.press(*rollouts["rollout_id"][5])
     assert browser.run("return state.shown.length") >= 1
     browser.run("clear(); document.getElementById('find').focus()")
     browser.press(*"rare (WORD")
-    assert browser.run("return state.shown.length") == 0
-    browser.press("\ue007")
-    browser.until("return document.getElementById('progress').value === 1")
+    # Nobody presses Enter. At the end the progress is gone, and the only match is open at its hit.
+    browser.until("return state.words === 'rare (WORD' && state.searched === state.searching")
+    opened(browser, rollouts["rollout_id"][-1])
     assert browser.run("return state.shown.map(one => state.index.ids[one])") == [rollouts["rollout_id"][-1]]
-    assert f"searched {rollouts.height} rollouts, found it in 1" in browser.run(
-        "return document.getElementById('search').textContent"
-    )
-    browser.run("await show(state.shown[0])")
-    assert browser.run("return [...document.querySelectorAll('#rollout mark')].map(one => one.textContent)") == [
+    assert browser.run("return document.getElementById('search').checkVisibility()") is False
+    assert browser.run("return document.getElementById('count').textContent") == f"1 of {rollouts.height} rollouts"
+    assert browser.run("return [...document.querySelectorAll('#rollout mark.now')].map(one => one.textContent)") == [
         "Rare (word"
     ]
-    browser.run("document.getElementById('stop').click()")
+    assert browser.run("return document.getElementById('clear').textContent") == "Clear filters (1)"
+    browser.run("document.getElementById('clear').click()")
+    assert browser.run("return [state.shown.length, document.getElementById('find').value]") == [rollouts.height, ""]
+    assert browser.run("return document.getElementById('clear').checkVisibility()") is False
+    # A search that is still running tells how far it is, and can be stopped.
+    browser.run("""
+      inflate = (was => async id => { await new Promise(go => setTimeout(go, 400)); return was(id); })(inflate);
+      document.getElementById("find").value = "rare"; document.getElementById("find").dispatchEvent(new Event("input"));
+      await new Promise(go => setTimeout(go, 500));
+    """)
+    assert browser.run("return document.getElementById('search').checkVisibility()") is True
+    browser.run("document.getElementById('stop').click(); await new Promise(go => setTimeout(go, 500))")
     assert browser.run("return document.getElementById('search').checkVisibility()") is False
+    assert browser.run("return state.hits.size") == 0

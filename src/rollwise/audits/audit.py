@@ -127,8 +127,8 @@ def audit(
             key = dict.fromkeys(columns) | dict(subject.key)
             about_it = {**key, "figure": subject.name, "metric": subject.metric, "level": level}
             rows += [{**about_it, **row} for row in _rows(subject, options, unread)]
-    lacking = [pl.lit(None, pl.String).alias(name) for name in columns if name not in frame.columns]
-    return rows_of(rows, frame.with_columns(lacking), columns, schema.AUDIT)
+    absent = [pl.lit(None, pl.String).alias(name) for name in columns if name not in frame.columns]
+    return rows_of(rows, frame.with_columns(absent), columns, schema.AUDIT)
 
 
 @contextmanager
@@ -184,8 +184,8 @@ def _of_figure(case: Case, stated: Stated) -> tuple[str, list[Row]]:
     if before.mean is not None and stated.value != before.mean:
         part = "rounding" if sets else "unexplained"
         reason = words.of_rounding(stated) if sets else words.of_rest(stated, is_lacking=is_lacking, share=case.share)
-        left = stated.value - before.mean
-        rows.append({"part": part, "difference": left, "estimate": stated.value, "reason": reason})
+        remainder = stated.value - before.mean
+        rows.append({"part": part, "difference": remainder, "estimate": stated.value, "reason": reason})
     return answer, rows
 
 
@@ -251,6 +251,6 @@ def _log(case: Case) -> Row:
 
 def _step(before: Tally, now: Tally) -> Row:
     """Return what a way of counting adds, as columns."""
-    known = before.mean is not None and now.mean is not None
-    difference = (now.mean or 0.0) - (before.mean or 0.0) if known else None
+    are_both_known = before.mean is not None and now.mean is not None
+    difference = (now.mean or 0.0) - (before.mean or 0.0) if are_both_known else None
     return {"difference": difference, "estimate": now.mean, "n": now.n, "total": now.total}

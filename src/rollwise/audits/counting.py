@@ -85,9 +85,9 @@ def _goals(data: Columns, metric: str) -> IntArray:
 
 def tally(counts: pl.DataFrame) -> Tally:
     """Return the figure of a table of counts: the mean of the values that are there."""
-    known = counts.filter(pl.col("value").is_not_null())
-    rollouts = int(known["rollouts"].sum()) if "rollouts" in known.columns else known.height
-    return Tally(float(known["value"].sum()), known.height, rollouts)
+    valued = counts.filter(pl.col("value").is_not_null())
+    rollouts = int(valued["rollouts"].sum()) if "rollouts" in valued.columns else valued.height
+    return Tally(float(valued["value"].sum()), valued.height, rollouts)
 
 
 def num_judged(counts: pl.DataFrame) -> int:
@@ -99,8 +99,8 @@ def with_further(frame: pl.DataFrame, problems: pl.DataFrame | None) -> pl.DataF
     """Return rollouts with the number of further records that the reading left out as copies or as earlier tries."""
     if problems is None or problems.is_empty():
         return frame
-    whole = problems.filter(pl.col("field").is_null() & pl.col("record").is_not_null())
-    numbers = whole.group_by(column_named("record").alias("rollout_id")).agg(
+    whole_records = problems.filter(pl.col("field").is_null() & pl.col("record").is_not_null())
+    numbers = whole_records.group_by(column_named("record").alias("rollout_id")).agg(
         pl.col("reason").str.contains(pattern).sum().cast(pl.Int64).alias(f"\0{name}")
         for name, pattern in _FURTHER.items()
     )

@@ -21,9 +21,9 @@ def sets_for(stated: Stated, counts: pl.DataFrame, *, share: bool) -> list[tuple
     """
     ways = [way for way in WAYS if (share or not way.of_shares) and _acts(way, counts)]
     says_much = stated.places >= _SURE_PLACES
-    found = _smallest(stated, counts, ways, MOST_SURE if says_much or stated.n is not None else MOST, with_n=True)
-    if found or stated.n is None:
-        return found
+    smallest = _smallest(stated, counts, ways, MOST_SURE if says_much or stated.n is not None else MOST, with_n=True)
+    if smallest or stated.n is None:
+        return smallest
     is_sure = stated.of_file and stated.places >= _PLACES_ALONE
     return _smallest(stated, counts, ways, 1 if is_sure else 0, with_n=False)
 
@@ -35,9 +35,9 @@ def _smallest(
         # Our own figure may be told with the number of verdicts alone.
         is_enough = with_n and (size > 0 or stated.n != num_judged(counts))
         sets = _of_size(ways, size)
-        found = [chosen for chosen in sets if stated.is_met_by(tally(applied(counts, chosen)), with_n=is_enough)]
-        if found:
-            return found
+        matches = [chosen for chosen in sets if stated.is_met_by(tally(applied(counts, chosen)), with_n=is_enough)]
+        if matches:
+            return matches
     return []
 
 

@@ -39,7 +39,7 @@ class Stated:
     def is_met_by(self, tally: Tally, *, with_n: bool = True) -> bool:
         """Return whether a way of counting gives this figure to its printed places, and its number of rollouts.
 
-        A figure of 0 or 1 must be met exactly, because no rate that is not 0 or 1 is told as such.
+        A figure of 0 or 1 must be met exactly, because no rate that is not 0 or 1 is stated as 0 or 1.
         """
         mean = tally.mean
         if mean is None or (with_n and self.n is not None and self.n not in {tally.n, tally.rollouts}):

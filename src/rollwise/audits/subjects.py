@@ -75,10 +75,10 @@ def named_columns(figures: pl.DataFrame | None, rollouts: pl.DataFrame) -> list[
     """Return the columns that say of which rollouts figures are."""
     if figures is None:
         return []
-    own = {*schema.SUMMARY.names, *schema.AUDIT.names, "ours", "file", "source"}
-    names = [name for name in figures.columns if name not in own]
-    known = [name for name in names if figures[name].null_count() < figures.height]
-    return [name for name in known if name in _ABOUT or name in rollouts.columns]
+    reserved = {*schema.SUMMARY.names, *schema.AUDIT.names, "ours", "file", "source"}
+    names = [name for name in figures.columns if name not in reserved]
+    filled = [name for name in names if figures[name].null_count() < figures.height]
+    return [name for name in filled if name in _ABOUT or name in rollouts.columns]
 
 
 def rollouts_of(rollouts: pl.DataFrame, key: Mapping[str, Any]) -> pl.DataFrame:

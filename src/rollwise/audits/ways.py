@@ -63,8 +63,8 @@ def _of_goals(value: pl.Expr) -> Counts:
     """Count each goal once, by all of its attempts with a value."""
 
     def counted(counts: pl.DataFrame) -> pl.DataFrame:
-        known = _later(counts).filter(pl.col("value").is_not_null()).sort("rank", maintain_order=True)
-        return known.group_by("goal", maintain_order=True).agg(value.alias("value"), pl.len().alias("rollouts"))
+        valued = _later(counts).filter(pl.col("value").is_not_null()).sort("rank", maintain_order=True)
+        return valued.group_by("goal", maintain_order=True).agg(value.alias("value"), pl.len().alias("rollouts"))
 
     return counted
 

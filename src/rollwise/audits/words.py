@@ -33,15 +33,15 @@ def of_stated(answer: str, stated: Stated, case: Case, sets: Sequence[tuple[Way,
     """Say how a stated figure and the log agree; `given` is the figure with the first set of ways."""
     is_other = bool(sets) and stated.n not in {None, given.n, given.rollouts}
     is_other &= bool(sets and sets[0]) or stated.n != num_judged(case.counts)
-    other = f", of {given.n:,} and not of {stated.n:,}" if is_other else ""
+    and_size = f", of {given.n:,} and not of {stated.n:,}" if is_other else ""
     if answer == "equal":
-        return f"the log gives the same figure{other}"
+        return f"the log gives the same figure{and_size}"
     if answer == "ambiguous":
         named = "; or ".join(" and ".join(way.name for way in chosen) for chosen in sets[:MOST_SETS])
         more = f"; or {counted(len(sets) - MOST_SETS, 'more set')}" if len(sets) > MOST_SETS else ""
         return f"several ways of counting give this figure, and the log cannot tell which: {named}{more}; below is the first"
     return {
-        "explained": f"the log gives this figure{other} if rollouts are counted otherwise, as the rows below say",
+        "explained": f"the log gives this figure{and_size} if rollouts are counted otherwise, as the rows below say",
         "incomplete": f"the figure is of {stated.n or 0:,} rollouts and the log has {case.records:,}: the others are not in it",
         "no counterpart": "the log has no value of this metric to compare it with",
         "not explained": "no way of counting that is known here gives this figure from this log",
@@ -58,11 +58,11 @@ def of_log(case: Case) -> str:
     else:
         first = f"the mean of {counted(ours.n, 'rollout')}"
     numbers = dict(counts["status"].value_counts().rows())
-    rest = [f"{numbers[status]:,} {words}" for status, words in _LEFT_OUT.items() if numbers.get(status)]
+    left_out = [f"{numbers[status]:,} {words}" for status, words in _LEFT_OUT.items() if numbers.get(status)]
     copies, tries = (int(counts[name].sum()) for name in ("copies", "tries"))
-    rest += [f"{counted(copies, 'copy', 'copies')} in the files"] if copies else []
-    rest += [f"{counted(tries, 'earlier try', 'earlier tries')} that a later one replaced"] if tries else []
-    return "; ".join([first, *([f"also in the log: {', '.join(rest)}"] if rest else [])])
+    left_out += [f"{counted(copies, 'copy', 'copies')} in the files"] if copies else []
+    left_out += [f"{counted(tries, 'earlier try', 'earlier tries')} that a later one replaced"] if tries else []
+    return "; ".join([first, *([f"also in the log: {', '.join(left_out)}"] if left_out else [])])
 
 
 def of_way(way: Way, before: Tally, now: Tally) -> str:
@@ -101,7 +101,7 @@ def of_rest(stated: Stated, *, is_lacking: bool, share: bool) -> str:
 
 
 def of_independent(log: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Compare the width of the interval of independent attempts with that of ours."""
+    """Compare the width of the interval of independent attempts with our own."""
     ours, theirs = log["high"] - log["low"], row["high"] - row["low"]
     ratio = theirs / ours if ours else 1.0
     width = "about as wide as" if 0.95 <= ratio <= 1.05 else f"{ratio:.2f} times as wide as"

@@ -117,7 +117,7 @@ def _take_questions(error: BaseException, questions: "list[Question]") -> None:
         from rollwise.cli.asking import show_columns
 
         show_columns(error)
-        questions += [one for one in error.questions if one not in questions]
+        questions += [question for question in error.questions if question not in questions]
 
 
 def _check_words(words: list[str]) -> None:

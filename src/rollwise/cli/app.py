@@ -17,7 +17,7 @@ DONE, FAILED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 METHOD, OUTPUT, READING = "Method", "Output", "Reading of files"
-"""Panels of options in a help text, below those that are used most."""
+"""Panels of options in a help text, below the most used options."""
 
 LOOK, ESTIMATE, RUN, LEARN = "Read and look", "Estimate and decide", "Run", "Learn"
 """Panels of commands."""
@@ -27,16 +27,16 @@ _TYPES = {"str": "text", "int": "number", "float": "number"}
 
 def _in_plain_words(parameters: list[Any]) -> list[Any]:
     """Name the type of each option in plain words; a flag has none."""
-    for one in parameters:
-        if getattr(one, "is_flag", False):
-            one.display_type_rich = _no_type
-        elif one.metavar is None:
-            one.display_type_rich = partial(_type_in_words, one)
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.display_type_rich = _no_type
+        elif parameter.metavar is None:
+            parameter.display_type_rich = partial(_type_in_words, parameter)
     return parameters
 
 
 def _no_type(ctx: Any) -> None:
-    """Return what stands beside a flag: nothing."""
+    """Return an empty text beside a flag."""
 
 
 def _type_in_words(parameter: Any, ctx: Any) -> str:

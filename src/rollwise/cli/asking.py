@@ -75,14 +75,14 @@ def _without(words: Sequence[str], names: Mapping[str, Any]) -> list[str]:
     """Return the words without options for columns that the answers name for something else."""
     from rollwise.readers.asking import without
 
-    kept: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    remaining: list[str] = []
+    words_left = iter(words)
+    for word in words_left:
         option, equals, value = word.partition("=")
-        pair = [word] if equals or option != "--column" else [word, next(rest, "")]
+        pair = [word] if equals or option != "--column" else [word, next(words_left, "")]
         name, _, column = (value if equals else pair[-1]).partition("=")
-        kept += pair if option != "--column" or without({name: column}, names) else []
-    return kept
+        remaining += pair if option != "--column" or without({name: column}, names) else []
+    return remaining
 
 
 def _key(option: str, value: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def audit(
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> None:
-    """Put the figures that logs state, or that somebody claims, beside what the logs say, with the ways of counting between them.
+    """Put the figures that logs state, or that are claimed, beside what the logs say, with the ways of counting between them.
 
     With a claim, exit 0 if it holds, 1 if it does not, 3 if the data cannot tell.
 
@@ -56,6 +56,7 @@ def audit(
     if not claims and logs.where:
         raise ArgumentError("audit: the figures of logs are of all of their rollouts; with --where, give a --claim")
     if not claims and figures is None:
+        rollouts_of(logs, None)  # where there is no log to read, that is what is wrong
         raise ArgumentError("audit: the logs state no figure of their own; give one with --claim 'attack success < 2%'")
     metrics = [metric for metric, _ in parsed]
     metrics += [] if figures is None else figures["ours"].drop_nulls().unique(maintain_order=True).to_list()

@@ -20,7 +20,7 @@ from rollwise.errors import ArgumentError, counted, meant
 
 _OPTIONS = "Options:\n"
 _LONGEST = 60  # characters of a default
-_AS_IT_IS = re.compile(r"^(\s|==|--|>>>|- |\|)", re.MULTILINE)  # a part of a description that is no paragraph
+_AS_IT_IS = re.compile(r"^(\s|==|--|>>>|- |\|)", re.MULTILINE)  # a part of a description, other than a paragraph
 _CUSTOM = {  # how to use your own
     "scorer": "`rw.score(turns, ...)` takes what judges by a model, and any function of a text as your own; the others are "
     "called with lists of responses, as is a subclass of `ResponseMetric` of your own",

@@ -47,7 +47,7 @@ def write_records(
     if is_tree(turns):
         tree, turns = turns, paths(turns)
         say(labels.paths_in_words(tree, turns.unique("rollout_id")))
-    rollouts = measure(turns, *expressions, keep=_kept(turns, groups))
+    rollouts = measure(turns, *expressions, keep=_reused(turns, groups))
     names = metric or [name for name in VERDICTS if rollouts[name].null_count() < rollouts.height]
     if not names:
         raise ArgumentError("no rollout has a verdict: name what to record with --metric, such as --metric num_turns")
@@ -66,7 +66,7 @@ def write_records(
     return rollouts.height
 
 
-def _kept(turns: "pl.DataFrame", groups: list[str]) -> list[str]:
+def _reused(turns: "pl.DataFrame", groups: list[str]) -> list[str]:
     """Return the columns to group by that are no facts, which are always kept."""
     from rollwise.schema import ROLLOUTS
 

@@ -220,8 +220,8 @@ def unread_rollouts(problems: "Problems") -> float:
 
     memory = problems.memory()
     not_rollouts: int = sum(count for _, count in memory["dropped_records"])
-    told = problems.files_beside.told
-    rows = [row[:2] for row in problems.rows if row not in told and not row[3].endswith((WITHOUT_NAME, NULLED))]
+    reported = problems.files_beside.told
+    rows = [row[:2] for row in problems.rows if row not in reported and not row[3].endswith((WITHOUT_NAME, NULLED))]
     whole_files = Counter(file for file, record in rows if record is None)
     whole_files.subtract(memory["dropped_files"])
     if any(number > 0 for number in whole_files.values()):

@@ -118,12 +118,12 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     labels: dict[str, dict[str, bool | str | None]] = {}
     thresholds: dict[str, float | str] = {}
     for word in words or ():
-        name, colon, rest = word.partition(":")
-        label, equals, value = rest.rpartition("=")
-        if name == "succeeded" and rest == "?":
+        name, colon, rule = word.partition(":")
+        label, equals, value = rule.rpartition("=")
+        if name == "succeeded" and rule == "?":
             raise ArgumentError("--value 'succeeded:?': replace `?` by the number from which on a score means success")
-        if name == "succeeded" and _CUT.fullmatch(rest):
-            thresholds[name] = rest
+        if name == "succeeded" and _CUT.fullmatch(rule):
+            thresholds[name] = rule
             continue
         if name == "succeeded" and not equals:
             with suppress(ValueError):
@@ -337,11 +337,11 @@ def rollouts_of(
     Only the rollouts that `--where` keeps are returned.
     """
     conditions = conditions_of(log_input.where)
-    if estimated := next((one for one in conditions if one.column in (metric or ())), None):
+    if estimated := next((condition for condition in conditions if condition.column in (metric or ())), None):
         raise ArgumentError(
             f"--where {estimated.text} keeps rollouts by `{estimated.column}`, which is estimated; keep them by another column"
         )
-    groups = [*groups, *(one.column for one in conditions)]
+    groups = [*groups, *(condition.column for condition in conditions)]
     return kept(_all_rollouts(log_input, metric, groups, ledger), conditions)
 
 

@@ -87,11 +87,11 @@ def report(
             progress=True,
         )
     run = json.loads((page.parent / "run.json").read_text(encoding="utf-8"))
-    found = [f"{run['title']}.", *run["claims"]]
+    sentences = [f"{run['title']}.", *run["claims"]]
     # The path alone is on stdout, for scripts that open it.
-    for sentence in found if format == "text" else ():
+    for sentence in sentences if format == "text" else ():
         say(sentence)
-    tell_files(" ".join(found), [page], format)
+    tell_files(" ".join(sentences), [page], format)
 
 
 @app.command(rich_help_panel=LOOK)

@@ -63,8 +63,10 @@ def _answer(proposal: "Proposal") -> str:
 
     read = f"Read as {counted(proposal.rollouts, 'rollout')} and {counted(proposal.turns, 'turn')}"
     won = "" if proposal.successes is None else f", {counted(proposal.successes, 'success', 'successes')}"
-    asked = f"; {counted(len(proposal.questions), 'question is', 'questions are')} open" if proposal.questions else ""
-    return f"{read}{won}{asked}."
+    and_open = (
+        f"; {counted(len(proposal.questions), 'question is', 'questions are')} open" if proposal.questions else ""
+    )
+    return f"{read}{won}{and_open}."
 
 
 def _line(paths: list[Path], column: Any, value: Any, of: Any, proposal: "Proposal") -> str:

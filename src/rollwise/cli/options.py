@@ -27,7 +27,7 @@ By = Annotated[
 
 
 def choice(name: str, text: str, choices: object, panel: str | None = METHOD) -> Any:
-    """Return an option whose help ends with its choices, too many to stand in a narrow column."""
+    """Return an option whose help ends with its choices, too many for a narrow column."""
     about = f"{text}: {either(get_args(choices))}."
     return typer.Option(f"--{name}", metavar="<name>", help=about, rich_help_panel=panel)
 

@@ -1,4 +1,4 @@
-"""The metrics that a printed table shows where none is named: those that vary and have values."""
+"""The metrics that a printed table shows where none is named: the ones that vary and have values."""
 
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,13 @@ def telling(
     shares = {name for name in names if values_named(rollouts, name).dtype == pl.Boolean}
     why = {name: _sameness(rollouts, name) for name in names}
     silent = [name for name in names if why[name]]
-    kept = [name for name in names if name not in silent]
+    varying = [name for name in names if name not in silent]
     # A time to success is unknown where the success is: the share beside it says so.
-    if not kept or not silent or not shares & set(kept):
+    if not varying or not silent or not shares & set(varying):
         return frame
     reasons = ", ".join(f"{name} ({why[name]})" for name in silent)
     say(f"not shown: {reasons}; to see one, add --metric {silent[0]}")
-    return frame.filter(pl.col("metric").is_in(kept))
+    return frame.filter(pl.col("metric").is_in(varying))
 
 
 def _sameness(rollouts: "pl.DataFrame", metric: str) -> str:

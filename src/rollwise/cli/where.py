@@ -61,20 +61,22 @@ def kept(rollouts: "pl.DataFrame", conditions: Sequence[Condition]) -> "pl.DataF
 
     if not conditions:
         return rollouts
-    asked, unknown, alternatives = pl.lit(value=True), [], dict[str, pl.Expr]()
-    for one in conditions:
-        holds = _holds(rollouts, one)
-        if one.sign == "=":
-            alternatives[one.column] = alternatives[one.column] | holds if one.column in alternatives else holds
+    all_hold, unknown, alternatives = pl.lit(value=True), [], dict[str, pl.Expr]()
+    for condition in conditions:
+        holds = _holds(rollouts, condition)
+        if condition.sign == "=":
+            alternatives[condition.column] = (
+                alternatives[condition.column] | holds if condition.column in alternatives else holds
+            )
         else:
-            asked &= holds
-        missing = rollouts[one.column].null_count()
-        if missing and one.value:
-            unknown.append(f"{counted(missing, 'rollout has', 'rollouts have')} no value of `{one.column}`")
+            all_hold &= holds
+        missing = rollouts[condition.column].null_count()
+        if missing and condition.value:
+            unknown.append(f"{counted(missing, 'rollout has', 'rollouts have')} no value of `{condition.column}`")
     for holds in alternatives.values():
-        asked &= holds
-    chosen = rollouts.filter(asked)
-    words = listing([one.text for one in conditions], most=len(conditions))
+        all_hold &= holds
+    chosen = rollouts.filter(all_hold)
+    words = listing([condition.text for condition in conditions], most=len(conditions))
     if chosen.is_empty():
         raise ArgumentError(
             f"--where {words}: none of {counted(rollouts.height, 'rollout')} meets this; leave a condition out"
@@ -84,60 +86,61 @@ def kept(rollouts: "pl.DataFrame", conditions: Sequence[Condition]) -> "pl.DataF
     return chosen
 
 
-def _holds(rollouts: "pl.DataFrame", one: Condition) -> "pl.Expr":
+def _holds(rollouts: "pl.DataFrame", condition: Condition) -> "pl.Expr":
     """Return the condition as an expression that is never null."""
     import polars as pl
 
     from rollwise.schema.named import column_named
 
-    if one.column not in rollouts.columns:
+    if condition.column not in rollouts.columns:
         raise ArgumentError(
-            f"--where {one.text}: there is no column {one.column!r}; {meant(one.column, rollouts.columns)}"
+            f"--where {condition.text}: there is no column {condition.column!r}; {meant(condition.column, rollouts.columns)}"
         )
-    column = column_named(one.column)
-    if not one.value:
-        return column.is_null() if one.sign == "=" else column.is_not_null()
-    dtype = rollouts.schema[one.column]
+    column = column_named(condition.column)
+    if not condition.value:
+        return column.is_null() if condition.sign == "=" else column.is_not_null()
+    dtype = rollouts.schema[condition.column]
     if dtype.is_nested():
         raise ArgumentError(
-            f"--where {one.text}: `{one.column}` holds {dtype}, not one value a rollout; choose another column"
+            f"--where {condition.text}: `{condition.column}` holds {dtype}, not one value a rollout; choose another column"
         )
-    value: Any = one.value
+    value: Any = condition.value
     if dtype.is_numeric():
-        value = _number(one)
+        value = _number(condition)
     elif dtype == pl.Boolean:
-        value = _TRUTH.get(one.value.lower(), one.value)
+        value = _TRUTH.get(condition.value.lower(), condition.value)
     else:
         column = column.cast(pl.String)
-    if one.sign in {"=", "!="}:
-        _check_value(rollouts[one.column], value, one)
+    if condition.sign in {"=", "!="}:
+        _check_value(rollouts[condition.column], value, condition)
     elif not dtype.is_numeric():
-        raise ArgumentError(f"--where {one.text}: `{one.column}` is no number; compare it with = or !=")
-    holds: pl.Expr = _SIGNS[one.sign](column, value).fill_null(value=False)
+        raise ArgumentError(f"--where {condition.text}: `{condition.column}` is no number; compare it with = or !=")
+    holds: pl.Expr = _SIGNS[condition.sign](column, value).fill_null(value=False)
     return holds
 
 
-def _number(one: Condition) -> float:
+def _number(condition: Condition) -> float:
     try:
-        return float(one.value)
+        return float(condition.value)
     except ValueError as error:
         raise ArgumentError(
-            f"--where {one.text}: `{one.column}` holds numbers, and {one.value!r} is none; write one"
+            f"--where {condition.text}: `{condition.column}` holds numbers, and {condition.value!r} is none; write one"
         ) from error
 
 
-def _check_value(values: "pl.Series", value: Any, one: Condition) -> None:
+def _check_value(values: "pl.Series", value: Any, condition: Condition) -> None:
     """Refuse a value that no rollout has: most often it is a slip, and would leave out all rollouts, or none."""
     import polars as pl
 
     distinct = values.drop_nulls().unique()
-    known = (
+    choices = (
         distinct.to_list()
         if distinct.dtype.is_numeric() or distinct.dtype == pl.Boolean
         else distinct.cast(pl.String).to_list()
     )
-    if value not in known:
-        shown = [str(each).lower() if isinstance(each, bool) else each for each in known]
+    if value not in choices:
+        texts = [str(choice).lower() if isinstance(choice, bool) else choice for choice in choices]
         raise ArgumentError(
-            f"--where {one.text}: no rollout has this value of `{one.column}`; {meant(one.value, shown, most=_MOST)}"
+            f"--where {condition.text}: no rollout has this value of `{condition.column}`; "
+            f"{meant(condition.value, texts, most=_MOST)}"
         )

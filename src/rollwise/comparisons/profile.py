@@ -107,8 +107,8 @@ def profile(
     ]
 
     def goals_of(group: IntArray, values: FloatArray) -> Goals:
-        known = ~np.isnan(values)
-        return Goals(data, metric, group[known], cluster, values[known])
+        has_value = ~np.isnan(values)
+        return Goals(data, metric, group[has_value], cluster, values[has_value])
 
     if at is not None:
         thresholds = np.unique(finite_numbers(at, "profile: at"))

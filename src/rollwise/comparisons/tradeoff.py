@@ -99,15 +99,15 @@ def tradeoff(
         attacked = unjudged_of(data, attack, table_rows, attack_statuses[table_rows], unjudged).imputed()
         solved = data.numbers(task)[table_rows] == 1
         for level_, *outcomes in product(levels, (False, True), (False, True)):
-            known = ~np.isnan(attacked.known)
+            has_result = ~np.isnan(attacked.known)
             in_cell = (attacked.known == outcomes[0]) & (solved == outcomes[1])
             counts = {
                 "attack_success": outcomes[0],
                 "task_success": outcomes[1],
                 "level": level_,
                 "count": int(in_cell.sum()),
-                "n": int(known.sum()),
-                "n_missing": group.size - int(known.sum()),
+                "n": int(has_result.sum()),
+                "n_missing": group.size - int(has_result.sum()),
             }
             # For a failed attack the extremes are the other way round; `at_the_bounds` takes the outer ends of both.
             share = partial(
@@ -136,10 +136,10 @@ def _share(
     level: float,
 ) -> list[dict[str, Any]]:
     """Estimate the share of rollouts with these outcomes of attack and task; `succeeded` is NaN if it does not count."""
-    known = ~np.isnan(succeeded)
+    has_result = ~np.isnan(succeeded)
     share = (succeeded if outcomes[0] else 1 - succeeded) * (solved == outcomes[1])
-    unit = unit_of(data, rows[known], names[0], cluster)
-    estimate = proportion(share[known], unit.codes, level=level)
+    unit = unit_of(data, rows[has_result], names[0], cluster)
+    estimate = proportion(share[has_result], unit.codes, level=level)
     columns = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
     text = (
         f"share of rollouts with {names[0]} {outcomes[0]} and {names[1]} {outcomes[1]}, every rollout weighing the same"

@@ -105,8 +105,8 @@ class Columns:
             coded = self.coded(name)  # which clusters need, too
             self._places[name] = np.where(coded.null, 0, coded.codes + 1)
         else:
-            known = name in schema.ROLLOUTS.names
-            words = (self.fact(name) if known else values_named(self.frame, name)).cast(pl.String)
+            is_standard = name in schema.ROLLOUTS.names
+            words = (self.fact(name) if is_standard else values_named(self.frame, name)).cast(pl.String)
             # Found in a third of the time that ranks take.
             places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
             self._places[name] = places.fill_null(0).to_numpy()
@@ -150,8 +150,8 @@ class Columns:
                 raise ArgumentError(
                     f"{metric}: a duration is {wrong[0]}; positions are counted from 1 (to 2**53), and an unknown time is null"
                 )
-            known = duration.cast(pl.Int64).fill_null(0).to_numpy()
-            self._times[metric] = known, observed.fill_null(value=False).to_numpy()
+            positions = duration.cast(pl.Int64).fill_null(0).to_numpy()
+            self._times[metric] = positions, observed.fill_null(value=False).to_numpy()
         return self._times[metric]
 
     def amounts(self, metric: str) -> FloatArray:
@@ -253,14 +253,16 @@ def with_few_draws(result: pl.DataFrame) -> pl.DataFrame:
     """Say in `reason` how far chance moves the ends of bootstrap intervals of few draws, where that is much beside the width."""
     if not {"resamples", "level", "method", "reason", "low"} <= set(result.columns):
         return result
-    drawn = pl.col("low").is_not_null() & pl.col("method").str.contains("bootstrap") & (pl.col("resamples") > 0)
-    drawn &= ~pl.col("reason").fill_null("").str.contains(_BY_CHANCE, literal=True)  # of what the row was made from
-    for level, draws in result.filter(drawn).select("level", "resamples").unique().iter_rows():
+    is_bootstrap = pl.col("low").is_not_null() & pl.col("method").str.contains("bootstrap") & (pl.col("resamples") > 0)
+    is_bootstrap &= ~pl.col("reason").fill_null("").str.contains(
+        _BY_CHANCE, literal=True
+    )  # of what the row was made from
+    for level, draws in result.filter(is_bootstrap).select("level", "resamples").unique().iter_rows():
         error = monte_carlo_error(level, draws)
         if error > _MOST_BY_CHANCE:
             moved = f"{100 * error:.0f} % of the interval's width"
             caution = pl.lit(f"with {draws:,} {_BY_CHANCE} by about {moved}; with more, by less")
-            here = drawn & (pl.col("level") == level) & (pl.col("resamples") == draws)
+            here = is_bootstrap & (pl.col("level") == level) & (pl.col("resamples") == draws)
             reason = pl.concat_str(["reason", caution], separator="; ", ignore_nulls=True)
             result = result.with_columns(reason=pl.when(here).then(reason).otherwise("reason"))
     return result

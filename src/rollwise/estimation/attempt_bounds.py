@@ -49,9 +49,9 @@ def _of_goals(repeats: Attempts, kind: str, k: int, further: float) -> float | N
     successes, judged = repeats.counts
     settled = successes < judged if kind == "pass^k" else successes > 0
     # One failure settles pass^k, and one success the others, whatever the further attempts are.
-    lacking = np.where(settled, float(kind != "pass^k"), further)
+    for_missing = np.where(settled, float(kind != "pass^k"), further)
     chances = repeats.chances(kind, k)
-    shares = np.where(np.isnan(chances), lacking, chances)[judged > 0]
+    shares = np.where(np.isnan(chances), for_missing, chances)[judged > 0]
     return float(shares.mean()) if shares.size else None
 
 

@@ -140,8 +140,8 @@ class Rows:
         """Return the number of distinct known values of a column in each group, and of the rows that have one."""
         column = self.data.coded(name)
         # Nulls do not count: an unknown goal neither varies nor repeats.
-        known = self.select(~column.null[self.numbers])
-        return units_of(column.codes[known.numbers], known.groups).counts, known.groups.sizes
+        valued = self.select(~column.null[self.numbers])
+        return units_of(column.codes[valued.numbers], valued.groups).counts, valued.groups.sizes
 
 
 def unit_of(data: Columns, rows: IntArray, metric: str, cluster: Cluster) -> Unit:

@@ -158,9 +158,9 @@ class Comparison:
     def _known_rows(self) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms with a known value."""
         # A time is known if there was any follow-up.
-        known = (self.statuses == VALUE) if self.kind != "time" else (self.data.times(self.metric)[0] > 0)
-        known &= ~later_attempts(self.data, self.metric)
-        return self.group_rows[known[self.group_rows]], self.baseline_rows[known[self.baseline_rows]]
+        has_value = (self.statuses == VALUE) if self.kind != "time" else (self.data.times(self.metric)[0] > 0)
+        has_value &= ~later_attempts(self.data, self.metric)
+        return self.group_rows[has_value[self.group_rows]], self.baseline_rows[has_value[self.baseline_rows]]
 
     def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
         if self.kind == "time":

@@ -68,19 +68,19 @@ def _words(name: str) -> set[str]:
 def _is_step(turns: pl.DataFrame, name: str) -> bool:
     if not names_a_step(name) or name in schema.TURNS.names or not turns.schema[name].is_numeric():
         return False
-    told = [column for column in ("goal", "task", "attack", "source") if column in turns.columns]
+    identifying = [column for column in ("goal", "task", "attack", "source") if column in turns.columns]
     steps = values_named(turns, name).rename("\0step")
-    rows = turns.select("rollout_id", *columns_named(told)).with_columns(steps).unique().drop_nulls("\0step")
+    rows = turns.select("rollout_id", *columns_named(identifying)).with_columns(steps).unique().drop_nulls("\0step")
     sizes = rows.group_by("\0step").agg(pl.col("rollout_id").n_unique().alias("n"))["n"]
     # A rollout that ended in two steps would be counted twice.
     if rows["rollout_id"].n_unique() < sizes.sum() or sizes.len() < 2 or sizes.sum() < 2 * sizes.len():
         return False
-    is_own = "source" not in told or rows["source"].is_null().any() or rows["source"].is_in(CUSTOM).any()
+    is_own = "source" not in identifying or rows["source"].is_null().any() or rows["source"].is_in(CUSTOM).any()
     if not is_own or len(_words(name)) > 1 or _words(name) & _CHECKPOINTS:
         return True
-    if "attack" in told and (rows["attack"] != schema.NO_ATTACK).any():
+    if "attack" in identifying and (rows["attack"] != schema.NO_ATTACK).any():
         return False
-    unit = next((column for column in ("goal", "task") if column in told and rows[column].count()), None)
+    unit = next((column for column in ("goal", "task") if column in identifying and rows[column].count()), None)
     if unit is None:
         return sizes.n_unique() == 1
     of_each = rows.group_by("\0step").agg(column_named(unit).unique().sort())[unit]

@@ -167,8 +167,8 @@ def _group(repeats: Attempts, numbers: Sequence[int], levels: Sequence[float]) -
         return [row | {"reason": flaw} for row in rows]
     is_identified = 0 < c.sum() < n.sum()
     chances = beta_binomial(c, n, power=_power(c / n, clusters)) if is_identified else None
-    known = repeats.with_values(np.where(np.isin(repeats.values, (0.0, 1.0)), repeats.values, np.nan))
-    held_out = {k: _held_out(known, k / most) for k in numbers}
+    binary = repeats.with_values(np.where(np.isin(repeats.values, (0.0, 1.0)), repeats.values, np.nan))
+    held_out = {k: _held_out(binary, k / most) for k in numbers}
     bounds = {level: _reached(repeats, (c, n, clusters), level) for level in levels}
     for row in rows:
         k, level = int(row["at"]), row["level"]

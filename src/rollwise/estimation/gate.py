@@ -272,8 +272,8 @@ def _evidence(
     """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
     data = everything
     if required.group or other_goals:
-        own = everything.frame if both is None or not other_goals else gate_baseline.of_this_run(both)
-        data = Columns(rows_in(own, required.group, required.words), options.by)
+        this_run = everything.frame if both is None or not other_goals else gate_baseline.of_this_run(both)
+        data = Columns(rows_in(this_run, required.group, required.words), options.by)
     shared: dict[str, Any] = {
         "by": options.by,
         "cluster": options.cluster,
@@ -331,6 +331,6 @@ def _estimates(
     named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
     rows = summarize(frame, unjudged=unjudged, **named).rows(named=True)
     if any((row["method"] or "").endswith("at the bounds") for row in rows):
-        known = summarize(frame, unjudged="drop", **named)["design_effect"]
-        rows = [row | {"design_effect": effect} for row, effect in zip(rows, known, strict=True)]
+        effects = summarize(frame, unjudged="drop", **named)["design_effect"]
+        rows = [row | {"design_effect": effect} for row, effect in zip(rows, effects, strict=True)]
     return rows

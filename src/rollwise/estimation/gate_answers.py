@@ -68,7 +68,7 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         row["n_more"] = n_more
     else:
         reasons.append(_what_the_bound_is(required, evidence, evidence.drawn(row)))
-    # What the estimate itself has to say comes last, but for the rollouts without a verdict, of which the answer speaks.
+    # What the estimate itself has to say comes last, except the rollouts without a verdict, which the answer names.
     return row | {"reason": join_reasons(*reasons, without_covered(evidence.row["reason"]))}
 
 

@@ -94,7 +94,7 @@ def of_this_run(both: pl.DataFrame) -> pl.DataFrame:
 
 
 def _other_goals(data: Columns, metric: str, arms: tuple[IntArray, IntArray], met: Overlap, goals: Goals) -> str:
-    """Say how many goals only one run has, and the rates of both over all of theirs."""
+    """Say how many goals only one run has, and the rates of both over all of their own goals."""
     nouns = plural(met.noun)
     only_one = f"{met.only[0]:,} only in this run and {met.only[1]:,} only in the baseline"
     shared = f"the {counted(met.common, met.noun)} of both runs" if met.common else f"no {met.noun}, as none is in both"

@@ -42,11 +42,11 @@ def ends_of_rollouts(
     count on their own as well: the others bring more goals, which would narrow the interval. `unread` may be infinite.
     """
     applicable = rows[statuses[rows] != INAPPLICABLE]
-    known = rows[statuses[rows] == VALUE]
+    judged = rows[statuses[rows] == VALUE]
     # The unit is chosen among all applicable rollouts, as `summarize` does.
     names = unit_of(data, applicable, metric, cluster).names or None
-    judged_only = _ends(data, metric, known, names, level, 0)
-    if known.size == applicable.size and not unread:
+    judged_only = _ends(data, metric, judged, names, level, 0)
+    if judged.size == applicable.size and not unread:
         return judged_only, judged_only
     if math.isinf(unread):
         return judged_only, UNBOUNDED

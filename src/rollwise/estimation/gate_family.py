@@ -35,11 +35,11 @@ def with_family_answers(gates: pl.DataFrame, strict: pl.DataFrame | None = None)
         return gates
     rows = []
     others = gates if strict is None else strict
-    for row, other in zip(gates.iter_rows(named=True), others.iter_rows(named=True), strict=True):
+    for row, row_of_family in zip(gates.iter_rows(named=True), others.iter_rows(named=True), strict=True):
         changed = dict(row)
         if strict is not None and row["n"] and row["fail_bound"] is not None:
-            changed["fail_bound"] = other["fail_bound"]
-            if row["answer"] == "failed" and other["answer"] != "failed":
+            changed["fail_bound"] = row_of_family["fail_bound"]
+            if row["answer"] == "failed" and row_of_family["answer"] != "failed":
                 changed |= {
                     "answer": "undecided",
                     "reason": join_reasons(

@@ -60,9 +60,9 @@ def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int)
     rng = np.random.default_rng(seed if seed >= 0 else [0, -seed])  # the same draws as ever for the usual seeds
     for _ in range(splits):
         order, coin = (pl.Series(rng.random(frame.height)) for _ in range(2))
-        drawn = frame.select(columns_named(within)).with_columns(order=order, coin=coin < 0.5)
+        coins = frame.select(columns_named(within)).with_columns(order=order, coin=coin < 0.5)
         ranks = pl.col("order").rank("ordinal").over(columns_named(within))
-        half = drawn.select(
+        half = coins.select(
             (ranks + pl.col("coin").first().over(columns_named(within)).cast(pl.UInt32)) % 2 == 0
         ).to_series()
         yield [frame.filter(half), frame.filter(~half)]

@@ -74,13 +74,13 @@ def row_at_every_look(
     ends: Ends,
 ) -> dict[str, Any]:
     """Return the row of SUMMARY with the estimate and interval of the confidence sequence: each cluster weighs the same."""
-    known = rows[statuses[rows] == VALUE]
-    unit = unit_of(data, known, required.metric, cluster)
+    judged = rows[statuses[rows] == VALUE]
+    unit = unit_of(data, judged, required.metric, cluster)
     estimate = None
-    if known.size:
-        (way,) = groupings((_codes(unit, known.size),), known.size)
-        values: FloatArray = data.numbers(required.metric)[known]
-        estimate = float((way.sums(values) / way.sums(np.ones(known.size))).mean())
+    if judged.size:
+        (way,) = groupings((_codes(unit, judged.size),), judged.size)
+        values: FloatArray = data.numbers(required.metric)[judged]
+        estimate = float((way.sums(values) / way.sums(np.ones(judged.size))).mean())
     estimand = (
         f"share, every {unit.words} weighing the same; the interval holds at every look at a growing number of them"
     )

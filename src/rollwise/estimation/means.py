@@ -115,8 +115,8 @@ def _pooled(cells: Cells, sample: Sample, level: float) -> Estimates:
         rates = chances.rate()
         center, spread = chances.expected(rates)
         low, high = chances.interval(rates, level)
-        found = replace(known, estimate=center, std_error=spread, low=low, high=high, design_effect=None, reason=None)
-        estimates.put(group, replace(found, method=f"{POOLED} with and without immune units"))
+        pooled = replace(known, estimate=center, std_error=spread, low=low, high=high, design_effect=None, reason=None)
+        estimates.put(group, replace(pooled, method=f"{POOLED} with and without immune units"))
     return estimates
 
 
@@ -128,8 +128,8 @@ def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
 
 def are_shares(metric: str, kind: str | None, values: FloatArray) -> bool:
     """Return whether values are shares from 0 to 1: of a Boolean metric, or of one that declares so."""
-    known = values[~np.isnan(values)]
-    return range_of(metric, kind) == SHARE and bool(((known >= 0) & (known <= 1)).all())
+    filled = values[~np.isnan(values)]
+    return range_of(metric, kind) == SHARE and bool(((filled >= 0) & (filled <= 1)).all())
 
 
 def range_of(metric: str, kind: str | None) -> tuple[float, float]:

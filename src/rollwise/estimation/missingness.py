@@ -28,10 +28,10 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     verdict, if the metric is made of verdicts) and `MISSING` (a metric that is made of something else has no value). Later
     attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
     """
-    known = data.known(metric)
-    later = np.zeros(known.size, dtype=np.bool_) if of_attempts else later_attempts(data, metric)
+    has_value = data.known(metric)
+    later = np.zeros(has_value.size, dtype=np.bool_) if of_attempts else later_attempts(data, metric)
     # The common case needs no facts of the rollouts.
-    if known.all():
+    if has_value.all():
         return np.where(later, INAPPLICABLE, VALUE).astype(np.uint8)
     about, judged = catalog.about(metric), _is_judged(data, metric)
     outcome, ending = data.fact("outcome"), data.fact("ending")
@@ -40,9 +40,9 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     if about is not None and about.any_of_turns and about.name in OF_SUCCEEDED:
         turns, judged_turns = data.fact("num_turns"), data.fact("num_judged")
         marks.append((PARTIALLY_JUDGED, outcome.is_null() & (judged_turns > 0) & (judged_turns < turns)))
-    elif about is not None and about.any_of_turns and known.any():
+    elif about is not None and about.any_of_turns and has_value.any():
         # Only `succeeded` is counted by turns; for other conditions, a null without another explanation is partially judged.
-        marks.append((PARTIALLY_JUDGED, pl.Series([True]).new_from_index(0, known.size)))
+        marks.append((PARTIALLY_JUDGED, pl.Series([True]).new_from_index(0, has_value.size)))
     if judged or data.kinds[metric] != "proportion":
         marks.append((UNDETERMINED, outcome == schema.UNDETERMINED))
     marks += [(ERROR, outcome == schema.ERROR), (ERROR, ending == schema.ERROR)]
@@ -53,7 +53,7 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     result = np.full(data.frame.height, UNJUDGED if judged else MISSING, dtype=np.uint8)
     for status, rows in marks:
         result[rows.fill_null(value=False).to_numpy()] = status
-    result[known] = VALUE
+    result[has_value] = VALUE
     result[later] = INAPPLICABLE
     return result
 

@@ -211,8 +211,8 @@ def _interval(
     elif options.method == "basic":
         low, high = basic_interval(replicates, point, level)
     else:
-        drawn = expanded(level, plain.n_clusters, strata) if options.method == "auto" else level
-        low, high = percentile_interval(replicates, drawn)
+        wider_level = expanded(level, plain.n_clusters, strata) if options.method == "auto" else level
+        low, high = percentile_interval(replicates, wider_level)
     row = replace(plain, resamples=replicates.size)
     if low is None:
         return replace(row, reason=flaw or "the bootstrap interval has no width")

@@ -117,15 +117,15 @@ def named_group(text: str, where: str) -> NamedGroup:
     `where` is the text that the error shows.
     """
     group: dict[str, str] = {}
-    rest = str(text)
-    while rest:
-        match = _GROUP.match(rest)
+    tail = str(text)
+    while tail:
+        match = _GROUP.match(tail)
         if match is None or match["name"] in group:
             raise ArgumentError(
-                f"gate: {where!r}: {rest.strip()!r} names no group; write column=value, as in target=base, once for each column"
+                f"gate: {where!r}: {tail.strip()!r} names no group; write column=value, as in target=base, once for each column"
             )
         group[match["name"]] = match["quoted"] or match["double"] or match["plain"]
-        rest = rest[match.end() :]
+        tail = tail[match.end() :]
     return tuple(group.items())
 
 

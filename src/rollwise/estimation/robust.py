@@ -91,11 +91,11 @@ class _Group:
         choice, unknown = self.unjudged.choice, self.unjudged.unknown
         if choice is None:
             return estimate
-        own = replace(estimate, n=self.known.values.size, n_clusters=self.known.count)
+        result = replace(estimate, n=self.known.values.size, n_clusters=self.known.count)
         if not extremes:
-            return replace(own, reason=join_reasons(own.reason, unknown.treated(choice)))
+            return replace(result, reason=join_reasons(result.reason, unknown.treated(choice)))
         worst, best = map(row_of, extremes)
-        return replace(own, **at_the_bounds(unknown, choice, own.estimate, worst, best, reason=own.reason))
+        return replace(result, **at_the_bounds(unknown, choice, result.estimate, worst, best, reason=result.reason))
 
 
 def _of_group(data: Columns, metric: str, rows: IntArray, statuses: Statuses, options: Options) -> _Group:

@@ -35,8 +35,8 @@ def check_statistics(names: tuple[str, ...] | None, options: Options) -> None:
     robust = robust_of(names)
     for name in names or ():
         if name not in {*SUMMARIZED, *robust} and quantile_of(name) is None:
-            known = either((*SUMMARIZED, A_QUANTILE, "a function of your own in {'name': function}"))
-            raise ArgumentError(f"summarize: statistic {name!r} is unknown; it is {known}")
+            choices = either((*SUMMARIZED, A_QUANTILE, "a function of your own in {'name': function}"))
+            raise ArgumentError(f"summarize: statistic {name!r} is unknown; it is {choices}")
     if robust:
         _check_options_of_robust(robust, options)
     if options.method == WITHIN_GOALS and (names is None or len(robust) < len(names)):

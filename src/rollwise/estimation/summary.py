@@ -107,9 +107,10 @@ def summarize(
         ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"beta-binomial"`` is for shares: the
         mean chance of all goals, each of one weight, whose chances are draws from one distribution (`stats.beta_binomial`).
         Its interval is about half as wide where one goal has most of the rollouts, and it counts all attempts of loops that
-        stopped at a success; but its estimate is not the share of the rollouts, and numbers of rollouts must not follow chances
-        in another way. ``"normal"`` is the interval that the NeMo
-        Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
+        stopped at a success; but its estimate is not the share of the rollouts, which `bound_low` and `bound_high` show beside it
+        (equal where every verdict is known), and numbers of rollouts must not follow chances in another way. ``"normal"`` is the
+        interval that the NeMo Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small
+        samples.
         Times have one method each; extremes and standard deviations have no interval. ``"within-goals"`` is for the
         aggregates over goals alone: it draws rollouts within each goal, for inference to these goals only (rliable's
         stratified bootstrap). Functions of your own have percentiles at a level that is raised so that the normal quantile
@@ -288,7 +289,7 @@ def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, heigh
 def _column(name: str, metric: str, block: Block, seed: int) -> Any:
     """Return a column of SUMMARY of one block: an array, or one value for all groups."""
     estimates = block.estimates
-    drawn = estimates.resamples > 0
+    resampled = estimates.resamples > 0
     special = {
         "metric": np.array(metric, dtype=object),
         "statistic": np.array(block.statistic, dtype=object),
@@ -296,8 +297,8 @@ def _column(name: str, metric: str, block: Block, seed: int) -> Any:
         "bound_low": block.bounds[0],
         "bound_high": block.bounds[1],
         "estimand": block.estimands,
-        "resamples": texts(drawn, estimates.resamples, None),
-        "seed": texts(drawn, seed, None),
+        "resamples": texts(resampled, estimates.resamples, None),
+        "seed": texts(resampled, seed, None),
         **block.missing,
     }
     return special[name] if name in special else getattr(estimates, name)
@@ -360,10 +361,10 @@ def _blocks_of(
     # A time to an event has neither; the row of `blocks_of` says so.
     robust = robust_of(names) if rows.data.kinds[metric] != "time" else ()
     plain = None if names is None else tuple(name for name in names if name not in robust)
-    found = list(robust_blocks(rows, metric, statuses, options, robust, levels)) if robust else []
+    blocks = list(robust_blocks(rows, metric, statuses, options, robust, levels)) if robust else []
     if plain is None or plain:
-        found += blocks_of(rows, metric, statuses, options, plain, levels)
-    return sorted(found, key=lambda block: names.index(block.statistic)) if names and robust else found
+        blocks += blocks_of(rows, metric, statuses, options, plain, levels)
+    return sorted(blocks, key=lambda block: names.index(block.statistic)) if names and robust else blocks
 
 
 def _all_groups(data: Columns, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:

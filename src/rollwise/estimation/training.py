@@ -266,7 +266,7 @@ def _change(
     if repeats.share and low is not None and high is not None:
         low, high = max(low, -1.0), min(high, 1.0)  # a difference of shares lies in [-1, 1]
     ends = [rate[name] for rate in (rate_before, rate_after) for name in ("low", "high")]
-    # If all goals changed equally there is no variance between them: combine the intervals of both rates.
+    # Goals that all changed equally have no variance: combine the intervals of both rates.
     if low is None and repeats.share and None not in ends:
         interval_after, interval_before = (
             (row["estimate"], row["low"], row["high"]) for row in (rate_after, rate_before)

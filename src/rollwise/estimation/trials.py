@@ -19,7 +19,7 @@ from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.repeats import held_in, reached_in, unknown_successes
 from rollwise.stats.stopping import Stopping, stopping
 
-_NOTHING = 1e-12  # a share of goals that is 0 but for rounding
+_NOTHING = 1e-12  # a share of goals that is 0 except for rounding
 
 
 def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
@@ -198,5 +198,5 @@ class Attempts:
 def _order(data: Columns, rows: IntArray) -> tuple[IntArray, Grouping | None, bool]:
     """Return the order of these attempts, the loops that made them, and whether they are numbered; None if numbers are repeated."""
     loops = loops_of(data)
-    known = grouping(loops.codes[rows]) if loops.distinct else None
-    return loops.rank[rows], known, loops.numbered
+    loop_groups = grouping(loops.codes[rows]) if loops.distinct else None
+    return loops.rank[rows], loop_groups, loops.numbered

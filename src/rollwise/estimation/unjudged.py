@@ -93,9 +93,9 @@ def expected_values(data: Columns, metric: str, rows: IntArray, weights: FloatAr
     expected = np.zeros(rows.size)
     expected[censored_rows] = np.divide(later, survival, out=np.zeros(later.size), where=survival > 0)
     w = ones_or(weights, rows.size)
-    rest = (w * expected).sum() - w[censored_rows & ~unjudged].sum()
+    other_sum = (w * expected).sum() - w[censored_rows & ~unjudged].sum()
     mass = (w * expected)[unjudged].sum()
-    values[unjudged] = np.clip(expected[unjudged] * (rest / mass if mass > 0 else 0.0), 0.0, 1.0)
+    values[unjudged] = np.clip(expected[unjudged] * (other_sum / mass if mass > 0 else 0.0), 0.0, 1.0)
     return values
 
 
@@ -256,16 +256,16 @@ def unjudged_of(data: Columns, metric: str, rows: IntArray, row_statuses: Status
 
     Where no rollout is judged at all there is nothing to bound: no value is known, as without the metric.
     """
-    unjudged, known = np.isin(row_statuses, UNKNOWN), data.numbers(metric)[rows]
+    unjudged, values = np.isin(row_statuses, UNKNOWN), data.numbers(metric)[rows]
     followed = np.isin(row_statuses, (VALUE, PARTIALLY_JUDGED))
     timed = follow_up(data, metric, rows[:1]) is not None
     unknown = Unknown.of(row_statuses, choice, timed=timed)
     if not unjudged.any() or not followed.any() or data.kinds[metric] != "proportion":
         none = np.zeros(rows.size, dtype=np.bool_)
-        return UnjudgedRows(None, none, known, known, none, unknown)
-    expected = known.copy()
+        return UnjudgedRows(None, none, values, values, none, unknown)
+    expected = values.copy()
     expected[followed] = expected_values(data, metric, rows[followed])
-    return UnjudgedRows(choice, unjudged, known, expected, np.isin(row_statuses, covered(choice)), unknown)
+    return UnjudgedRows(choice, unjudged, values, expected, np.isin(row_statuses, covered(choice)), unknown)
 
 
 def at_the_bounds(

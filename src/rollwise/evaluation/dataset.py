@@ -125,13 +125,13 @@ def _with_question(entries: list[Entry], config: Dataset, where: str, *, parity:
     key = config.structure.question_key
     if config.structure.disable or not any(key in entry for entry in entries):  # the latter is an error of its own
         return entries
-    kept = [entry for entry in entries if entry.get(key) is not None and str(entry[key]).strip()]
-    if parity and not kept:
+    with_text = [entry for entry in entries if entry.get(key) is not None and str(entry[key]).strip()]
+    if parity and not with_text:
         raise ReadError(f"{where}: no entry has a `{key}`, and `parity: nat` leaves out those without; fill them in")
-    if len(kept) < len(entries):
+    if len(with_text) < len(entries):
         what = "left out, as `parity: nat` asks" if parity else "evaluated all the same; `parity: nat` leaves them out"
-        say(f"{where}: {counted(len(entries) - len(kept), 'entry')} without a `{key}`: {what}")
-    return kept if parity else entries
+        say(f"{where}: {counted(len(entries) - len(with_text), 'entry')} without a `{key}`: {what}")
+    return with_text if parity else entries
 
 
 def repeated(items: Sequence[Item], reps: int) -> list[Item]:

@@ -30,4 +30,4 @@ def type_words(hint: Any) -> str:
     if isinstance(hint, list):  # the arguments of a function
         return f"[{', '.join(map(type_words, hint))}]"
     name = getattr(origin or hint, "__name__", str(hint))
-    return f"{name}[{', '.join('...' if each is ... else type_words(each) for each in inner)}]" if inner else name
+    return f"{name}[{', '.join('...' if part is ... else type_words(part) for part in inner)}]" if inner else name

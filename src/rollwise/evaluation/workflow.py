@@ -165,8 +165,10 @@ def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Work
         return WorkflowOutput(output=reply.text, intermediate_steps=[{"payload": payload}])
 
     url = getattr(model, "base_url", None)
-    asked = guarded(answer, url, f"workflow, language model {options.llm_name}") if isinstance(url, str) else answer
-    return Workflow(asked, {"chat": identity(model), "system": options.system})
+    guarded_answer = (
+        guarded(answer, url, f"workflow, language model {options.llm_name}") if isinstance(url, str) else answer
+    )
+    return Workflow(guarded_answer, {"chat": identity(model), "system": options.system})
 
 
 def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
@@ -183,8 +185,10 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
 
         return _value_at(await posted(options, {options.input_key: question}), path)
 
-    asked = guarded(answer, options.url, "workflow")
-    return Workflow(asked, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path})
+    guarded_answer = guarded(answer, options.url, "workflow")
+    return Workflow(
+        guarded_answer, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path}
+    )
 
 
 def _value_at(value: Any, path: list[str | int]) -> Any:

@@ -190,9 +190,9 @@ def _reporting(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         # Windows neither replaces nor removes a file that a program has open.
-        held = ", or close it where another program has it open" if getattr(error, "winerror", None) in _HELD else ""
+        advice = ", or close it where another program has it open" if getattr(error, "winerror", None) in _HELD else ""
         raise WriteError(
-            f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to{held}"
+            f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to{advice}"
         ) from error
 
 

@@ -37,7 +37,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
         return text
     is_secret = bytearray(len(text))
     for view, forms in _views(text, searched):
-        for start, end in _found(view.text.translate(_LOWER), forms):
+        for start, end in _matches(view.text.translate(_LOWER), forms):
             first, last = view.span(start, end)
             is_secret[first:last] = b"\1" * (last - first)
     # Neighboring characters of secrets become one mask.
@@ -88,7 +88,7 @@ def _views(text: str, searched: _Searched) -> Iterator[tuple[View, _Searched]]:
     yield view.joined(), _Searched(searched.parts, frozenset(), ())
 
 
-def _found(text: str, searched: _Searched) -> Iterator[tuple[int, int]]:
+def _matches(text: str, searched: _Searched) -> Iterator[tuple[int, int]]:
     """Yield start and end of each secret, or part of one, in a text in lower case."""
     yield from ((at, at + PART) for at in range(len(text) - PART + 1) if text[at : at + PART] in searched.parts)
     for form in searched.short:

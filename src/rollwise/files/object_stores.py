@@ -207,5 +207,5 @@ def reason_of(error: Exception) -> str:
         return "there are no credentials"
     if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "<Code>AccessDenied</Code>" in text:
         return "permission denied"
-    told = re.search(r"<Message>(.+?)</Message>", text, re.DOTALL)
-    return told[1] if told else text.partition("\n")[0].partition(" - Server returned")[0] or type(error).__name__
+    message = re.search(r"<Message>(.+?)</Message>", text, re.DOTALL)
+    return message[1] if message else text.partition("\n")[0].partition(" - Server returned")[0] or type(error).__name__

@@ -7,7 +7,7 @@ gets a name that ends with ``.next``. The next rollwise command that may overwri
 Files that rollwise did not write stay: they are linked into the new folder before the exchange.
 
 A folder may come from anywhere, with links in it and with lists of files that are not ours: nothing is written or removed through a
-link, and no moves are completed but those that were begun in this very folder.
+link, and only moves that were begun in this very folder are completed.
 """
 
 import errno
@@ -86,13 +86,13 @@ def inside(names: object) -> set[str]:
 
 
 def remove_files(folder: Path, names: set[str]) -> list[str]:
-    """Remove files of a folder, and subfolders that this empties, and return those that stay because they are behind a link.
+    """Remove files of a folder, and subfolders that this empties, and return the files that stay because they are behind a link.
 
     A file that does not exist is ignored.
     """
-    known = sorted(inside(list(names)))
-    behind = [name for name in known if first_link(folder, PurePath(name).parent) is not None]
-    for name in sorted({*known} - {*behind}):
+    inner_names = sorted(inside(list(names)))
+    behind = [name for name in inner_names if first_link(folder, PurePath(name).parent) is not None]
+    for name in sorted({*inner_names} - {*behind}):
         file = folder / name
         try:
             file.unlink()
@@ -176,9 +176,9 @@ def _update(old: Path, new: Path, linked: Mapping[Path, int]) -> None:
 
 def _take_over(source: Path, target: Path) -> None:
     """Give a folder the owner, the permissions and the attributes of another one."""
-    given, own = source.stat(), target.stat()
-    if (given.st_uid, given.st_gid) != (own.st_uid, own.st_gid):
-        os.chown(target, given.st_uid, given.st_gid)
+    old, new = source.stat(), target.stat()
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        os.chown(target, old.st_uid, old.st_gid)
     shutil.copystat(source, target)  # access lists are attributes
     os.utime(target)
 

@@ -56,8 +56,8 @@ class View:
             at = last
         if not at:
             return self
-        rest = self.text[at:]
-        return type(self)("".join([*parts, rest]), [*starts, *self.starts[at:]], [*ends, *self.ends[at:]])
+        remainder = self.text[at:]
+        return type(self)("".join([*parts, remainder]), [*starts, *self.starts[at:]], [*ends, *self.ends[at:]])
 
 
 def joined(text: str) -> str:
@@ -67,11 +67,11 @@ def joined(text: str) -> str:
 
 def _character(escape: re.Match[str]) -> str | None:
     """Return the character of an escape, where it is one; a byte is the character of its number."""
-    found = escape.groupdict()
-    if found["html"]:
+    groups = escape.groupdict()
+    if groups["html"]:
         plain = unescape(escape[0])
         return None if plain == escape[0] else plain.translate(_HYPHENS)
-    if found["wide"]:
-        return chr(ord(found["wide"]) - _WIDER)
-    number = int(found["octal"], 8) if found["octal"] else int(found["percent"] or found["u"] or found["x"], 16)
+    if groups["wide"]:
+        return chr(ord(groups["wide"]) - _WIDER)
+    number = int(groups["octal"], 8) if groups["octal"] else int(groups["percent"] or groups["u"] or groups["x"], 16)
     return chr(number) if number < 0x110000 else None

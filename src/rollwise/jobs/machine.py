@@ -14,7 +14,7 @@ from rollwise.errors import WriteError
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
 _AS_IT_IS = getattr(os, "O_BINARY", 0)  # on Windows alone, where a line break would become two characters
-# What Windows locks nobody else can read: a byte that no store reaches, at the largest place that its function takes.
+# No other process can read what Windows locks: a byte that no store reaches, at the largest place that its function takes.
 _LOCKED = (1 << 31) - 2
 _PAUSE = 0.02  # seconds between two tries to lock, on Windows
 

@@ -196,7 +196,7 @@ class WorkerPool:
             try:
                 outcome = await self._outcome(position)
             except (KeyboardInterrupt, SystemExit) as error:
-                # Such an error would leave the event loop at once, and its tasks would complain that nobody looked at them.
+                # Such an error would leave the event loop at once, and its tasks would complain that their errors were not read.
                 self._closing = True
                 self._queue.put(_Stop(error))
                 return

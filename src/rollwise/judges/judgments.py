@@ -171,19 +171,19 @@ def judged(
     verdicts = {} if verdict_store is None else verdict_store.verdicts(requests)
     # What the store holds is not asked again.
     waiting = {key: request for key, request in requests.items() if key not in verdicts}
-    asked: Collection[str] = waiting
+    questions_sent: Collection[str] = waiting
     if waiting and verdict_store is None:
         verdicts = _ask_all(judge, names, waiting, None, max_concurrency, timeout, progress=progress)
     elif waiting and verdict_store is not None:
         # Opened here, before any call is paid for, so that a folder that is not writable costs nothing.
         with verdict_store:
-            answers, asked = _ask_missing(
+            answers, questions_sent = _ask_missing(
                 judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress
             )
             verdicts |= answers
-    outcomes = _frame(rows, verdicts, asked)
+    outcomes = _frame(rows, verdicts, questions_sent)
     if progress:
-        _report(judge, outcomes, len(asked))
+        _report(judge, outcomes, len(questions_sent))
     return outcomes
 
 
@@ -198,21 +198,21 @@ def _ask_missing(
     progress: bool,
 ) -> tuple[dict[str, Verdict], set[str]]:
     """Return the verdicts by key, and the keys that were asked for here and not by another process that shares the store."""
-    verdicts, asked, is_waiting = dict[str, Verdict](), set[str](), False
+    verdicts, sent, is_waiting = dict[str, Verdict](), set[str](), False
     while waiting := {key: request for key, request in requests.items() if key not in verdicts}:
         with store.claim(waiting) as free:
             claimed = {key: waiting[key] for key in free}
             if claimed:
                 verdicts |= _ask_all(judge, names, claimed, store, max_concurrency, time_limit, progress=progress)
-        asked.update(claimed)
+        sent.update(claimed)
         verdicts |= store.verdicts(waiting.keys() - claimed.keys())
         # Another process is asking for the rest. What it cannot answer is asked for here in the next round.
-        if rest := waiting.keys() - verdicts.keys():
+        if unanswered := waiting.keys() - verdicts.keys():
             if progress and not is_waiting:
-                say(f"{judge.name}: waiting for {counted(len(rest), 'verdict')} of another process")
+                say(f"{judge.name}: waiting for {counted(len(unanswered), 'verdict')} of another process")
             is_waiting = True
             time.sleep(LOOK_AGAIN)
-    return verdicts, asked
+    return verdicts, sent
 
 
 def _check_keys(keys: pl.DataFrame) -> None:

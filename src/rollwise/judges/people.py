@@ -25,7 +25,7 @@ def consensus(verdicts: object) -> pl.DataFrame:
     -------
     polars.DataFrame
         `rollout_id` (`turn`, `node_id`, where the labels have them), then `label` (Boolean; null where as many say yes as no, and
-        where nobody is sure), `yes`, `no` and `unsure` (Int64, how many people), `disagreement` (Boolean: both yes and no) and,
+        where all are unsure), `yes`, `no` and `unsure` (Int64, how many people), `disagreement` (Boolean: both yes and no) and,
         where the verdicts have it, `probability`. It is what `rw.judges.correct` takes. One line on stderr says on how many
         rollouts people disagree, and on which.
 
@@ -51,7 +51,7 @@ def consensus(verdicts: object) -> pl.DataFrame:
                 f"consensus: the verdicts have no column `{name}` (available: {listing(frame.columns)}); read what the page "
                 "saved with `rw.judges.read_verdicts`"
             )
-    odd = frame.filter(~pl.col("value").is_in((0.0, 1.0)))  # a null stays out: nobody is asked to be sure
+    odd = frame.filter(~pl.col("value").is_in((0.0, 1.0)))  # a null stays out: a person may be unsure
     if odd.height:
         raise ArgumentError(
             f"consensus: {odd['judge'][0]} gave {odd['value'][0]:g} to rollout {odd['rollout_id'][0]!r}, not 0 or 1; say from "
@@ -91,11 +91,11 @@ def consensus(verdicts: object) -> pl.DataFrame:
 def _tell(result: pl.DataFrame) -> None:
     """Say on stderr on what people disagree."""
     several = result.filter(pl.col("yes") + pl.col("no") > 1).height
-    apart = result.filter("disagreement")
-    if apart.height:
-        tied = apart["label"].null_count()
+    disagreeing = result.filter("disagreement")
+    if disagreeing.height:
+        tied = disagreeing["label"].null_count()
         without = f"; {counted(tied, 'tie')} {'has' if tied == 1 else 'have'} no label" if tied else ""
         say(
-            f"consensus: people disagree on {apart.height:,} of {counted(several, 'rollout')} that several labeled "
-            f"({listing(apart['rollout_id'].to_list(), most=3)}){without}"
+            f"consensus: people disagree on {disagreeing.height:,} of {counted(several, 'rollout')} that several labeled "
+            f"({listing(disagreeing['rollout_id'].to_list(), most=3)}){without}"
         )

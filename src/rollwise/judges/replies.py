@@ -122,8 +122,8 @@ def score_in(
 ) -> Reading:
     """Return the score in a judge's answer, and the reasoning with it; `texts` are those in the question that others wrote."""
     check_length(answer)
-    own, place = unquoted(answer, question, []), place_of_score(field or SCORE)
-    verdicts = list(_verdicts(own, place))
+    outside_quotes, place = unquoted(answer, question, []), place_of_score(field or SCORE)
+    verdicts = list(_verdicts(outside_quotes, place))
     if not verdicts:
         where = "" if field is None else f" at {field}"
         raise UnreadableError(f"it holds no JSON object with a score{where}: {answer.strip()[:120]!r}")
@@ -132,18 +132,18 @@ def score_in(
     signed = [
         verdict for verdict in verdicts if code is not None and str(verdict[2].get(CHECK)).strip().lower() == code
     ]
-    valid = _outside([question], own, signed) if signed else []
+    valid = _outside([question], outside_quotes, signed) if signed else []
     is_signed = bool(valid)
     # A wrong code is never accepted: it was forged, or copied from another question.
     if not signed:
-        plain = _outside(texts, own, [verdict for verdict in verdicts if CHECK not in verdict[2]])
+        plain = _outside(texts, outside_quotes, [verdict for verdict in verdicts if CHECK not in verdict[2]])
         if plain and code is not None and unsigned == "null":
             raise UnreadableError(
                 "its verdict lacks the check code of its instructions (a model that cannot repeat a code needs "
                 "unsigned='accept')"
             )
         valid = plain
-        if not plain and len(_outside(texts, own, verdicts)) > 0:
+        if not plain and len(_outside(texts, outside_quotes, verdicts)) > 0:
             raise UnreadableError("its verdict has another check code than its instructions")
     if not valid:
         raise UnreadableError("its only verdict appears in the text that it was shown")
@@ -155,7 +155,7 @@ def score_in(
     begin, end, verdict = valid[-1]
     reasoning = verdict.get("reasoning")
     # A judge that gives no `reasoning` often writes its reasons around the JSON object.
-    around = f"{own[:begin]} {own[end:]}".replace("```json", " ").replace("```", " ")
+    around = f"{outside_quotes[:begin]} {outside_quotes[end:]}".replace("```json", " ").replace("```", " ")
     reasons = (reasoning if isinstance(reasoning, str) else " ".join(around.split())) or None
     return Reading(scores.pop(), reasons, None if code is None else is_signed)
 
@@ -163,9 +163,11 @@ def score_in(
 def signed_object(answer: str, question: str, code: str) -> dict[str, Any]:
     """Return the one JSON object of an answer that has the check code and is not part of the question, without the code."""
     check_length(answer)
-    own = unquoted(answer, question, [])
-    found = [verdict for verdict in _verdicts(own, [CHECK]) if str(verdict[2].get(CHECK)).strip().lower() == code]
-    valid = _outside([question], own, found)
+    outside_quotes = unquoted(answer, question, [])
+    signed = [
+        verdict for verdict in _verdicts(outside_quotes, [CHECK]) if str(verdict[2].get(CHECK)).strip().lower() == code
+    ]
+    valid = _outside([question], outside_quotes, signed)
     if not valid:
         raise UnreadableError("it holds no JSON object of its own with the check code")
     contents = [content for _, _, content in valid]
@@ -252,8 +254,8 @@ def _number(score: object, *, truths: bool) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        shown = json.dumps(score) if isinstance(score, bool) else f"{score!r:.40}"
-        raise UnreadableError(f"its score is {shown}, which is not a number")
+        literal = json.dumps(score) if isinstance(score, bool) else f"{score!r:.40}"
+        raise UnreadableError(f"its score is {literal}, which is not a number")
     return number
 
 

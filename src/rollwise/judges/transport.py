@@ -74,8 +74,8 @@ def redirect_of(response: Any, hide: Callable[[str], str]) -> str | None:
         address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     except ValueError:
         address = "what is not an address"
-    shown = " ".join(hide(address[: 10 * _LONGEST_ADDRESS]).split())[:_LONGEST_ADDRESS]
-    return f"it redirects to {shown}, which is not followed, as keys and questions would go there; give that address if it is right"
+    short = " ".join(hide(address[: 10 * _LONGEST_ADDRESS]).split())[:_LONGEST_ADDRESS]
+    return f"it redirects to {short}, which is not followed, as keys and questions would go there; give that address if it is right"
 
 
 def _is_charset(name: str | None, body: bytes) -> bool:
@@ -83,7 +83,7 @@ def _is_charset(name: str | None, body: bytes) -> bool:
     try:
         if codecs.lookup(name or "utf-8").name in _OF_NAMES:
             return False
-        b"-".decode(name or "utf-8", "replace")  # refuses what is no encoding of text, such as hex and zlib
+        b"-".decode(name or "utf-8", "replace")  # refuses other encodings than those for text, such as hex and zlib
         # As the library reads it: UTF-16 without a mark of the byte order is refused only here.
         codecs.getincrementaldecoder(name or "utf-8")("replace").decode(body)
     except (ValueError, LookupError, AssertionError):

@@ -215,7 +215,7 @@ def _called(metric: Any, name: str = "") -> pl.Expr:
             f"measure: {what}{metric!r} is not a metric; a metric is an expression, such as `{example}` after "
             "`from rollwise import metrics as m`"
         )
-    about = next((about for known, about in ABOUT.items() if known is metric), None)
+    about = next((about for metric_known, about in ABOUT.items() if metric_known is metric), None)
     reason: TypeError | None = None
     try:
         expression = metric()

@@ -27,7 +27,7 @@ def honest(expression: pl.Expr, columns: pl.Schema) -> pl.Expr:
     if isinstance(expression, PackageMetric):
         return expression
     unknown += [column_named(name).is_null().all() for name in roots if _is_verdict(name, columns[name])]
-    # Of costs, one that is stated may stand for another: the total, or the sum over turns.
+    # A stated cost may replace another: the total, or the sum over turns.
     if spent := [column_named(name).is_null().all() for name in roots if name in _SPENT]:
         unknown.append(pl.all_horizontal(spent))
     return pl.when(pl.any_horizontal(unknown).not_()).then(expression)

@@ -26,7 +26,7 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     if NOTE in rollouts.columns or not rollouts.select(is_unknown.any()).item():
         return rollouts
     candidates = unused_columns(turns).filter(pl.col("meaning").is_in(_VERDICTS))
-    # One number in an object within or around all records is a total of theirs, such as `summary.passed`.
+    # One number in an object within or around all records is a total of the records, such as `summary.passed`.
     is_total = pl.col("column").str.contains(".", literal=True) & pl.col("examples").str.contains(r"^\d+$")
     candidates = candidates.filter(~is_total)
     if candidates.is_empty():

@@ -156,7 +156,7 @@ def metric(
 
         # A cell of a notebook that runs again registers its metric anew; what a function makes has other names.
         source, own_names = _source(function), set(names or (name,))
-        for earlier in [other for other in ABOUT if _source(other) == source and own_names & _names_of(other)]:
+        for earlier in [entry for entry in ABOUT if _source(entry) == source and own_names & _names_of(entry)]:
             del ABOUT[earlier]
             FORMS[:] = [form for form in FORMS if form.function is not earlier]
         ABOUT[named] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")

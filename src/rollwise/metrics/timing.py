@@ -122,8 +122,8 @@ def success_within(k: int) -> pl.Expr:
     number: object = k  # others than numbers come as well
     if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= _MOST_TURNS:
         is_long = isinstance(number, Integral) and abs(int(number)) > 10**40
-        shown = "a number of many digits" if is_long else " ".join(f"{k!r:.200}".split())
-        raise MetricError(f"success_within: k={shown}; give a whole number of turns, from 1 to {_MOST_TURNS:,}")
+        text = "a number of many digits" if is_long else " ".join(f"{k!r:.200}".split())
+        raise MetricError(f"success_within: k={text}; give a whole number of turns, from 1 to {_MOST_TURNS:,}")
     follow_up = _follow_up(pl.col("ending").first())
     duration, observed = pl.field("duration"), pl.field("observed")
     # Followed up to its last turn and not cut off by an error: no success can follow.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole
+from rollwise.plots import inline as inline_svg
 from rollwise.plots import lettering, tags, theme
 from rollwise.schema import labels
 
@@ -170,6 +171,7 @@ class Plot:
         # Render first: an error leaves no file behind.
         with self._of_size(theme.inches(size, "save")):
             content = self._content(suffix, self.alt if alt is None else alt)
+        content = _file(content).encode() if suffix == ".svg" else content
         with whole(target, overwrite=overwrite) as draft:
             draft.write_bytes(content)
         if suffix != ".svg" and lettering.lacks_letters(self.figure):
@@ -196,14 +198,12 @@ class Plot:
         inline
             Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label. Points, curves and
             cells are then elements of class ``mark``: a tooltip, ``data-group`` (the name of the group) and ``data-key`` (JSON of
-            its columns and values, by which its rollouts are found).
+            its columns and values, by which its rollouts are found). It has no styles, only attributes, so that a content
+            security policy may forbid inline styles; its ids are its own, so that a page can hold several figures.
         """
         description = self.alt if alt is None else alt
-        text = self._content(".svg", description, inline=inline).decode()
-        if not inline:
-            return text
-        label = f' aria-label="{html.escape(description, quote=True)}"' if description else ""
-        return text[text.index("<svg ") :].replace("<svg ", f'<svg role="img"{label} ', 1)
+        drawn = self._content(".svg", description)
+        return _element(drawn, description) if inline else _file(drawn)
 
     def show(self) -> None:
         """Show the figure: in the output of a notebook's cell, else in a window, which waits until it is closed.
@@ -257,7 +257,8 @@ class Plot:
         managers = pyplot.Gcf.get_all_fig_managers() if pyplot is not None else []
         return any(manager.canvas.figure is self.figure for manager in managers)
 
-    def _content(self, suffix: str, alt: str, *, inline: bool = False) -> bytes:
+    def _content(self, suffix: str, alt: str) -> bytes:
+        """Return the file; marks of an SVG still have their tags."""
         from matplotlib import rc_context
 
         metadata: dict[str, dict[str, str | None]] = {
@@ -272,9 +273,23 @@ class Plot:
         box = _outside_canvas(self.figure)
         with rc_context(settings), theme.quiet(), _laid_out(self.figure):
             self.figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=box)
-        if suffix == ".svg":
-            return _NOT_IN_XML.sub("\ufffd", tags.written(content.getvalue().decode(), inline=inline)).encode()
         return content.getvalue()
+
+
+def file_and_element(plot: Plot) -> tuple[str, str]:
+    """Return the SVG of a file and that of a page, drawn once."""
+    drawn = plot._content(".svg", plot.alt)  # noqa: SLF001  # of the class above
+    return _file(drawn), _element(drawn, plot.alt)
+
+
+def _file(drawn: bytes) -> str:
+    return _NOT_IN_XML.sub("\ufffd", tags.without(drawn.decode()))
+
+
+def _element(drawn: bytes, description: str) -> str:
+    text = _NOT_IN_XML.sub("\ufffd", tags.marked(drawn.decode()))
+    label = f' aria-label="{html.escape(description)}"' if description else ""
+    return inline_svg.inline(text[text.index("<svg ") :].replace("<svg ", f'<svg role="img"{label} ', 1))
 
 
 @contextmanager

@@ -33,11 +33,14 @@ def tagged(ax: "Axes", key: str | None, group: str, words: str) -> Iterator[None
             tag(artist, key, group, words)
 
 
-def written(svg: str, *, inline: bool) -> str:
-    """Return SVG with marks as elements of class `mark` that say their group, or without tags for a file of its own."""
-    told = _OPENED.sub(_marked if inline else r"<g\3>", svg)
-    # No id of another figure on the page may be the same; ids of groups are not referred to.
-    return _ANY.sub("<g", told) if inline else told
+def without(svg: str) -> str:
+    """Return the SVG of a file of its own: groups without tags."""
+    return _OPENED.sub(r"<g\3>", svg)
+
+
+def marked(svg: str) -> str:
+    """Return the SVG of a page: marks are elements of class `mark` that say their group; no other group has an id."""
+    return _ANY.sub("<g", _OPENED.sub(_marked, svg))
 
 
 def _marked(opened: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from rollwise.readers.roles.questions import Question
 from rollwise.schema import TURNS
 from rollwise.schema.labels import say, write_line
 
-ASKED = "?"  # what stands in a printed line for what only the user knows
+ASKED = "?"  # the mark in a printed line for what only the user knows
 WHOSE = ("attack", "task")  # whose success a column is
 
 
@@ -27,8 +27,8 @@ class Call(NamedTuple):
     def with_names(self, names: Mapping[str, Any]) -> str:
         """Return the call with these names besides its own."""
         given = {name: value for name, value in self.options.items() if value is not None and name != "names"}
-        own = without(self.options.get("names") or {}, names)
-        names_written = as_names(joined(own, names)).removeprefix("names=")
+        other_names = without(self.options.get("names") or {}, names)
+        names_written = as_names(joined(other_names, names)).removeprefix("names=")
         if "storage_options" in given:
             given["storage_options"] = Name("storage_options")  # which may hold secrets
         words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in given.items())]
@@ -48,15 +48,18 @@ def asking(problems: Problems, call: Call) -> Iterator[None]:
         yield
     except ReadError as error:
         # What was asked of other columns before may still be open.
-        questions = (*error.questions, *(one for one in problems.questions if one not in error.questions))
+        questions = (
+            *error.questions,
+            *(question for question in problems.questions if question not in error.questions),
+        )
         names = answers(questions) if error.questions else {}
         if not names:
             raise
         is_told = GATHERED.get() is not None or "; try: rw." in str(error)
         message = str(error) if is_told else f"{error}; try: {call.with_names(names)}"
-        told = type(error)(message)
-        told.questions, told.call = questions, call
-        raise told from error.__cause__
+        restated = type(error)(message)
+        restated.questions, restated.call = questions, call
+        raise restated from error.__cause__
     names = call.options.get("names") or {}
     of = None if {"succeeded", "solved"} & names.keys() else names.get("of")  # it is of the column that is named
     if of is not None and not problems.told_whose:
@@ -119,8 +122,8 @@ def _agree(names: Mapping[str, Any], name: str, value: object) -> bool:
     """Return whether a name may be added: no other column has it, and its column has no other name."""
     column = _column(value)
     if name in names:
-        meant = _labels(names[name])
-        same = all(meant.get(label, meaning) == meaning for label, meaning in _labels(value).items())
+        labels = _labels(names[name])
+        same = all(labels.get(label, meaning) == meaning for label, meaning in _labels(value).items())
         return same and _column(names[name]) == column
     return column == ASKED or name in {"of", "records"} or column not in map(_column, names.values())
 
@@ -149,10 +152,10 @@ def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
             raise ArgumentError(f"{verb}: {as_names({name: ASKED})}: replace `?`: write {choices}")
         for label, meaning in _labels(value).items():
             if meaning == ASKED:
-                shown = as_names({name: (_column(value), {label: ASKED})})
+                example = as_names({name: (_column(value), {label: ASKED})})
                 sides = getattr(TURNS.dtypes.get(name), "categories", None)
                 choices = "true, false or null" if sides is None else f"{', '.join(sides)} or null"
-                raise ArgumentError(f"{verb}: {shown}: replace `?`: write {choices} for {label!r}")
+                raise ArgumentError(f"{verb}: {example}: replace `?`: write {choices} for {label!r}")
 
 
 def _written(value: Any) -> str:

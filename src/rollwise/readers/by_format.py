@@ -164,9 +164,9 @@ def _unlike(document: Document, form: Format) -> Iterator[None]:
         yield
     except ReadError as error:
         reason = str(error).removeprefix(f"{document.name}: ")
-        told = ReadError(f"{document.name}: is not recognized as {form.name}: {reason}")
-        told.questions = error.questions
-        raise told from error
+        restated = ReadError(f"{document.name}: is not recognized as {form.name}: {reason}")
+        restated.questions = error.questions
+        raise restated from error
     except BrokenError as error:
         field = "" if error.field is None else f"field `{error.field}`: "
         reason = f"is not recognized as {form.name}: {field}{error.reason}"
@@ -178,9 +178,9 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> ReadError:
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     where = ", ".join(spelled(str(path)) for path in paths)
     is_one = [where] == [file for file, *_ in problems.rows]  # then its reason says all
-    said = (
+    sentence = (
         problems.rows[0][-1] if is_one else f"nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
     )
-    error = ReadError(f"{where}: {said}")
+    error = ReadError(f"{where}: {sentence}")
     error.questions = tuple(problems.questions or problems.open_questions)
     return error

@@ -48,15 +48,15 @@ def converted(series: pl.Series, dtype: pl.DataType | type[pl.DataType]) -> tupl
 
 def guessed(series: pl.Series) -> pl.Series:
     """Text as the numbers or Booleans that all of it says; ``007`` stays text."""
-    known = series.drop_nulls()
-    if known.is_empty():
+    values = series.drop_nulls()
+    if values.is_empty():
         return series
-    if known.str.contains(r"^-?(0|[1-9]\d*)$").all():
-        whole = series.cast(pl.Int64, strict=False)
-        return whole if whole.null_count() == series.null_count() else series
-    if known.str.contains(r"^([+-]?(0|[1-9]\d{0,17})(\.\d*)?([eE][+-]?\d+)?|[+-]?inf|NaN)$").all():
+    if values.str.contains(r"^-?(0|[1-9]\d*)$").all():
+        integers = series.cast(pl.Int64, strict=False)
+        return integers if integers.null_count() == series.null_count() else series
+    if values.str.contains(r"^([+-]?(0|[1-9]\d{0,17})(\.\d*)?([eE][+-]?\d+)?|[+-]?inf|NaN)$").all():
         return series.cast(pl.Float64)
-    if known.is_in(["true", "false", "True", "False"]).all():
+    if values.is_in(["true", "false", "True", "False"]).all():
         return series.str.to_lowercase() == "true"
     return series
 
@@ -81,7 +81,7 @@ def _rule(dtype: Any) -> tuple[_Rule, str]:
         return _words, "text"
     if dtype == pl.Float64:
         return _number, "a number"
-    return _whole, "a whole number" if dtype == pl.Int64 else "a whole number below 2147483648"
+    return _whole_number, "a whole number" if dtype == pl.Int64 else "a whole number below 2147483648"
 
 
 def _words(series: pl.Series, dtype: Any) -> pl.Series:
@@ -105,12 +105,12 @@ def _decoded(value: bytes | None) -> str | None:
         return None
 
 
-def _whole(series: pl.Series, dtype: Any) -> pl.Series:
+def _whole_number(series: pl.Series, dtype: Any) -> pl.Series:
     if series.dtype.is_integer():
         return series.cast(dtype, strict=False)
     if series.dtype == pl.String:
         exact = series.cast(pl.Int64, strict=False).cast(dtype, strict=False)
-        return exact.zip_with(exact.is_not_null(), _whole(series.cast(pl.Float64, strict=False), dtype))
+        return exact.zip_with(exact.is_not_null(), _whole_number(series.cast(pl.Float64, strict=False), dtype))
     if not series.dtype.is_numeric():
         return _nothing(series, dtype)
     number = series.cast(pl.Float64)
@@ -146,8 +146,8 @@ def _calls(series: pl.Series, dtype: Any) -> pl.Series:
 def _called(value: Any) -> list[dict[str, str | None]] | None:
     """Return the tool calls of one answer; null without any, or if the value is something else."""
     try:
-        given = lenient(value.encode())[0] if isinstance(value, str) else value
-        return (calls(given) or []) if isinstance(given, list) else None
+        guess = lenient(value.encode())[0] if isinstance(value, str) else value
+        return (calls(guess) or []) if isinstance(guess, list) else None
     except BrokenError:
         return None
 

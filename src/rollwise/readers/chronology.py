@@ -31,7 +31,7 @@ def latest(values: Iterable[tuple[Any, object]], field: str) -> Any:
     """
     stated = [(value, time_of(stamp)) for value, stamp in values if value is not None]
     different = [
-        value for place, (value, _) in enumerate(stated) if value not in [other for other, _ in stated[:place]]
+        value for place, (value, _) in enumerate(stated) if value not in [earlier for earlier, _ in stated[:place]]
     ]
     if len(different) < 2:
         return different[0] if different else None

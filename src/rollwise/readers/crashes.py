@@ -32,10 +32,10 @@ def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.D
     columns = [name for name in frame.columns if plain_name(name) in _OF_CRASHES]
     if frame.is_empty() or (columns == ["error"] and not frame["error"].count()):
         return frame, 0
-    whole = {*frame.columns} & {*of_records}
-    frame = _of_turns(frame.with_columns(pl.col("rollout_id").is_last_distinct().alias(_LAST)), whole)
+    of_record = {*frame.columns} & {*of_records}
+    frame = _of_turns(frame.with_columns(pl.col("rollout_id").is_last_distinct().alias(_LAST)), of_record)
     causes = [
-        pl.when(pl.col(_LAST)).then(cause) if column in whole else cause
+        pl.when(pl.col(_LAST)).then(cause) if column in of_record else cause
         for column, dtype in frame.schema.items()
         if (cause := _cause(column, dtype)) is not None
     ]

@@ -44,13 +44,13 @@ class FilesBeside:
     def settled(self, logs: Iterable[tuple[Path, str | None]]) -> Iterator[tuple[str, str]]:
         """Yield each file with logs of its format in its folder, below or above, given folder and format of all logs."""
         folders: dict[str | None, set[Path]] = {}
-        own: dict[str | None, set[Path]] = {}
+        readable: dict[str | None, set[Path]] = {}
         for folder, format_name in logs:
             folders.setdefault(format_name, set()).update((folder, *folder.parents))
-            own.setdefault(format_name, set()).add(folder)
+            readable.setdefault(format_name, set()).add(folder)
         for file, format_name in self.formats.items():
             around = {*Path(file).parents}
-            if Path(file).parent in folders.get(format_name, ()) or around & own.get(format_name, set()):
+            if Path(file).parent in folders.get(format_name, ()) or around & readable.get(format_name, set()):
                 if file in self._with_verdicts:
                     self.verdicts.append(file)
                 yield file, format_name
@@ -58,10 +58,10 @@ class FilesBeside:
 
     def sentences(self) -> Iterator[str]:
         """Yield notices, one sentence for each kind."""
-        for kind, (one, many, what, between, hint) in KINDS.items():
+        for kind, (singular, plural, what, between, hint) in KINDS.items():
             if counts := self.counts[kind]:
                 places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]
-                yield f"{counted(counts.total(), one, many)} {what}: {'; '.join(filter(None, (some(places), hint)))}"
+                yield f"{counted(counts.total(), singular, plural)} {what}: {'; '.join(filter(None, (some(places), hint)))}"
         if self.decided:
             places = [f"{file} ({count})" for file, count in self.decided.items()]
             hint = f'errors="collect" tells which{PAIR}'

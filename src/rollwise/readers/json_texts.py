@@ -119,10 +119,10 @@ def _of_python(text: str) -> Any:
     """Return lists and dicts of plain values that Python shows; None where it is anything else, of which nothing is evaluated."""
     if len(text) > LONGEST:
         return None
-    shape = _TOKEN.sub(lambda found: {"text": "s", "array": "},"}.get(str(found.lastgroup), "0"), text)
+    shape = _TOKEN.sub(lambda token: {"text": "s", "array": "},"}.get(str(token.lastgroup), "0"), text)
     if _SHAPE.fullmatch(shape) is None or _ODD.search(shape) or is_deep(shape.encode()):
         return None
-    plain = _TOKEN.sub(lambda found: {"nan": "None", "array": "},"}.get(str(found.lastgroup), found[0]), text)
+    plain = _TOKEN.sub(lambda token: {"nan": "None", "array": "},"}.get(str(token.lastgroup), token[0]), text)
     try:
         return spelled_out(ast.literal_eval(plain.strip()))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

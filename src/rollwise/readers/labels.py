@@ -52,7 +52,7 @@ def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str
     result: dict[str, bool | str | None] = {}
     for label, value in values.items():
         # 1 == True: the type counts as well.
-        if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
             words = ", ".join(map(str, allowed))
             raise ArgumentError(
                 f"{verb}: {name} cannot be {value!r}, which {label!r} is mapped to; choose from {words}"
@@ -125,8 +125,8 @@ def values_of(
 
 def unknown_labels(labels: Iterable[object], words: Mapping[str, Any]) -> list[object]:
     """Return the labels without a meaning; blank ones mean that nothing was judged, unless they are mapped."""
-    known = words.keys() | BLANK
-    return [label for label in labels if label is not None and normal(label) not in known]
+    labeled = words.keys() | BLANK
+    return [label for label in labels if label is not None and normal(label) not in labeled]
 
 
 def refusal(
@@ -150,8 +150,8 @@ def refusal(
         reason = f", which {'do' if others else 'does'} not say whether the attack succeeded"
     else:
         reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
-    said = [label for label in labels if normal(label) not in BLANK]  # a score is the meaning of all of them
-    if name == "succeeded" and not is_mapped and are_scores(said):
+    sides = [label for label in labels if normal(label) not in BLANK]  # a score is the meaning of all of them
+    if name == "succeeded" and not is_mapped and are_scores(sides):
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
             f"read it as a score: from which value on (seen: {scale(labels)}) did the attack succeed? "
@@ -200,18 +200,18 @@ def example_values(name: str, column: str, labels: Iterable[object]) -> dict[str
     sides: dict[str, Any] = dict(MEANINGS[name])
     if name in {"succeeded", "outcome"}:
         sides |= {word: not side for word, side in ANSWERS.items() if asks_the_opposite(column)}
-    shown = sorted({_shown(label) for label in labels})[:MOST_LABELS]
-    values = {label: sides.get(normal(label), "?") for label in shown}
+    examples = sorted({_in_words(label) for label in labels})[:MOST_LABELS]
+    values = {label: sides.get(normal(label), "?") for label in examples}
     if TURNS.dtypes[name] == pl.Boolean:
         return values
     return {label: (SUCCESS if side else FAILURE) if isinstance(side, bool) else side for label, side in values.items()}
 
 
 def _quoted(label: object) -> str:
-    return repr(label if isinstance(label, int | float) else _shown(label))
+    return repr(label if isinstance(label, int | float) else _in_words(label))
 
 
-def _shown(label: object) -> str:
+def _in_words(label: object) -> str:
     text = normal(label) if isinstance(label, bool | float) else str(label)
     return text if len(text) <= 40 else f"{text[:37]}..."
 

@@ -77,20 +77,20 @@ def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
 
 def _unused(turns: pl.DataFrame) -> Iterator[tuple[str, str, str, str]]:
     """Iterate over the rows of UNUSED, in the order of the columns."""
-    roles, questions, left = decided(Table(turns, {}))
-    shown: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    for role in (*left, *roles):
-        own = name_in_file(role.column)
+    roles, questions, unread_roles = decided(Table(turns, {}))
+    printed: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for role in (*unread_roles, *roles):
+        in_file = name_in_file(role.column)
         labels = {str(label).lower(): side for label, side in (role.labels or {}).items()}
-        shown.setdefault(own, (role.name, {role.name: (own, labels) if labels else own}))
+        printed.setdefault(in_file, (role.name, {role.name: (in_file, labels) if labels else in_file}))
     for question in questions:
         meaning = next(iter(question.names))
-        shown[question.column] = ("succeeded" if meaning == "of" else meaning, question.names)
+        printed[question.column] = ("succeeded" if meaning == "of" else meaning, question.names)
     for column in turns.columns:
-        own = name_in_file(column)
-        if column not in TURNS.names and own in shown:
-            meaning, names = shown[own]
-            yield own, _examples(turns, column), meaning, as_names(names)
+        in_file = name_in_file(column)
+        if column not in TURNS.names and in_file in printed:
+            meaning, names = printed[in_file]
+            yield in_file, _examples(turns, column), meaning, as_names(names)
 
 
 def _examples(turns: pl.DataFrame, column: str) -> str:
@@ -118,9 +118,9 @@ def suggestions(unused: pl.DataFrame) -> list[str]:
 def of_facts(left: Iterable[Role], turns: pl.DataFrame) -> list[str]:
     """Return a sentence for each column that may be a fact and was not taken, as several differ."""
     rows = [
-        (own, _examples(turns, role.column), role.name, as_names({role.name: own}))
+        (in_file, _examples(turns, role.column), role.name, as_names({role.name: in_file}))
         for role in left
-        for own in (name_in_file(role.column),)
+        for in_file in (name_in_file(role.column),)
     ]
     return suggestions(pl.DataFrame(rows, schema=UNUSED.dtypes, orient="row"))
 
@@ -171,10 +171,10 @@ def short(value: object) -> str:
 def likely_names(columns: Iterable[str]) -> dict[str, str]:
     """Return for each column of TURNS the column of the user's that it probably is."""
     names: dict[str, str] = {}
-    own = [*columns]
+    named = [*columns]
     for name, role in _LIKELY.items():
-        matches = [column for column in own if role_of(name_in_file(column)) == role and column not in names.values()]
-        if name in own:
+        matches = [column for column in named if role_of(name_in_file(column)) == role and column not in names.values()]
+        if name in named:
             names[name] = name
         elif matches:
             names[name] = min(matches, key=lambda column: (not _names_conversations(column), rank_of(column)))
@@ -187,11 +187,11 @@ def _names_conversations(column: str) -> bool:
 
 def looks_like_turns(columns: Iterable[str]) -> bool:
     """Return whether a table with these columns holds turns or messages under other names, rather than prompts to be sent."""
-    own = [*columns]
-    likely = likely_names(own)
+    names = [*columns]
+    likely = likely_names(names)
     has_id = _names_conversations(likely.get("rollout_id", ""))
     is_message = {"role", "content"} <= likely.keys()
-    return "response" in likely or has_id or "turn" in likely or is_message or any(map(judges, own))
+    return "response" in likely or has_id or "turn" in likely or is_message or any(map(judges, names))
 
 
 def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
@@ -253,7 +253,7 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
     """Return a table's columns with up to two example values each, for a message, and the line that names the likely ones."""
     columns = [f"`{short(name)}`{in_parentheses(values)}" for name, values in examples.items()]
     more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""
-    shown = f"{', '.join(columns[:MOST_COLUMNS])}{more}"
+    first = f"{', '.join(columns[:MOST_COLUMNS])}{more}"
     likely = _likely_by_values(examples)
     # A row holds either a prompt and its response, or a message with its speaker.
     others = (
@@ -276,4 +276,4 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
         names = {"rollout_id": "...", **names}
     elif "response" not in likely and others != {"prompt", "response"}:
         names = {"response": "...", **names}
-    return f"its columns are {shown}; name them, as in {as_names(names)}"
+    return f"its columns are {first}; name them, as in {as_names(names)}"

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
 NAMES = (*TURNS.names, *OF_CHATS)
-OF_FILES = ("of", "records")  # what is no column: whose success is meant, and where the records are
+OF_FILES = ("of", "records")  # not columns: whose success is meant, and where the records are
 
 
 class Cut(float):
@@ -30,11 +30,11 @@ class Cut(float):
     @classmethod
     def of(cls, text: str) -> "Cut | None":
         """Return the cut that a text says, such as ``"<= 2"``; None for any other text."""
-        found = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
-        if found is None:
+        match = re.fullmatch(r"\s*([<>]=?)\s*([-+]?\d{1,15}(?:\.\d{1,15})?)\s*", text)
+        if match is None:
             return None
-        cut = cls(found[2])
-        cut.sign = found[1]
+        cut = cls(match[2])
+        cut.sign = match[1]
         return cut
 
     def met_by(self, score: Any) -> Any:
@@ -90,8 +90,8 @@ def checked_names(names: object, verb: str = "read") -> Names:
     for name, column in columns.items():
         if name not in NAMES:
             reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
-            own = f"a column of steps keeps its name: `rw.training(rollouts, ..., step={column!r})`"
-            advice = own if name in STEPS else reversed_pair if column in NAMES else meant(name, [*NAMES, *OF_FILES])
+            remedy = f"a column of steps keeps its name: `rw.training(rollouts, ..., step={column!r})`"
+            advice = remedy if name in STEPS else reversed_pair if column in NAMES else meant(name, [*NAMES, *OF_FILES])
             raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
         # A column cannot be two columns of TURNS.
         targets = [target for target in columns if columns[target] == column]
@@ -111,11 +111,11 @@ def _of(whose: str | None, named: dict[str, T]) -> dict[str, T]:
 
 def _checked_word(name: str, word: object, verb: str) -> str:
     """Return whose success is meant (`of`), or where the records are (`records`)."""
-    given = f"{verb}: {as_names({name: word})}"
+    call = f"{verb}: {as_names({name: word})}"
     if name == "of" and word not in WHOSE:
-        raise ArgumentError(f"{given}: says whose success it is; write {' or '.join(WHOSE)}")
+        raise ArgumentError(f"{call}: says whose success it is; write {' or '.join(WHOSE)}")
     if not isinstance(word, str) or not word:
-        raise ArgumentError(f"{given}: says where the records are; write a path, such as results[*]")
+        raise ArgumentError(f"{call}: says where the records are; write a path, such as results[*]")
     return word
 
 
@@ -129,14 +129,18 @@ def _cut(value: object) -> float | None:
 
 def told_apart(scores: pl.Series, verdicts: pl.Series, at: float) -> str | None:
     """Say that a limit tells none of several scores apart; None where it does, or where no score or only one is known."""
-    known = verdicts.drop_nulls()
-    if known.len() < 2 or known.n_unique() > 1:  # one score is always on one side
+    values = verdicts.drop_nulls()
+    if values.len() < 2 or values.n_unique() > 1:  # one score is always on one side
         return None
     ordered = scores.drop_nulls().cast(pl.Float64).sort()
     least, most = f"{ordered[0]:g}", f"{ordered[-1]:g}"
-    seen = f"{known.len():,} scores ({least if least == most else f'{least} to {most}'})"
+    examples = f"{values.len():,} scores ({least if least == most else f'{least} to {most}'})"
     limit = f"{at.sign} {float(at):g}" if isinstance(at, Cut) else f">= {at:g}"
-    return f"all {seen} are {limit}, so all succeeded" if known[0] else f"none of {seen} is {limit}, so none succeeded"
+    return (
+        f"all {examples} are {limit}, so all succeeded"
+        if values[0]
+        else f"none of {examples} is {limit}, so none succeeded"
+    )
 
 
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:

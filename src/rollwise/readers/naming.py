@@ -95,18 +95,18 @@ class Naming:
 
     def of_parts(self, parts: Iterable[Part]) -> list[Part]:
         """Return turns under the names of TURNS where they were read by the mapping of a file."""
-        found = list(parts)
-        sources = {part.source for part in found}
+        frames = list(parts)
+        sources = {part.source for part in frames}
         if self.given.records is not None and UNKNOWN.name not in sources:
             raise ArgumentError(
                 f"{self.verb}: {as_names({'records': self.given.records})}: these files are read as {listing(sources)}, "
                 "which needs no path of records; leave it out"
             )
         if not self.names:
-            return found
+            return frames
         return [
             part._replace(frame=self.of_mapping(part.frame, part.of_records)) if part.source == UNKNOWN.name else part
-            for part in found
+            for part in frames
         ]
 
     def saw(self, fields: Iterable[str]) -> None:

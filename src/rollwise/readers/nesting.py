@@ -54,12 +54,12 @@ def bounded(text: bytes) -> tuple[bytes, list[Place]]:
             start = token.start()
         elif depth == DEEPEST and mark in CLOSING:
             pieces += [text[end:start], b"null"]
-            places.append(_shown(path))
+            places.append(_example(path))
             end = token.end()
         elif depth <= DEEPEST:
             _follow(path, token)
     if depth > DEEPEST:  # it ends within such a value
-        return b"".join([*pieces, text[end:start]]), [*places, _shown(path)]
+        return b"".join([*pieces, text[end:start]]), [*places, _example(path)]
     return b"".join([*pieces, text[end:]]), places
 
 
@@ -76,7 +76,7 @@ def _follow(path: list[str | int], token: re.Match[bytes]) -> None:
         path[-1] = token["text"].decode("utf-8", "replace")
 
 
-def _shown(path: list[str | int]) -> Place:
+def _example(path: list[str | int]) -> Place:
     """Return the beginning of a path, without the positions in nested lists at its end."""
     last_name = max((place for place, part in enumerate(path) if isinstance(part, str)), default=0)
     return tuple(path[: min(last_name + 1, SHOWN)])

@@ -31,28 +31,34 @@ def tells_of_file(record: Any, other: Any) -> bool:
     mine, others = _filled(record), _filled(other)
     named = {name for name, value in mine.items() if _names_totals(value)}
     of_rollout = _TEXTS | {"error"} if named else _OF_ROLLOUTS
-    said = [(name, value) for name, value in mine.items() if name not in named]
-    if not mine or any(_is_of_rollout(*one, of_rollout) for one in said) or not any(map(_speaks, others.items())):
+    statements = [(name, value) for name, value in mine.items() if name not in named]
+    if (
+        not mine
+        or any(_is_of_rollout(*statement, of_rollout) for statement in statements)
+        or not any(map(_speaks, others.items()))
+    ):
         return False
     if {word for name in mine for word in words_of(name)} & LOST:
         return False
-    own = mine.keys() - other.keys()
+    only_mine = mine.keys() - other.keys()
     shared = {role_of(name) for name in mine.keys() & others.keys()}
-    return bool(named) or any({*words_of(name)} & COUNTS for name in own) or (bool(own) and shared <= _OF_ALL)
+    return (
+        bool(named) or any({*words_of(name)} & COUNTS for name in only_mine) or (bool(only_mine) and shared <= _OF_ALL)
+    )
 
 
 def of_rollouts(records: Iterable[tuple[int, Any]], file: str, problems: Problems) -> Iterator[tuple[int, Any]]:
     """Iterate over the records of a file without a first and a last one that tell of the file, which PROBLEMS names."""
     before: tuple[int, Any] | None = None
     waiting: tuple[int, Any] | None = None
-    for one in records:
+    for record in records:
         if waiting is not None:
-            if before is None and tells_of_file(waiting[1], one[1]):
+            if before is None and tells_of_file(waiting[1], record[1]):
                 problems.dropped(file, OF_FILE, waiting[0])
             else:
                 yield waiting
             before = waiting
-        waiting = one
+        waiting = record
     if waiting is None:
         return
     if before is not None and tells_of_file(waiting[1], before[1]):
@@ -63,7 +69,9 @@ def of_rollouts(records: Iterable[tuple[int, Any]], file: str, problems: Problem
 
 def rows_of_rollouts(frame: pl.DataFrame, file: str, problems: Problems) -> pl.DataFrame:
     """Return the rows of a table without a first and a last one that tell of the file, which PROBLEMS names."""
-    places = [place for place, other in ((0, 1), (-1, -2)) if frame.height > 2 and _is_of_file(frame, place, other)]
+    places = [
+        place for place, neighbor in ((0, 1), (-1, -2)) if frame.height > 2 and _is_of_file(frame, place, neighbor)
+    ]
     for place in places:
         problems.dropped(file, OF_FILE, place % frame.height)
     return frame.slice(0 in places, frame.height - len(places)) if places else frame

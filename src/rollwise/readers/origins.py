@@ -65,14 +65,14 @@ class Origins:
     def add_version(self, version: Version, names: Collection[str] = ()) -> bool:
         """Add a rollout with its other names; return False if its id or one of these names is known."""
         rollout_id = version.rollout_id
-        known = self.named.get(rollout_id, rollout_id if rollout_id in self.files else None)
-        known = known or next((self.named[name] for name in names if name in self.named), None)
+        counted_id = self.named.get(rollout_id, rollout_id if rollout_id in self.files else None)
+        counted_id = counted_id or next((self.named[name] for name in names if name in self.named), None)
         self.files.setdefault(rollout_id, version.file)
-        for name in names if known in {None, rollout_id} else [rollout_id, *names]:
-            self.named.setdefault(name, known or rollout_id)
-        if known is not None:
-            self._versions.setdefault(known, []).append(version)
-        return known is None
+        for name in names if counted_id in {None, rollout_id} else [rollout_id, *names]:
+            self.named.setdefault(name, counted_id or rollout_id)
+        if counted_id is not None:
+            self._versions.setdefault(counted_id, []).append(version)
+        return counted_id is None
 
     def date(self, file: str, stamp: object) -> None:
         """Note when a file was written; anything but a time is ignored."""
@@ -85,13 +85,13 @@ class Origins:
         versions, self._versions = self._versions, {}
         parts = [table.versions() for table in self.tables] if versions or len(self.appended) > 1 else []
         if len(self.appended) > 1:
-            known = {version.rollout_id for group in versions.values() for version in group}
+            ids = {version.rollout_id for group in versions.values() for version in group}
             files: dict[str, list[Rollout]] = {}
             for version, rows in (rollout for part in parts for rollout in part.of_files(self.appended, self.files)):
-                if version.rollout_id not in known:
+                if version.rollout_id not in ids:
                     files.setdefault(version.file, []).append((version, rows))
-            for whole, copy in resumed(files):
-                versions.setdefault(whole.rollout_id, []).append(copy)
+            for longer, copy in resumed(files):
+                versions.setdefault(longer.rollout_id, []).append(copy)
         self.appended.clear()
         if versions:
             settle(versions, parts, self.files, self._times, problems)

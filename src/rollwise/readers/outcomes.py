@@ -95,13 +95,16 @@ def read_rollouts(
     naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
     if naming.given.at is not None:
         raise ArgumentError("read_rollouts: a score becomes a verdict turn by turn: use `rw.measure(rw.read(...))`")
-    given = checked_mapping(mapping, format, names, "read_rollouts")
+    given_mapping = checked_mapping(mapping, format, names, "read_rollouts")
     places = listed(paths, "read_rollouts")
     # With `outcomes`, formats with a summary of their samples leave out the turns.
-    asked = Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})
-    with asking(problems, asked), copied(places, problems, beside=() if given is None else given.beside) as here:
+    call = Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})
+    with (
+        asking(problems, call),
+        copied(places, problems, beside=() if given_mapping is None else given_mapping.beside) as here,
+    ):
         files = documents(here, problems, rollouts=True)
-        tables = tables_of(files, here, forced_format(format, given), problems, naming, outcomes=True)
+        tables = tables_of(files, here, forced_format(format, given_mapping), problems, naming, outcomes=True)
         frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
         problems.announce()
         naming.finish()
@@ -122,10 +125,10 @@ def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) ->
     names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
     parts = without_totals(parts, tables[0].origins, problems)
     enclosing = {name for table in tables for name in table.enclosing}
-    own = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
-    for frame, part in own:
-        held = frame.select(columns_named(name for name in frame.columns if name in names))
-        yield held.unique("rollout_id", keep="first", maintain_order=True), part.source
+    understood_parts = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
+    for frame, part in understood_parts:
+        chosen = frame.select(columns_named(name for name in frame.columns if name in names))
+        yield chosen.unique("rollout_id", keep="first", maintain_order=True), part.source
     for table in tables:
         if table.source not in CUSTOM:
             yield from ((frame, table.source) for frame in table.rollouts())

@@ -200,10 +200,10 @@ class Problems:
             where = f"{file}: "
             where += "" if error.record is None else f"record {error.record}: "
             where += "" if error.field is None else f"field `{error.field}`: "
-            told = ReadError(f"{where}{error.reason}; {error.remedy}")
-            asked = getattr(error.__cause__, "question", None)
-            told.questions = () if asked is None else (asked,)
-            raise told from error
+            restated = ReadError(f"{where}{error.reason}; {error.remedy}")
+            question = getattr(error.__cause__, "question", None)
+            restated.questions = () if question is None else (question,)
+            raise restated from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:
             self.record_counts.of(file).broken.add(error.record)

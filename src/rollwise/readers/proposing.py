@@ -77,9 +77,9 @@ class Proposal:
     def columns(self) -> pl.DataFrame:
         """A row for each column of the files, with what it is taken for."""
         rows = [
-            (shown.column, list(shown.examples), shown.taken_for or None, shown.sure or None, shown.why or None)
+            (row.column, list(row.examples), row.taken_for or None, row.sure or None, row.why or None)
             for part in self._parts
-            for shown in part.columns
+            for row in part.columns
         ]
         return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
 
@@ -90,9 +90,9 @@ class Proposal:
     def text(self, tried: str | None = None) -> str:
         """Return what is printed; `tried` is the line that answers the questions, by default a call in Python."""
         names = answers(self.questions)
-        asked = [line for words in dict.fromkeys(map(in_words, self.questions)) for line in wrapped(words)]
+        question_lines = [line for words in dict.fromkeys(map(in_words, self.questions)) for line in wrapped(words)]
         line = f"try: {self._call.with_names(names)}" if names and tried is None else tried
-        return "\n".join([text_of(self._parts), *asked, *([line] if line else [])])
+        return "\n".join([text_of(self._parts), *question_lines, *([line] if line else [])])
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the mapping as YAML that ``rw.read(paths, mapping=path)`` reads, each line with what it rests on.
@@ -104,14 +104,14 @@ class Proposal:
         WriteError
             Where the file exists, or cannot be written.
         """
-        kept = [part for part in self._parts if part.data is not None]
-        if not kept:
+        mapped = [part for part in self._parts if part.data is not None]
+        if not mapped:
             raise ReadError(
                 "propose: no mapping is needed for these files, or none can be proposed; see what it prints"
             )
         place = Path(path)
         with whole(place, overwrite=overwrite) as draft:
-            draft.write_text(yaml_of(kept), encoding="utf-8")
+            draft.write_text(yaml_of(mapped), encoding="utf-8")
         return place
 
     def __repr__(self) -> str:
@@ -161,20 +161,22 @@ def propose(
 
 def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, problems: Problems) -> list[Part]:
     """Return what is said of all files, similar ones together."""
-    tools, own = _by_format(places, problems, Naming(checked, problems, "propose"))
+    tools, documents_of_people = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
-    made = structures(own, checked.structure)
-    beside = [
-        one for one in made if any(_joins(other, one) for other in made)
+    proposed = structures(documents_of_people, checked.structure)
+    verdict_files = [
+        one for one in proposed if any(_joins(source, one) for source in proposed)
     ]  # files of verdicts for the records of others
-    if len(made) + len(tools) > 1:
+    if len(proposed) + len(tools) > 1:
         left_out = _left_out(places, names)
-        for one in made:
+        for one in proposed:
             reasons = [left_out[file.name] for file in one.files if file.name in left_out]
             if one.refusal is None and len(reasons) == len(one.files) and not one.is_blocked:
                 one.refusal = reasons[0]
     parts += [
-        _of_own(one, names, [file for other in beside for file in other.files]) for one in made if one not in beside
+        _of_own(one, names, [file for source in verdict_files for file in source.files])
+        for one in proposed
+        if one not in verdict_files
     ]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
@@ -197,17 +199,17 @@ def _by_format(
 ) -> tuple[dict[str, tuple[Format, list[Document]]], list[Document]]:
     """Return the files of each known tool, and those that are people's own; all others are problems."""
     tools: dict[str, tuple[Format, list[Document]]] = {}
-    own: list[Document] = []
+    custom: list[Document] = []
     for document, _ in documents(places, problems, rollouts=True):
         with problems.record(document.name):
             _, form = naming.recognized(document, None, by_name=False)
             if form is None:
                 continue
             if form is UNKNOWN or form.name in CUSTOM:
-                own.append(document)
+                custom.append(document)
             else:
                 tools.setdefault(form.name, (form, []))[1].append(document)
-    return tools, own
+    return tools, custom
 
 
 def _of_tool(form: Format, files: Sequence[Document]) -> Part:
@@ -221,43 +223,48 @@ def _of_tool(form: Format, files: Sequence[Document]) -> Part:
     return part
 
 
-def _joins(made: Structure, other: Structure) -> bool:
+def _joins(structure: Structure, other: Structure) -> bool:
     """Return whether the records of a structure are judged by lists of ids in files of another."""
     files = {document.path.name for document in other.files}
-    ids = [str(rule.get(key, "")) for rule in made.data.get("verdicts", ()) for key in ("ids", "not_ids")]
+    ids = [str(rule.get(key, "")) for rule in structure.data.get("verdicts", ()) for key in ("ids", "not_ids")]
     return any(word.startswith(f"{file}:") for word in ids for file in files)
 
 
-def _of_own(made: Structure, names: Mapping[str, Any] | None, beside: Sequence[Document]) -> Part:
+def _of_own(structure: Structure, names: Mapping[str, Any] | None, verdict_files: Sequence[Document]) -> Part:
     """Return what is said of files that are alike and of no known tool."""
-    part = Part([document.name for document in made.files], why=made.why, refusal=made.refusal)
-    part.records = str(made.data.get("records", ""))
+    part = Part([document.name for document in structure.files], why=structure.why, refusal=structure.refusal)
+    part.records = str(structure.data.get("records", ""))
     turns, problems = (
-        (None, Problems()) if made.refusal is not None or made.is_blocked else _turns([*made.files, *beside], names)
+        (None, Problems())
+        if structure.refusal is not None or structure.is_blocked
+        else _turns([*structure.files, *verdict_files], names)
     )
     roles = [] if turns is None else problems.roles
-    questions = [*made.questions, *(one for one in problems.questions if one not in made.questions)]
-    part.questions = questions if made.refusal is None else []
+    questions = [
+        *structure.questions,
+        *(question for question in problems.questions if question not in structure.questions),
+    ]
+    part.questions = questions if structure.refusal is None else []
     if turns is not None:
         part.count(turns)
-    elif made.refusal is None:
+    elif structure.refusal is None:
         reasons = [reason for *_, reason in problems.rows]
         part.refusal = "what a rollout is, is asked below" if questions else next(iter(reasons), "holds no rollouts")
-    part.columns = columns_of(turns, made.data, made.examples, roles, part.questions)
+    part.columns = columns_of(turns, structure.data, structure.examples, roles, part.questions)
     part.verdicts = verdicts_in_words(roles, part)
-    if made.refusal is None:
-        completed(part, made.data, roles, part.questions)
+    if structure.refusal is None:
+        completed(part, structure.data, roles, part.questions)
     return part
 
 
 def _turns(files: Iterable[Document], names: Mapping[str, Any] | None) -> tuple[pl.DataFrame | None, Problems]:
     """Return the turns of files, and the problems of reading them; None where nothing can be read."""
     problems = Problems(collect=True)
-    given = list(files)
+    listed = list(files)
     try:
-        paths = [document.path for document in given]
+        paths = [document.path for document in listed]
         naming = Naming(checked_names(names, "propose"), problems, "propose")
-        return turns_of(((document, False) for document in given), paths, None, problems, naming), problems
+        return turns_of(((document, False) for document in listed), paths, None, problems, naming), problems
     except ReadError as error:
-        problems.questions += [one for one in error.questions if one not in problems.questions]
+        problems.questions += [question for question in error.questions if question not in problems.questions]
         return None, problems

@@ -172,28 +172,30 @@ def read_into(
     **facts: Any,
 ) -> pl.DataFrame:
     """Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`."""
-    shown: dict[str, Any] = {
+    options: dict[str, Any] = {
         "format": format,
         "errors": "collect" if problems.collect else None,
         "columns": columns,
         "cache": cache,
     }
-    shown |= {"storage_options": storage_options, "mapping": mapping}
-    with asking(problems, Call("read", paths, {**shown, **facts, "names": names})):
+    options |= {"storage_options": storage_options, "mapping": mapping}
+    with asking(problems, Call("read", paths, {**options, **facts, "names": names})):
         # All arguments are checked before any file is opened.
         values = fact_literals(facts) if facts else {}
         wanted = None if columns is None else [*names_of(columns), *values]
         naming = Naming(Names({}, {}) if names is None else checked_names(names), problems)
-        given = checked_mapping(mapping, format, names, "read")
+        given_mapping = checked_mapping(mapping, format, names, "read")
         places = listed(paths, "read")
         turns: pl.DataFrame | pl.LazyFrame | None
-        turns = in_place(places, format, given, problems, naming, storage_options, whole=True)
+        turns = in_place(places, format, given_mapping, problems, naming, storage_options, whole=True)
         if turns is not None:
             values["source"] = pl.lit(NATIVE.name)
         else:
             needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
-            with copied(places, problems, storage_options, () if given is None else given.beside) as here:
-                turns = read_local(here, format, problems, naming, cache, needed, given)
+            with copied(
+                places, problems, storage_options, () if given_mapping is None else given_mapping.beside
+            ) as here:
+                turns = read_local(here, format, problems, naming, cache, needed, given_mapping)
         if not {"run", "target"} & values.keys():
             problems.suggest(notices_of_targets(turns))
         problems.announce()

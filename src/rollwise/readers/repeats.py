@@ -67,28 +67,28 @@ def settle(
     counted: set[tuple[str, object]] = set()  # records already counted as passed over
     others: Counter[tuple[str, str]] = Counter()  # further conversations under one id, by file
     for name, versions in later.items():
-        kept = first[name]
+        counting = first[name]
         for other in versions:
-            stamps = times.get(kept.file), times.get(other.file)
-            is_named = kept.rollout_id == other.rollout_id
-            decision = decide(rows[kept], rows[other], *stamps, is_named=is_named)
-            kept, lost = (other, kept) if decision.is_second else (kept, other)
+            stamps = times.get(counting.file), times.get(other.file)
+            is_named = counting.rollout_id == other.rollout_id
+            decision = decide(rows[counting], rows[other], *stamps, is_named=is_named)
+            counting, lost = (other, counting) if decision.is_second else (counting, other)
             if decision.kind == ANOTHER:
                 others[lost.file, lost.rollout_id] += 1
-                _report_another(kept, lost, others[lost.file, lost.rollout_id], problems)
+                _report_another(counting, lost, others[lost.file, lost.rollout_id], problems)
             else:
-                _report(kept, lost, decision, rows, problems)
+                _report(counting, lost, decision, rows, problems)
             num_records = by_table[id(lost.table)].drop(lost, len(rows[lost]))
             if decision.kind != ANOTHER and (lost.record is None or (lost.file, lost.record) not in counted):
                 counted.add((lost.file, lost.record))
                 problems.record_counts.pass_over(lost.file, num_records)
             for column, places in decision.unknown.items():
-                by_table[id(kept.table)].forget(kept, column, places)
-                for turn in (rows[kept][place] for place in places if place < len(rows[kept])):
+                by_table[id(counting.table)].forget(counting, column, places)
+                for turn in (rows[counting][place] for place in places if place < len(rows[counting])):
                     turn[column] = None
         for version in (first[name], *versions):
             files.pop(version.rollout_id, None)
-        files[kept.rollout_id] = kept.file
+        files[counting.rollout_id] = counting.file
     for file in {version.file for version in (*first.values(), *further)} - {*files.values()}:
         problems.record_counts.pass_over(file, None)
     for part in parts:
@@ -135,9 +135,9 @@ def is_verdict(column: str) -> bool:
 
 def _says_the_same(first: Sequence[Row], second: Sequence[Row]) -> bool:
     """Return whether the turns are the same; the last observation is not compared, as one of them may lack it."""
-    for place, (one, other) in enumerate(zip(first, second, strict=True), start=1):
+    for place, (left_row, right_row) in enumerate(zip(first, second, strict=True), start=1):
         names = [name for name in SAID if name != "observation" or place < len(first)]
-        if any(one.get(name) != other.get(name) for name in names):
+        if any(left_row.get(name) != right_row.get(name) for name in names):
             return False
     return True
 
@@ -146,10 +146,10 @@ def _contradictions(first: Sequence[Row], second: Sequence[Row]) -> dict[str, li
     """Return the columns whose values differ, with the places of the turns; null contradicts nothing."""
     is_same_length = len(first) == len(second)
     unknown: dict[str, list[int]] = {}
-    for place, (one, other) in enumerate(zip(first, second, strict=False)):
-        for name, value in one.items():
+    for place, (left_row, right_row) in enumerate(zip(first, second, strict=False)):
+        for name, value in left_row.items():
             is_compared = name not in {*SAID, *ABOUT, "rollout_id", "source"} and (is_same_length or is_verdict(name))
-            if is_compared and _differ(name, value, other.get(name)):
+            if is_compared and _differ(name, value, right_row.get(name)):
                 unknown.setdefault(name, []).append(place)
     everywhere = list(range(max(len(first), len(second))))
     # What describes the rollout is the same in all of its turns.
@@ -180,14 +180,14 @@ def _report_another(kept: Version, lost: Version, number: int, problems: Problem
     name = lost.rollout_id
     problems.files_beside.counts[ANOTHER][lost.file, kept.file] += 1
     where = _where(kept, lost)
-    apart = "" if kept.file == lost.file else f", {_apart(lost.file)}"
-    remedy = f"{OWN_IDS}{apart}; else read only one of them, or keep the first: {LEAVE}"
+    remedy_of_ids = "" if kept.file == lost.file else f", {_distinct_ids(lost.file)}"
+    remedy = f"{OWN_IDS}{remedy_of_ids}; else read only one of them, or keep the first: {LEAVE}"
     reason = f"rollout {name!r} appears {where}, with another conversation"
     record = name if number == 1 else f"{name} ({number})"
     problems.broken(lost.file, BrokenError(reason, record=record, remedy=remedy))
 
 
-def _apart(file: str) -> str:
+def _distinct_ids(file: str) -> str:
     """Return how rollouts of a file get ids that no other file has."""
     prefix = Path(file).name.partition(".")[0]
     ids = f'rollout_id="{prefix}/" + pl.col("rollout_id")'
@@ -207,20 +207,20 @@ def _report(
     reported: list[tuple[str, str | None, str | None, str]] = []
     for column in filter(is_verdict, sorted(decision.unknown)):
         place = next(place for place in decision.unknown[column] if place < min(len(rows[kept]), len(rows[lost])))
-        ours, theirs = (rows[version][place].get(column) for version in (lost, kept))
-        reason = f"is {ours!r:.40}, and {theirs!r:.40} where rollout {name!r} appears {where}: it is unknown, and null"
+        lost_value, kept_value = (rows[version][place].get(column) for version in (lost, kept))
+        reason = f"is {lost_value!r:.40}, and {kept_value!r:.40} where rollout {name!r} appears {where}: it is unknown, and null"
         if not problems.collect:
             remedy = f'delete the wrong one, or leave it unknown: errors="collect" does{PAIR}'
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
         reported.append((file, name, column, reason))
         problems.files_beside.num_unknown += 1
     others = [f"`{column}`" for column in sorted(decision.unknown) if not is_verdict(column)]
-    rest = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
+    nulled = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
     if decision.kind == REPEATS:
-        reason = f"rollout {name!r} appears {where}, and counts once{rest}"
+        reason = f"rollout {name!r} appears {where}, and counts once{nulled}"
     else:
         kept_in = "in this file" if kept.file == file else f"in {kept.file}"
-        reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{rest}"
+        reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{nulled}"
     reported.append((file, name, None, reason))
     problems.rows += reported
     problems.files_beside.told.update(dict.fromkeys(reported))

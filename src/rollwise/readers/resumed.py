@@ -22,8 +22,8 @@ def resumed(files: Mapping[str, Sequence[Rollout]]) -> Iterator[tuple[Version, V
     by_size = sorted(files.values(), key=len, reverse=True)
     copies: set[int] = set()
     for place, smaller in enumerate(by_size):
-        for other in range(len(by_size)):
-            if other not in {place, *copies} and (pairs := _pairs(by_size[other], smaller)):
+        for candidate in range(len(by_size)):
+            if candidate not in {place, *copies} and (pairs := _pairs(by_size[candidate], smaller)):
                 copies.add(place)
                 yield from pairs
                 break
@@ -31,12 +31,12 @@ def resumed(files: Mapping[str, Sequence[Rollout]]) -> Iterator[tuple[Version, V
 
 def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Version, Version]]:
     """Return the pairs of a file and its copy; an empty list if the second is not a copy of the first."""
-    alike: dict[str | None, list[Rollout]] = defaultdict(list)
+    by_content: dict[str | None, list[Rollout]] = defaultdict(list)
     for rollout in whole[::-1]:
-        alike[_said(rollout)].append(rollout)
+        by_content[_texts(rollout)].append(rollout)
     pairs, crashed = [], []
     for version, rows in part:
-        if others := alike[_said((version, rows))]:
+        if others := by_content[_texts((version, rows))]:
             pairs.append((others.pop()[0], version))
         elif is_empty(rows):
             crashed.append((version, rows))
@@ -45,7 +45,7 @@ def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Vers
     if not pairs:
         return []
     tried_again: dict[Any, list[Version]] = defaultdict(list)
-    for others in alike.values():
+    for others in by_content.values():
         for version, rows in others:
             tried_again[rows[0].get("task")].append(version)
     for version, rows in crashed:
@@ -54,6 +54,6 @@ def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Vers
     return pairs
 
 
-def _said(rollout: Rollout) -> str | None:
+def _texts(rollout: Rollout) -> str | None:
     """Return the content of a rollout as one text."""
     return json_text([{name: value for name, value in row.items() if name not in APART} for row in rollout[1]])

@@ -60,12 +60,12 @@ def scan(
     """
     check_option_types(scan, locals(), own=("paths", "names", "mapping"))
     values = fact_literals(facts, "scan")
-    given = checked_mapping(mapping, format, names, "scan")
-    forced = forced_format(format, given)
+    given_mapping = checked_mapping(mapping, format, names, "scan")
+    forced = forced_format(format, given_mapping)
     places = listed(paths, "scan")
     problems = Problems()
     naming = Naming(checked_names(names, "scan"), problems, "scan")
-    asked = Call(
+    call = Call(
         "scan",
         paths,
         {
@@ -78,15 +78,15 @@ def scan(
         },
     )
     lazy: pl.LazyFrame | None
-    lazy = in_place(places, format, given, problems, naming, storage_options)
-    if lazy is None and given is None and not addresses(places):
+    lazy = in_place(places, format, given_mapping, problems, naming, storage_options)
+    if lazy is None and given_mapping is None and not addresses(places):
         lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
         naming = Naming(naming.given, problems, "scan")
-        beside = () if given is None else given.beside
-        with asking(problems, asked), copied(places, problems, storage_options, beside) as here:
-            lazy = read_local(here, format, problems, naming, cache, given=given).lazy()
+        verdict_files = () if given_mapping is None else given_mapping.beside
+        with asking(problems, call), copied(places, problems, storage_options, verdict_files) as here:
+            lazy = read_local(here, format, problems, naming, cache, given=given_mapping).lazy()
             problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
             problems.announce()
     else:

@@ -30,8 +30,8 @@ STEPS = ("train_step", "global_step", "step")  # what a record may call the step
 
 def step_in(place: re.Pattern[str], path: Path, record: Mapping[str, Any]) -> dict[str, int]:
     """The step of the training that a producer's layout names, as a column; none where it does not, or the record says one."""
-    found = None if any(record.get(name) is not None for name in STEPS) else place.search(path.absolute().as_posix())
-    return {} if found is None else {"train_step": int(found[1])}
+    match = None if any(record.get(name) is not None for name in STEPS) else place.search(path.absolute().as_posix())
+    return {} if match is None else {"train_step": int(match[1])}
 
 
 def fact(name: str, value: Any) -> Any:
@@ -57,7 +57,7 @@ def facts(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any
         known = [
             texts[value] if type(value) is str else None if value is None else fact(name, value) for value in values
         ]
-    odd = [value if found is None else None for value, found in zip(values, known, strict=True)]
+    odd = [value if value_known is None else None for value, value_known in zip(values, known, strict=True)]
     return known, None if odd.count(None) == len(odd) else odd
 
 
@@ -66,7 +66,7 @@ def stated(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a record's content beyond its struct: facts of these names that fit, and everything else by its own name."""
     fields = known.__struct_encode_fields__
-    told: dict[str, Any] = {}
+    statements: dict[str, Any] = {}
     extras: dict[str, Any] = {}
     for name, value in record.items():
         if name in fields:
@@ -74,7 +74,7 @@ def stated(
         if name not in names:
             extras[spare(name)] = value
         elif value is not None:
-            found = fact(name, value)
-            told |= {} if found is None else {name: found}
-            extras |= {spare(name): value} if found is None else {}
-    return told, extras
+            statement = fact(name, value)
+            statements |= {} if statement is None else {name: statement}
+            extras |= {spare(name): value} if statement is None else {}
+    return statements, extras

@@ -389,9 +389,9 @@ class TurnsBuilder:
 
 def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
     """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`, or `<name>_source`."""
-    own = {*rollouts.columns}
-    spare = {name: "{}_source" if f"rollout_{name}" in own else "rollout_{}" for name in own & {*names}}
-    return rollouts.rename({name: form.format(name) for name, form in spare.items()})
+    facts = {*rollouts.columns}
+    forms = {name: "{}_source" if f"rollout_{name}" in facts else "rollout_{}" for name in facts & {*names}}
+    return rollouts.rename({name: form.format(name) for name, form in forms.items()})
 
 
 def by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:

@@ -174,8 +174,8 @@ def _read(document: Document, names: Names, given: Mapping[str, Any] | None) -> 
         try:
             frame = turns_of([(document, True)], [document.path], None, problems, naming)
         except ReadError as error:
-            told = ReadError(str(error).removesuffix(f": {LEAVE}"))  # `turns` has no such argument
-            told.questions = error.questions
-            raise told from error
+            restated = ReadError(str(error).removesuffix(f": {LEAVE}"))  # `turns` has no such argument
+            restated.questions = error.questions
+            raise restated from error
         problems.announce()
     return frame

@@ -69,16 +69,16 @@ class Versions:
 
     def first(self, ids: Collection[str], later: Collection[Version], files: Mapping[str, str]) -> Iterator[Version]:
         """Yield the version of each of these rollouts in this table that is not one of the `later` ones."""
-        known = {(version.part, version.key) for version in later if version.table is self.table}
+        version_known = {(version.part, version.key) for version in later if version.table is self.table}
         for version in later:
             if version.table is self.table and version.alias not in {"", version.rollout_id}:
                 self._aliases[version.part][version.alias] = version.rollout_id
         for place, name in enumerate(self.table.ids):
-            if name in ids and (None, place) not in known:
+            if name in ids and (None, place) not in version_known:
                 yield Version(self.table, name, files[name], place)
         for place, frame in enumerate(self._frames):
             for name in frame["rollout_id"].unique(maintain_order=True):
-                if name in ids and (place, name) not in known:
+                if name in ids and (place, name) not in version_known:
                     yield Version(self.table, name, files[name], place, in_frame=True)
 
     def of_files(

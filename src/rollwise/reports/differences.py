@@ -8,6 +8,7 @@ from rollwise.reports.findings import differences_found, finding
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.left_out import not_compared
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import MOST_OPEN, figure_parts
 from rollwise.schema import labels
@@ -63,7 +64,7 @@ def _table(data: Frames, of: str, rows: pl.DataFrame, level: float, *, caption: 
         ]
         for row in rows.rows(named=True)
     ]  # fmt: skip
-    return Grid(columns, cells, caption=caption)
+    return Grid(columns, cells, caption=caption, groups=Groups(data).of_rows(rows, by, of))
 
 
 def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, lost: int) -> Section:
@@ -100,7 +101,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
             ]
             for row in selected.rows(named=True)
         ]  # fmt: skip
-        table = Grid(columns, cells, caption=labels.label(metric))
+        table = Grid(columns, cells, caption=labels.label(metric), groups=Groups(data).of_rows(selected, by))
         parts += [
             *figure_parts(images.get(f"changes_{metric}")),
             *note,

@@ -7,6 +7,7 @@ import polars as pl
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import varying
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import figure_parts
 from rollwise.reports.title import value_in_title
@@ -76,7 +77,7 @@ def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
         *([Head("total")] if spent else []),
         *([Head("per success")] if per_success else []),
     ]
-    cells = []
+    cells, addresses, groups = [], list[str](), Groups(data)
     by = varying(rows, data.by)
     for _, part in rows.group_by(data.by or "metric", maintain_order=True):
         # The statistics of a group are rows of SUMMARY and become cells of one row.
@@ -91,7 +92,8 @@ def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
             cost = data.costs.filter(pl.lit(value=True), *group).row(0, named=True)
             values += [_amount(cost[spent]), *([_amount(_per_success(cost, spent))] if per_success else [])]
         cells.append([*group_cells(by, first), *values])
-    return Grid([*group_columns(by), *heads], cells)
+        addresses += groups.of_rows(part.head(1), data.by)
+    return Grid([*group_columns(by), *heads], cells, groups=addresses)
 
 
 def _withheld(row: dict[str, Any]) -> str:

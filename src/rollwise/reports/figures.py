@@ -1,6 +1,6 @@
 """Figures of a report, in full width and for phones. On a dark page, `page.css` inverts their brightness."""
 
-import base64
+import html
 import itertools
 import math
 import re
@@ -13,10 +13,14 @@ from typing import Any
 import polars as pl
 
 from rollwise import plots
+from rollwise.files.writers import defused, flat
 from rollwise.plots import Plot, theme
+from rollwise.plots.figures import file_and_element
+from rollwise.reports.calls import call
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -24,32 +28,58 @@ from rollwise.schema.named import columns_named
 REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE = 3.7  # width in inches
 MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
+MOST_ROWS_OF_CSV = 1000  # in the page; the files have more
+_OF_GROUPS = (plots.forest, plots.curve, plots.training, plots.attempts, plots.contrast)
+_UNTOLD = ("estimand", "method")  # long words, the same in every row; the files have them
+_MARK = re.compile(r'class="mark" data-group="[^"]*" data-key="([^"]*)"')
 MOST_SCORES = 4  # of more judges, the tables alone are shown
 FEW_CELLS = 4  # a table says so few cells better, with their intervals
 
 
-def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
+def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImages]:
     """Draw each figure of the report, by name; those in full width are also written to the folder as SVG.
 
-    The page embeds them as images and not as elements: text from a log inside a label cannot become part of the page, and
-    styles inside an SVG need no exception from the page's security policy.
+    The page holds them as elements, so that a pointer over a mark is answered. Their text is escaped, they have no styles, and
+    of attributes only those that draw (`rollwise.plots.inline`). `options` are those of the report's analyses.
     """
     folder.mkdir()
     images = {}
-    colors = _colors(data)
+    colors, groups = _colors(data), Groups(data)
     for name, full_frame, draw, most in _wanted(data):
         # Figures of too many groups show those at both ends.
         by = tuple(labels.grouping(full_frame))
         frame = full_frame if most is None else at_both_ends(full_frame, by, most)
         # The colors of a heat map show its scale, not groups.
         named = by if not isinstance(draw, partial) else draw.keywords.get("by", by)
-        options = {} if name == "heat_map" else {"colors": _of_figure(frame, named, colors)}
-        # One drawing serves light and dark pages, but a phone needs letters of another size.
-        wide, narrow, alt = _svgs(draw, frame, options)
-        (folder / _file_name(name, folder)).write_text(wide, encoding="utf-8")
-        note = shown_of("figure", full_frame, frame, by)
-        images[name] = FigureImages(_address(wide), _address(narrow), alt, note)
+        palette = {} if name == "heat_map" else {"colors": _of_figure(frame, named, colors)}
+        file, wide, narrow = _drawn(draw, frame, palette)
+        path = folder / _file_name(name, folder)
+        path.write_text(file, encoding="utf-8")
+        metric = frame["metric"][0] if "metric" in frame.columns else None
+        images[name] = FigureImages(
+            _linked(wide, groups, metric),
+            _linked(narrow, groups, metric),
+            path.stem,
+            note=shown_of("figure", full_frame, frame, by),
+            csv=_csv(frame) if draw in _OF_GROUPS or name == "heat_map" else "",
+            call=call(name, data, frame, **options),
+        )
     return images
+
+
+def _linked(svg: str, groups: Groups, metric: str | None) -> str:
+    """Return a figure whose marks say where the transcripts of their group are."""
+    return _MARK.sub(
+        lambda found: f'class="mark" data-to="{html.escape(groups.of_key(metric, html.unescape(found[1])))}"', svg
+    )
+
+
+def _csv(frame: pl.DataFrame) -> str:
+    """Return the numbers of a figure; text that a spreadsheet would run as a formula begins with an apostrophe."""
+    if frame.height > MOST_ROWS_OF_CSV:
+        return ""
+    told = [name for name in frame.columns if name not in _UNTOLD and frame[name].null_count() < frame.height]
+    return defused(flat(frame.select(columns_named(told))))[0].write_csv()
 
 
 def _file_name(name: str, folder: Path) -> str:
@@ -162,15 +192,11 @@ def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, st
     return {name: color for name, color in colors.items() if name in names}
 
 
-def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the figure in its own size, as wide as a phone, and its alternative text."""
+def _drawn(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the figure as a file in its own size, as an element of the page in this size, and as wide as a phone."""
     # The table has the counts at each attempt; on a phone, counts below a curve would be too small to read.
     counts = {"at_risk": False} if draw is plots.attempts else {}
     narrow_counts = {"at_risk": False} if draw is plots.curve else counts
     wide = draw(frame, **options, **counts)
     narrow = draw(frame, size=(_PHONE, None), caption=True, **options, **narrow_counts)
-    return wide.svg(), narrow.svg(), wide.alt
-
-
-def _address(svg: str) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    return *file_and_element(wide), narrow.svg(inline=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from rollwise import __version__
+from rollwise.reports import viewer
 from rollwise.reports.assets import asset, policy, rendered
 from rollwise.reports.claims import claims
 from rollwise.reports.frames import Frames
@@ -20,7 +21,7 @@ from rollwise.reports.worst import worst
 from rollwise.schema import labels
 
 MANY = 40  # a table of more rows is folded
-SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")
+SCRIPTS = ("theme.js", *viewer.SCRIPTS, "figures.js")
 
 
 def page(
@@ -49,7 +50,7 @@ def page(
         methods(data, level),
         *last,
     ]
-    style, scripts = asset("page.css"), [asset(name) for name in SCRIPTS]
+    style, scripts = asset("page.css") + asset(viewer.STYLE), [asset(name) for name in SCRIPTS]
     return rendered(
         "page.html.jinja",
         version=__version__,
@@ -65,7 +66,8 @@ def page(
         policy=policy(style, scripts),
         style=style,
         scripts=scripts,
-        transcripts=transcripts,
+        index=transcripts.index,
+        chunks=transcripts.chunks,
         many=MANY,
     )
 

@@ -35,6 +35,8 @@ class Grid:
     columns: list[Head]
     rows: list[list[Any]]
     caption: str = ""
+    groups: Sequence[str] = ()
+    """Addresses of the transcripts of each row, where the rows are groups."""
 
     @property
     def wordy(self) -> bool:
@@ -44,12 +46,17 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class FigureImages:
-    """Images of one figure, in full width and for phones; its alternative text, and a note on omissions."""
+    """One figure in full width and for phones, as elements of the page; a note on omissions, and what a reader can take along."""
 
     wide: str
     narrow: str
-    alt: str
+    name: str
+    """Name of its file."""
     note: str = ""
+    csv: str = ""
+    """Its numbers; empty where they are too many."""
+    call: str = ""
+    """Python that draws it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +110,19 @@ def group_cells(by: Sequence[str], row: Mapping[str, Any]) -> list[str]:
     return [labels.value_name(row[name]) for name in by] or [labels.ALL]
 
 
+def address(chosen: Mapping[str, Any]) -> str:
+    """Return the address of the transcripts of the rollouts with these values."""
+    return "#" + "&".join(f"{quote(name, safe='')}={quote(viewed(value), safe='')}" for name, value in chosen.items())
+
+
+def viewed(value: Any) -> str:
+    """Return a value as the viewer has it."""
+    return labels.NONE if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def to_transcripts(text: str, by: Sequence[str], row: Mapping[str, Any], **more: str) -> Link:
     """Return a cell that links to the transcripts of the group of a row."""
-    chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in by} | more
-    return Link(
-        text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
-    )
+    return Link(text, address({name: row[name] for name in by} | more))
 
 
 def unknown_heads(rows: pl.DataFrame) -> dict[str, tuple[str, ...]]:

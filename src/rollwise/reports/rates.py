@@ -8,6 +8,7 @@ from rollwise.errors import plural
 from rollwise.reports.ends import REMEDY
 from rollwise.reports.findings import finding, rates_found
 from rollwise.reports.frames import Frames
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import (
     FigureImages,
     Grid,
@@ -44,13 +45,14 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
         *group_columns(by), Head(f"rate [{labels.level_text(level)}]"), Head("of judged"), *map(Head, unknown),
         *([Head("if those fail – succeed")] if unknown else []), Head(labels.cluster_heading(rows)),
     ]  # fmt: skip
+    ordered = in_order(by, selected, same_goals=metric not in data.shared)
     cells = [
         [
             *group_cells(by, row), labels.interval_text(row, rate=True),
             to_transcripts(successes(row), by, row, **({metric: "yes"} if row["estimate"] else {})),
             *unknown_cells(row, unknown), *([bounds(row)] if unknown else []), labels.count(row["n_clusters"]),
         ]
-        for row in in_order(by, selected, same_goals=metric not in data.shared).rows(named=True)
+        for row in ordered.rows(named=True)
     ]  # fmt: skip
     why = reasons(rows)
     # Unjudged turns widen the interval; what else can be done follows once, as on the command line.
@@ -65,7 +67,8 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     parts += [Part("note", text=notes)] if notes else []
     parts += note
     folded = figure is not None and rows.height > MOST_OPEN
-    parts.append(Part("folded" if folded else "table", text="The rates in numbers", table=Grid(columns, cells)))
+    table = Grid(columns, cells, groups=Groups(data).of_rows(ordered, by))
+    parts.append(Part("folded" if folded else "table", text="The rates in numbers", table=table))
     heading = HEADINGS[metric] if "attack_success" in data.units else OF_TASKS
     return Section(metric.replace("_", "-"), heading, parts)
 

@@ -6,6 +6,7 @@ from rollwise.reports.findings import attempts_found, finding
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.left_out import without_attempts
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import figure_parts
 from rollwise.schema import labels
@@ -68,14 +69,15 @@ def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) 
         *group_columns(by), Head(f"share of {data.unit(reach['metric'][0])}s", word=True),
         *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in selected),
     ]  # fmt: skip
-    cells = []
+    cells, addresses, groups = [], list[str](), Groups(data)
     for _, part in reach.group_by(*(by or ["metric"]), "kind", maintain_order=True):
         rows = part.rows_by_key("at", named=True, unique=True)
         texts = [labels.interval_text(rows[k], rate=True) if k in rows else labels.NOTHING for k in selected]
         if any(text != labels.NOTHING for text in texts):
             kind = part["kind"][0].replace("asr@k", "ASR@k")
             cells.append([*group_cells(by, part.row(0, named=True)), kind, *texts])
-    return Grid(columns, cells, caption=caption)
+            addresses += groups.of_rows(part.head(1), by)
+    return Grid(columns, cells, caption=caption, groups=addresses)
 
 
 def _profile_table(data: Frames, profiles: pl.DataFrame) -> Grid:

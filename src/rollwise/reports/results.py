@@ -7,6 +7,7 @@ from rollwise.reports.effort import effort
 from rollwise.reports.findings import cells_found, curve_found, finding, training_found
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import attacked, varying
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import (
     FigureImages,
     Grid,
@@ -55,7 +56,7 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
         "all have the same result."
     )
     parts: list[Part] = []
-    by = [name for name in data.by if name != data.step]
+    by, groups = [name for name in data.by if name != data.step], Groups(data)
     for metric in data.trained["metric"].unique(maintain_order=True):
         rows, note = shortened(data.trained.filter(metric=metric), by, "training.parquet")
         # Rates have changes in percentage points, rewards in their own unit.
@@ -77,7 +78,12 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
             for change in [row | {"low": row["difference_low"], "high": row["difference_high"]}]
         ]  # fmt: skip
         figure = figure_parts(images.get(f"training_{metric}"))
-        table = Grid(columns, cells, caption=f"{labels.label(metric)} by training step")
+        table = Grid(
+            columns,
+            cells,
+            caption=f"{labels.label(metric)} by training step",
+            groups=groups.of_rows(rows, by) if by else (),
+        )
         parts += finding(training_found(data, metric, by, rate=rate))
         parts += [*figure, *note, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
     return Section("training", "Did training change it?", [*parts, Part("method", text=text)])
@@ -106,7 +112,8 @@ def _curve(data: Frames, figure: FigureImages) -> Section:
         for note in data.curve["reason"].drop_nulls().unique(maintain_order=True)
         if "unknown time" in note
     ]
-    folded = Part("folded", text="The curve in numbers", table=Grid(columns, cells))
+    table = Grid(columns, cells, groups=Groups(data).of_rows(rows, by))
+    folded = Part("folded", text="The curve in numbers", table=table)
     return Section(
         "success-by-turn",
         "At which turn did they succeed?",
@@ -129,6 +136,7 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
     ]
     text = "Attack success by category of goals and by attack. A cell with few rollouts has a wide interval."
     few = len(cells) <= MOST_OPEN
+    table = Grid(columns, cells, groups=Groups(data).of_rows(rows, ["category", "attack"]))
     if figure is None and not few:
         text += " A figure would have too many cells; see the table."
     return Section(
@@ -138,9 +146,7 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
             *finding(cells_found(labels.unpooled(rows, ["category", "attack"]), ["category", "attack"])),
             *figure_parts(figure),
             Part("method", text=text),
-            Part(
-                "table" if figure is None and few else "folded", text="The cells in numbers", table=Grid(columns, cells)
-            ),
+            Part("table" if figure is None and few else "folded", text="The cells in numbers", table=table),
         ],
     )
 

@@ -1,13 +1,7 @@
 "use strict";
-// One rollout of a chunk -> what the reader sees of it.
-const SAID = ["context", "prompt", "response", "tool_calls", "observation", "error"];
-const TREE = ["node_id", "parent_id", "pruned", "target_call"];
-const VERDICTS = { succeeded: ["attack succeeded", "attack failed", "bad", "good"], refused: ["refused", "not refused", "", ""] };
-const SHORT = 80;
+// One rollout of a chunk -> its turns in reading order, its facts, and what the reader sees of them, slice after slice.
+const SLICE = 50; // turns rendered at once
 
-const shown = (value) => typeof value === "string" ? value
-  : typeof value === "number" ? String(Number.isInteger(value) ? value : Number(value.toPrecision(9))) : JSON.stringify(value);
-const isShort = (value) => typeof value !== "object" && shown(value).length <= SHORT && !/\n/.test(shown(value));
 const rowOf = (columns, place) => Object.fromEntries(
   Object.entries(columns).map(([name, values]) => [name, values[place]]).filter(([, value]) => value !== null));
 
@@ -28,35 +22,10 @@ function inOrder(rows) {
   return order.length === rows.length ? order : rows.map((row) => [row, 0]); // a circle is no tree
 }
 
-function chip(label, value, words) {
-  return element("span", "", `${label} `, element("bdi", "", ...written(shown(value), words)));
-}
-
-function callBlock(call, words) {
-  return block([call.name, call.arguments].filter((part) => part !== null).join(" "), words);
-}
-
-function turnNode(row, depth, names, words) {
-  const title = row.turn === undefined ? "No prompt" : `Turn ${row.turn}`;
-  const made = element("section", `turn indent-${Math.min(depth, 4)}${row.pruned ? " pruned" : ""}`);
-  const heading = element("h4", "", title);
-  heading.tabIndex = -1;
-  for (const [name, [yes, no, where, otherwise]] of Object.entries(VERDICTS)) {
-    if (row[name] !== undefined) heading.append(" · ", element("span", row[name] ? where : otherwise, row[name] ? yes : no));
-  }
-  made.append(heading);
-  const node = TREE.filter((name) => row[name] !== undefined).map((name) =>
-    name === "pruned" ? element("b", "", row.pruned ? "pruned" : "kept") : chip(names[name], row[name], words));
-  if (node.length) made.append(element("div", "chips", ...node));
-  const others = Object.keys(row).filter((name) => name !== "turn" && !(name in VERDICTS) && !TREE.includes(name) && !SAID.includes(name));
-  const long = others.filter((name) => !isShort(row[name]));
-  for (const name of [...SAID.filter((one) => row[one] !== undefined), ...long]) {
-    const parts = name === "tool_calls" ? row[name].map((call) => callBlock(call, words)) : [block(shown(row[name]), words)];
-    if (parts.length) made.append(element("div", `said ${SAID.includes(name) ? name : "other"}`, element("span", "", plain(names[name] ?? name)), ...parts));
-  }
-  const short = others.filter((name) => isShort(row[name])).map((name) => chip(plain(names[name] ?? name), row[name], words));
-  if (short.length) made.append(element("div", "chips", ...short));
-  return made;
+// Own columns of the log that have one value in all turns: they are told once. Of a single turn, the long ones stay where they are.
+function constants(rows, own) {
+  const known = own.filter((name) => rows[0]?.[name] !== undefined && !SAID.includes(name));
+  return known.filter((name) => rows.every((row) => shown(row[name] ?? "") === shown(rows[0][name])) && (rows.length > 1 || isShort(rows[0][name])));
 }
 
 // The facts of a rollout, folded: readers come for what was said.
@@ -64,19 +33,54 @@ function factsNode(facts, names, words) {
   const rows = Object.entries(facts).sort(([, a], [, b]) => isShort(b) - isShort(a)).flatMap(([name, value]) => [
     element("dt", "", plain(names[name] ?? name)), element("dd", "", ...written(shown(value), words))]);
   if (!rows.length) return [];
-  const made = element("details", "", element("summary", "", `${rows.length / 2} facts of this rollout`), element("dl", "facts", ...rows));
+  const made = element("details", "", element("summary", "", counted(rows.length / 2, "fact") + " of this rollout"), element("dl", "facts", ...rows));
   if (words && made.querySelector("mark")) made.open = true;
   return [made];
 }
 
-// A transcript, and the heading of its first success; `first` is a row number, or null where no turn is known to be one.
-function transcript({ id, facts, rows, first, names, words }) {
+// A rollout made ready to be read: `own` names the columns of this log alone, `first` is the row of its first success.
+function prepared({ id, facts, rows, first, names, own }) {
   const ordered = inOrder(rows);
-  const turns = ordered.map(([row, depth]) => turnNode(row, depth, names, words));
-  const place = first === null ? -1 : ordered.findIndex(([row]) => row === rows[first]);
+  const alone = constants(rows, own);
+  const told = { ...facts, ...Object.fromEntries(alone.map((name) => [name, rows[0][name]])) };
   return {
-    nodes: [element("h3", "", element("bdi", "", ...written(id, words))), ...turns.slice(0, 1), ...factsNode(facts, names, words), ...turns.slice(1)],
-    turns,
-    success: place < 0 ? null : turns[place],
+    id, names, ordered, facts: told, hidden: new Set(alone), about: injection(facts, ordered),
+    success: first === null ? -1 : ordered.findIndex(([row]) => row === rows[first]),
   };
 }
+
+// Whether the turn before this one, or above it in a tree, called tools.
+function calledBefore(ordered, place) {
+  const [row] = ordered[place];
+  const before = row.parent_id !== undefined ? ordered.find(([one]) => one.node_id === row.parent_id)?.[0] : ordered[place - 1]?.[0];
+  return before !== undefined && !isEmpty(before.tool_calls);
+}
+
+function turnAt(view, place, words) {
+  const [row, depth] = view.ordered[place];
+  return turnNode(row, depth, view.names, words, { after: calledBefore(view.ordered, place), about: view.about, facts: view.hidden });
+}
+
+// The turns of a rollout in a box: a slice at first, the next when its end is near or a later turn is asked for.
+function turnsBox(view, words) {
+  const more = element("button", "", ""), box = element("div", "turns", more), turns = [];
+  more.type = "button";
+  const near = new IntersectionObserver((seen) => {
+    if (seen.some((one) => one.isIntersecting)) grow(turns.length + SLICE);
+  }, { root: document.getElementById("rollout"), rootMargin: "600px" });
+  const grow = (to) => {
+    const from = turns.length;
+    while (turns.length < Math.min(to, view.ordered.length)) turns.push(turnAt(view, turns.length, words));
+    more.before(...turns.slice(from)); // what is there stays where it is, with its focus
+    const left = view.ordered.length - turns.length;
+    more.textContent = `show ${counted(Math.min(left, SLICE), "more turn")} of ${left.toLocaleString("en")}`;
+    more.hidden = !left;
+    near.disconnect();
+    if (left) near.observe(more);
+  };
+  more.addEventListener("click", () => grow(turns.length + SLICE));
+  grow(SLICE);
+  return { box, turns, upTo: (place) => { if (place >= turns.length) grow(Math.ceil((place + 1) / SLICE) * SLICE); return turns[place]; } };
+}
+
+const rowFinds = (row, words) => Object.values(row).some((value) => finds(typeof value === "object" ? leaves(value).join("\n") : shown(value), words));

@@ -4,6 +4,7 @@ import polars as pl
 
 from rollwise.reports.ends import of_scores
 from rollwise.reports.frames import Frames
+from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import figure_parts, in_order, of_other_goals
 from rollwise.reports.scored import scale, score_name, threshold
@@ -53,14 +54,15 @@ def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid
         for row in data.summary.filter(metric=metric).rows(named=True)
     }
     cells = []
-    for row in in_order(by, means, same_goals=metric not in data.shared).rows(named=True):
+    ordered = in_order(by, means, same_goals=metric not in data.shared)
+    for row in ordered.rows(named=True):
         median, least, most = (others[*(row[name] for name in by), name] for name in ("median", "min", "max"))
         cells.append([
             *group_cells(by, row), labels.interval_text(row, rate=False), median,
             f"{least} – {most}", labels.count(row["n"]),
             *([labels.count(sum(row[name] for name in _UNKNOWN))] if unknown else []), labels.count(row["n_clusters"]),
         ])  # fmt: skip
-    return Grid(heads, cells, caption="")
+    return Grid(heads, cells, groups=Groups(data).of_rows(ordered, by))
 
 
 _UNKNOWN = ("n_error", "n_undetermined", "n_missing")

@@ -1,6 +1,7 @@
 """Transcripts of the page: compressed chunks, and a small index for the viewer."""
 
 import base64
+import math
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ import polars.selectors as cs
 
 from rollwise.measurement.batches import at_once
 from rollwise.reports.comparisons import UNITS
-from rollwise.reports.frames import Frames
-from rollwise.schema import labels
+from rollwise.reports.rollouts import Rollouts
+from rollwise.schema import TURNS, labels
 from rollwise.schema.named import column_named, columns_named, values_named
 
 CHUNK = 1 << 18  # characters of text in a chunk, about; one chunk is unpacked to open a transcript
@@ -25,6 +26,18 @@ MOST_WORDS = 400  # most values of a column in a selection list
 SAFE_INTEGER = 1 << 53  # JavaScript rounds larger integers
 _FILTERS = ("attack_success", "task_success", "ending", "source", "run", "target", "attack", "category")
 _TITLES = ("goal", "task")
+_NUMBERS = {
+    "score": "highest",
+    "tokens": "tokens_used",
+    "cost": "dollars_used",
+    "attempt": "attempt",
+    "attempts": "attempts",
+}
+SCRIPTS = (
+    "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/signs.js", "viewing/messages.js", "rollout.js",
+    "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js", "viewing/compare.js", "viewer.js",
+)  # fmt: skip
+STYLE = "viewing/viewer.css"
 _ANSWERS = {True: "yes", False: "no"}
 UNKNOWN = "not known"
 
@@ -44,12 +57,13 @@ class Transcripts:
         return len(self.ids)
 
 
-def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
-    """Pack the transcripts of a report; if not all fit into a page, the first ones of each group and result.
+def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
+    """Pack the transcripts of a page; if not all fit into a page, the first ones of each group and result.
 
     A chunk is JSON as deflate-raw in base64: ``facts`` with a list for each column that is constant within rollouts, and ``turns``
     with a list for each other column; columns without values are left out. The index holds the number of rollouts of each
-    chunk, the number of rows of each rollout, its id, the row of its first success, and columns to filter by, as words and codes.
+    chunk, the number of rows of each rollout, its id, the row of its first success, columns to filter by, as words and codes,
+    and numbers to sort by.
     If the chunks are larger than `most_bytes`, fewer transcripts are packed.
     """
     turns = data.turns
@@ -79,12 +93,16 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
         selected.select("rollout_id", "place", "chunk"), on="rollout_id", how="left", maintain_order="left"
     )
     rows = rows.sort("place", *([] if data.tree else ["turn"]), nulls_last=True, maintain_order=True).drop("place")
+    scored = next((name for name in ("score", "reward") if name in turns.columns and turns[name].count()), None)
     of_rollouts = rows.group_by("rollout_id", maintain_order=True).agg(
         **({"tree": pl.col("node_id").is_not_null().any()} if data.tree else {}),
         first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
         **{name: column_named(name).first() for name in facts if name != "rollout_id"},
     )
     selected = selected.drop("place").join(of_rollouts, on="rollout_id", how="left", maintain_order="left")
+    highest = rows.group_by("rollout_id").agg(highest=pl.lit(None) if scored is None else pl.col(scored).max())
+    numbers = selected.select("rollout_id").join(_amounts(data), on="rollout_id", how="left", maintain_order="left")
+    numbers = numbers.join(highest, on="rollout_id", how="left", maintain_order="left")
     rows = rows.with_columns(_exact(rows, turn_columns))
     # Facts (constant within rollouts) and turns of each chunk.
     parts = zip(
@@ -114,14 +132,17 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
             for name in dict.fromkeys((*data.by, *_FILTERS, *_TITLES))
             if name in selected.columns
         ],
+        "numbers": {key: _finite(numbers[name]) for key, name in _NUMBERS.items() if numbers[name].count()},
+        "scored": f"highest {scored}",
         "labels": {name: labels.label(name) for name in turn_columns},
+        "own": [name for name in turn_columns if name not in TURNS.names],
         "by": list(data.by),
         "trees": selected["tree"].to_list() if data.tree else [],
     }
     return Transcripts(packed(index), chunks, index["ids"], rollouts.height)
 
 
-def _results(data: Frames) -> pl.DataFrame:
+def _results(data: Rollouts) -> pl.DataFrame:
     """Return the result of each rollout in words; for a tree, whether any of its paths succeeded."""
     table = data.rollouts
     if data.tree:
@@ -133,6 +154,35 @@ def _results(data: Frames) -> pl.DataFrame:
         if table[name].null_count() < table.height
     ]
     return table.select("rollout_id", *words)
+
+
+def _amounts(data: Rollouts) -> pl.DataFrame:
+    """Return what each rollout cost, and the number of its attempt of how many; unknown where numbers are missing between."""
+    # Amounts of a tree would be those of one of its paths.
+    table = (
+        data.rollouts.unique("tree", maintain_order=True).with_columns(rollout_id="tree")
+        if data.tree
+        else data.rollouts
+    )
+    known = [name for name in ("source", "run", "target", "attack", "goal", "task") if name in table.columns]
+    attempt = pl.col("attempt") if "attempt" in table.columns else pl.lit(None, dtype=pl.Int32)
+    last = attempt.max().over(known) if known else attempt.max()
+    many = attempt.drop_nulls().n_unique()
+    spent = [
+        (pl.col(name) if name in table.columns and not data.tree else pl.lit(None, dtype=pl.Float64)).alias(name)
+        for name in ("tokens_used", "dollars_used")
+    ]
+    return table.select(
+        "rollout_id",
+        *spent,
+        attempt=attempt,
+        attempts=pl.when((many.over(known) if known else many) == last).then(last),
+    )
+
+
+def _finite(column: pl.Series) -> list[Any]:
+    """Return numbers that JSON has; null for others."""
+    return [value if value is None or math.isfinite(value) else None for value in column.to_list()]
 
 
 def _fitting(rollouts: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:

@@ -166,9 +166,9 @@ def _combinations(
         yield so_far
         return
     # Extend the configuration by the first space, then each result by the remaining spaces.
-    first, *rest = spaces
+    first, *others = spaces
     for configuration in _extend_by_space(first, so_far, rng):
-        yield from _combinations(rest, configuration, rng)
+        yield from _combinations(others, configuration, rng)
 
 
 def _extend_by_space(space: Any, so_far: Configuration, rng: np.random.Generator | None) -> Iterator[Configuration]:
@@ -179,8 +179,10 @@ def _extend_by_space(space: Any, so_far: Configuration, rng: np.random.Generator
         return
     if not isinstance(choices, Sequence) or not all(isinstance(configuration, Mapping) for configuration in choices):
         text = f"{choices!r:.60}"
-        shown = text if "\n" not in text else f"a {type(choices).__name__}"  # the repr of a frame has many lines
-        raise ArgumentError(f"sweep: {shown} is not a space; give a mapping of names to lists, or a list of dicts")
+        text_or_type = text if "\n" not in text else f"a {type(choices).__name__}"  # the repr of a frame has many lines
+        raise ArgumentError(
+            f"sweep: {text_or_type} is not a space; give a mapping of names to lists, or a list of dicts"
+        )
     if not choices and not is_function:
         raise ArgumentError(
             "sweep: an empty list has no configurations; give at least one, {} for none of the parameters"
@@ -195,15 +197,15 @@ def _extend_by_choices(
     if not choices:
         yield so_far
         return
-    (name, choice), *rest = choices
+    (name, choice), *others = choices
     # A frozen SciPy distribution is callable too, but its values are drawn.
     is_function = callable(choice) and not hasattr(choice, "rvs")
     values = choice(dict(so_far)) if is_function else choice
     if isinstance(values, Mapping):
-        yield from _extend_by_choices([*_parameters(values, f"{name}."), *rest], so_far, rng)
+        yield from _extend_by_choices([*_parameters(values, f"{name}."), *others], so_far, rng)
         return
     for value in _values_of(name, values, rng, may_be_empty=is_function):
-        yield from _extend_by_choices(rest, _joined(so_far, _flat({name: value})), rng)
+        yield from _extend_by_choices(others, _joined(so_far, _flat({name: value})), rng)
 
 
 def _parameters(space: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -216,11 +216,11 @@ class Recordings(Sequence[Recording]):
         self._ends: list[int] = [0]
         self._began: dict[int, str] = {}
 
-    def add(self, said: list[Any], context: str | None = None) -> None:
+    def add(self, messages: list[Any], context: str | None = None) -> None:
         """Add the turns of a finished rollout: prompt, response and reward of the first, then of the next."""
         if context is not None:
             self._began[len(self)] = context
-        self._said += said
+        self._said += messages
         self._ends.append(len(self._said))
 
     def __len__(self) -> int:

@@ -76,8 +76,8 @@ def whole_times(frame: pl.DataFrame) -> pl.DataFrame:
             continue
         duration = values_named(frame, name).struct.field("duration")
         if duration.dtype.is_float() and _are_whole(duration.fill_nan(None)):
-            whole = duration.fill_nan(None).cast(pl.Int32).alias("duration")
-            frame = frame.with_columns(column_named(name).struct.with_fields(whole))
+            integers = duration.fill_nan(None).cast(pl.Int32).alias("duration")
+            frame = frame.with_columns(column_named(name).struct.with_fields(integers))
     return frame
 
 

@@ -94,7 +94,7 @@ def _parts(hint: Any) -> tuple[Any, ...]:
 
 def _has_choices(hint: Any) -> bool:
     # The first argument of a list is what is in it, that of a mapping its keys.
-    return any(get_origin(one) is Literal for part in _parts(hint) for one in (part, *get_args(part)[:1]))
+    return any(get_origin(inner) is Literal for part in _parts(hint) for inner in (part, *get_args(part)[:1]))
 
 
 def _is_of(value: object, hint: Any) -> bool:
@@ -148,8 +148,8 @@ _CHECKS: dict[Any, Callable[[Any], object]] = {
 
 def _is_several(value: object) -> bool:
     """Return whether a value holds several: a text, a mapping and a frame are one."""
-    one = (str, bytes, Mapping, pl.DataFrame)
-    return isinstance(value, Iterable) and not isinstance(value, one) and getattr(value, "ndim", 1) == 1
+    scalars = (str, bytes, Mapping, pl.DataFrame)
+    return isinstance(value, Iterable) and not isinstance(value, scalars) and getattr(value, "ndim", 1) == 1
 
 
 def _items(value: Any) -> Sequence[Any]:

@@ -100,8 +100,8 @@ def kappa(
     if weights is not None and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.kappa(values, codes, weights)
-    found = _estimate(coefficient, both, clusters, values.size, _Request(interval, level, rng, resamples))
-    return _if_rare(found, codes)
+    estimate = _estimate(coefficient, both, clusters, values.size, _Request(interval, level, rng, resamples))
+    return _if_rare(estimate, codes)
 
 
 def alpha(
@@ -147,8 +147,8 @@ def alpha(
     if scale == "interval" and (flaw := unaddable(values)) is not None:
         return Estimate(n=len(codes), reason=flaw)
     coefficient = coefficients.ALPHAS[_checked_choice(scale, Scale, "scale")](values, codes)
-    found = _estimate(coefficient, pairable, clusters, values.size, _Request(interval, level, rng, resamples))
-    return _if_rare(found, codes)
+    estimate = _estimate(coefficient, pairable, clusters, values.size, _Request(interval, level, rng, resamples))
+    return _if_rare(estimate, codes)
 
 
 def ac1(
@@ -212,19 +212,19 @@ def _checked_choice(choice: str, allowed: object, name: str) -> str:
     return choice
 
 
-def _if_rare(found: Estimate, codes: IntArray) -> Estimate:
+def _if_rare(estimate: Estimate, codes: IntArray) -> Estimate:
     """Give an interval its reason where few units are rated anything but the most common category."""
-    if found.low is None:
-        return found
+    if estimate.low is None:
+        return estimate
     rated = codes >= 0
     units = min(int((rated & (codes != category)).any(axis=1).sum()) for category in range(int(codes.max()) + 1))
     if units >= _FEWEST_RARE:
-        return found
+        return estimate
     text = (
         f"only {counted(units, 'unit is', 'units are')} rated anything but the most common category: the interval contains the "
         "true agreement less often than its level says, that of AC1 and of the raw agreement does not"
     )
-    return replace(found, reason="; ".join(filter(None, [found.reason, text])))
+    return replace(estimate, reason="; ".join(filter(None, [estimate.reason, text])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,13 +157,13 @@ def _stratum(
         return _Stratum(members, weights, np.nan_to_num(truth), added)
     copies = 1.0
     weights = weights * weights.sum() / np.square(weights).sum()
-    own, hits = (column[~np.isnan(truth)] for column in (weights, weights * np.nan_to_num(truth)))
-    here = own > 0
+    labeled_weights, hits = (column[~np.isnan(truth)] for column in (weights, weights * np.nan_to_num(truth)))
+    here = labeled_weights > 0
     for way in ways:
         lone = grouping(way.codes[here])
         # Clusters that show a success, or a failure, whichever are fewer: they tell how alike the labels of a cluster are.
-        mixed = min(np.count_nonzero(lone.sums(part[here])) for part in (hits, own - hits))
-        copies = max(copies, shrunk(1.0, float(mixed), copies_effect(own[here], lone)))
+        mixed = min(np.count_nonzero(lone.sums(part[here])) for part in (hits, labeled_weights - hits))
+        copies = max(copies, shrunk(1.0, float(mixed), copies_effect(labeled_weights[here], lone)))
     return _Stratum(members, weights, np.nan_to_num(truth), added * copies)
 
 

@@ -233,10 +233,10 @@ def weighted_means(values: FloatArray, weights: FloatArray, groups: Groups) -> F
             return groups.sums(values) / groups.sizes
         total = groups.sums(weights)
         first = groups.sums((values - offset[groups.codes]) * weights) / total
-        rest = (values - offset[groups.codes] - first[groups.codes]) * weights
-        correction = groups.sums(rest) / total
+        residuals = (values - offset[groups.codes] - first[groups.codes]) * weights
+        correction = groups.sums(residuals) / total
         # A correction within rounding is left out, so that the share of k successes among n rollouts is k / n itself.
-        rounding = _ROUNDING * groups.sums(np.abs(rest)) / total
+        rounding = _ROUNDING * groups.sums(np.abs(residuals)) / total
         mean = offset + first + np.where(np.abs(correction) > rounding, correction, 0.0)
         canceled = np.abs(mean) <= _ROUNDING * groups.sums(np.abs(values) * weights) / total
         return np.where(canceled, 0.0, mean)
@@ -380,6 +380,6 @@ def lone_strata(strata: Units) -> TextArray:
     """
     sizes = strata.sums(np.ones(strata.of_rows.size))
     counts = strata.groups.sums(sizes == 1).astype(np.int64)
-    one, many = "stratum of one cluster contributes", "strata of one cluster contribute"
-    words = [f"{counted(count, one, many)} no variance" for count in counts.tolist()]
+    singular, plural = "stratum of one cluster contributes", "strata of one cluster contribute"
+    words = [f"{counted(count, singular, plural)} no variance" for count in counts.tolist()]
     return texts(counts > 0, words, None)

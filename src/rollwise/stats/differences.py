@@ -113,8 +113,8 @@ def disagreement(
     # The end of an inverted interval and its p-value are at their limits together.
     if excludes == rejects or abs(p_value - (1 - level)) <= 1e-6 * (1 - level):
         return None
-    one, other = ("test", "interval") if rejects else ("interval", "test")
-    return f"{TWO_METHODS}: the {one} excludes {null:g}, the {other} does not"
+    rejecting, accepting = ("test", "interval") if rejects else ("interval", "test")
+    return f"{TWO_METHODS}: the {rejecting} excludes {null:g}, the {accepting} does not"
 
 
 def difference_df(first: Variation, second: Variation, *, shared: bool) -> float:

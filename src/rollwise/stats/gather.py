@@ -75,9 +75,9 @@ def gathered_replicates(
         else:
             for number, clusters in enumerate(drawn_clusters):
                 row_index = order[_rows_of(starts[clusters], sizes[clusters])]
-                drawn = [column[row_index] for column in columns]
+                resampled = [column[row_index] for column in columns]
                 replicates[start + number] = _value_of(
-                    statistic, drawn, f"replicate {start + number + 1}, which repeats some rows and lacks others"
+                    statistic, resampled, f"replicate {start + number + 1}, which repeats some rows and lacks others"
                 )
     replicates[~np.isfinite(replicates)] = np.nan
     return replicates

@@ -52,9 +52,9 @@ def drawn_bounds(
 ) -> Estimates:
     """Return intervals around 0 of the chosen groups, at a level each, from their clusters' Σw(y - R) and Σw (U,)."""
     if plan.strata is not None:
-        return _each(_stratified, chosen, sums, masses, clusters, plan)
+        return _one_group(_stratified, chosen, sums, masses, clusters, plan)
     if plan.interval == "studentized":
-        return _each(_studentized, chosen, sums, masses, clusters, plan)
+        return _one_group(_studentized, chosen, sums, masses, clusters, plan)
     return _bootstrap_bounds(chosen, sums, masses, clusters, levels, plan)
 
 
@@ -95,7 +95,7 @@ def crossed_bounds(
     return Estimates.of(result)
 
 
-def _each(
+def _one_group(
     function: Callable[[FloatArray, FloatArray, IntArray | None, np.random.Generator, Plan], Estimate],
     chosen: IntArray,
     sums: FloatArray,

@@ -174,20 +174,20 @@ def label_permutation(
     if observed == 0:
         return Permuted(1.0, "exact label permutation", None)
 
-    def count(relabeled: Iterable[FloatArray], whole: int) -> float:
+    def count(relabeled: Iterable[FloatArray], num_labelings: int) -> float:
         reached = beyond = 0
         for labels in relabeled:
             statistics = studentized(labels @ columns)
             reached += int(np.count_nonzero(statistics >= observed * (1 - 1e-9)))
             beyond += int(np.count_nonzero(statistics > observed * (1 + 1e-9)))
-        return _mid_p(reached, beyond, whole)
+        return _mid_p(reached, beyond, num_labelings)
 
     n_relabelings = comb(sums.size, first.size)
     if n_relabelings <= MOST_RELABELED:
         # Two groups of equally many clusters have a mirror image: the groups exchanged.
-        whole = 0 if lattice else 2 if 2 * first.size == sums.size else 1
+        num_labelings = 0 if lattice else 2 if 2 * first.size == sums.size else 1
         return Permuted(
-            count(_every_label(sums.size, first.size), whole) / n_relabelings, "exact label permutation", None
+            count(_every_label(sums.size, first.size), num_labelings) / n_relabelings, "exact label permutation", None
         )
     above = count(_labels(rng, resamples, sums.size, first.size), 0)
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
@@ -262,7 +262,7 @@ _CACHE_BYTES, _CACHE_SETS = 1 << 24, 64
 """Limits of the cache: bytes (eight signs or labels each) and sets of draws."""
 
 _Packed = NDArray[np.uint8]
-_kept: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
+_labelings: OrderedDict[tuple[Any, ...], tuple[list[_Packed], Any]] = OrderedDict()
 _cache_lock = Lock()
 
 
@@ -315,7 +315,7 @@ def _cached_blocks(
     """
     key, step = (kind, str(rng.bit_generator.state), rows, width), max(1, (1 << 17) // width)
     sizes = [min(step, rows - start) for start in range(0, rows, step)]
-    cached, blocks = _kept.get(key), list[_Packed]()
+    cached, blocks = _labelings.get(key), list[_Packed]()
     if cached is not None:
         rng.bit_generator.state = cached[1]
     for place, n_rows in enumerate(sizes):
@@ -324,9 +324,9 @@ def _cached_blocks(
         yield np.unpackbits(packed, count=n_rows * width).reshape(n_rows, width)
     if cached is None and rows * width <= 8 * _CACHE_BYTES:
         with _cache_lock:
-            _kept[key] = blocks, rng.bit_generator.state
+            _labelings[key] = blocks, rng.bit_generator.state
             while (
-                len(_kept) > _CACHE_SETS
-                or sum(part.size for parts, _ in _kept.values() for part in parts) > _CACHE_BYTES
+                len(_labelings) > _CACHE_SETS
+                or sum(part.size for parts, _ in _labelings.values() for part in parts) > _CACHE_BYTES
             ):
-                _kept.popitem(last=False)
+                _labelings.popitem(last=False)

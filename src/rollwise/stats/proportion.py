@@ -30,7 +30,8 @@ def proportion(
     the quantile is that of t with G-1 degrees of freedom. Near 0 and 1 the data hardly show the variance between clusters, so
     d is shrunk toward m, its value if the rollouts of a cluster were copies. Without a success the effective size is thus the
     number of clusters. For clusters of unequal weight, d̂ is at least what the intraclass correlation implies
-    (`correlation_effect`), because a dominating cluster hardly shows the variance that it causes. For two crossed ways, d̂ is
+    (`correlation_effect`), because a dominating cluster hardly shows the variance that it causes; not where weights follow the
+    clusters' shares, as of attempts that depend on difficulty (`relations_of_weights`). For two crossed ways, d̂ is
     from the two-way variance, m and s are the larger of both ways, and t has Satterthwaite's degrees of freedom
     (`crossed_df`). Within strata, V and R(1-R) are those within them, and t has one degree of freedom less for each further
     stratum. A cluster whose scores sum to less than one success counts in s as that fraction.
@@ -156,8 +157,8 @@ def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Gr
         means = way.sums(w * y) / way.sums(w)
         if spread.strata is not None:  # clusters vary around the average of their stratum
             layers, ones = spread.strata, np.ones_like(means)
-            stratum, whole = layers.sums(means) / layers.sums(ones), way.groups.sums(means) / way.counts
-            means = means - stratum[layers.of_rows] + whole[way.groups.codes]
+            stratum, total = layers.sums(means) / layers.sums(ones), way.groups.sums(means) / way.counts
+            means = means - stratum[layers.of_rows] + total[way.groups.codes]
         correlated = np.maximum(observed, least * correlation_effects(means, w, way, groups))
         observed = np.where(trials == 1, correlated, observed)
     mixed = np.max([_mixed(y, way, trials[groups.codes]) for way in ways], axis=0)
@@ -169,10 +170,10 @@ def _within(y: FloatArray, w: FloatArray, way: Units, strata: Units, groups: Gro
     """Return the variance of one rollout within strata divided by that of one in the whole group, p(1-p); 1 where that is 0."""
     weight, hits = way.sums(w), way.sums(w * y)
     share = strata.sums(hits) / strata.sums(weight)
-    whole = groups.sums(w * y) / groups.sums(w)
+    overall = groups.sums(w * y) / groups.sums(w)
     with np.errstate(invalid="ignore", divide="ignore"):
         within = strata.groups.sums(strata.sums(weight) * share * (1 - share)) / groups.sums(w)
-        ratio = within / (whole * (1 - whole))
+        ratio = within / (overall * (1 - overall))
     return np.where(np.isfinite(ratio), ratio, 1.0)
 
 

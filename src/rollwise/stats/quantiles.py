@@ -174,12 +174,12 @@ def quantiles(
         reason=texts(filled, None, NO_VALUES),
     )
     single = share.singletons & groups.are_equal(w)
-    known = filled & ~np.isnan(point)
-    result.reason[filled & ~known] = f"the {q:g} quantile lies between two infinite values"
-    result.n_clusters[~known] = 0
+    has_point = filled & ~np.isnan(point)
+    result.reason[filled & ~has_point] = f"the {q:g} quantile lies between two infinite values"
+    result.n_clusters[~has_point] = 0
     if interval != "auto":
         starts = groups.starts
-        for group in np.flatnonzero(known).tolist():
+        for group in np.flatnonzero(has_point).tolist():
             rows = slice(*starts[group : group + 2])
             spread, of_group = share.of(group), tuple(way[rows] for way in clusters)
             drawing = lambda number=group: generator_of(None if rng is None else rng(number))  # noqa: E731
@@ -189,8 +189,12 @@ def quantiles(
     with np.errstate(invalid="ignore", divide="ignore"):  # shares of 0 and 1
         effect = share.variance * share.n / (share.estimate * (1 - share.estimate))
     for method, chosen, (low, high, flaws) in (
-        ("order statistics", known & single, _order_statistics(ordered, q, level)),
-        ("two-way Woodruff" if len(clusters) > 1 else "Woodruff", known & ~single, _woodruff(ordered, q, level, share)),
+        ("order statistics", has_point & single, _order_statistics(ordered, q, level)),
+        (
+            "two-way Woodruff" if len(clusters) > 1 else "Woodruff",
+            has_point & ~single,
+            _woodruff(ordered, q, level, share),
+        ),
     ):
         sound = chosen & without_text(flaws)
         # An interpolated point can lie a little outside two neighboring ordered values.
@@ -331,15 +335,15 @@ def _bootstrap(
         )
     drawing = generator_of(rng)
     if share.singletons and equal_weights(w):
-        replicates, drawn = quantile_replicates(ordered, q, rng=drawing, resamples=resamples), "order statistics"
+        replicates, resampled = quantile_replicates(ordered, q, rng=drawing, resamples=resamples), "order statistics"
     else:
         unit = groupings(clusters, share.n)[0]
         replicates = clustered_quantile_replicates(y, w, unit, q, rng=drawing, resamples=resamples)
-        drawn = "clusters"
+        resampled = "clusters"
     low, high = percentile_interval(replicates, level)
     if low is None:
         return replace(plain, reason="too many tied values: the bootstrap interval has no width", resamples=resamples)
-    return replace(plain, low=low, high=high, method=f"percentile bootstrap; {drawn} drawn", resamples=resamples)
+    return replace(plain, low=low, high=high, method=f"percentile bootstrap; {resampled} drawn", resamples=resamples)
 
 
 def _tail_rank(n: int, q: float, tail: float) -> int:

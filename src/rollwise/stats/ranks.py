@@ -49,10 +49,10 @@ def tiers_of(behind: BoolArray) -> IntArray:
     """
     tiers = np.zeros(behind.shape[0], dtype=np.int64)
     tier = 1
-    while (left := tiers == 0).any():
-        first = left & ~behind[:, left].any(axis=1)
+    while (unplaced := tiers == 0).any():
+        first = unplaced & ~behind[:, unplaced].any(axis=1)
         # Pairs compared over different goals may form a circle (a behind b behind c behind a): it is one tier.
-        tiers[first if first.any() else left] = tier
+        tiers[first if first.any() else unplaced] = tier
         tier += 1
     return tiers
 

@@ -81,14 +81,14 @@ def count_blocks(rng: np.random.Generator, resamples: int, clusters: int) -> Ite
     # A count above 255 would need 256 draws of one cluster, whose chance is below 1e-500: one byte holds any count.
     recorded = np.empty((resamples, clusters), np.uint8) if resamples * clusters <= MOST_SHARED else None
     for part in parts:
-        drawn = counts(rng, part.stop - part.start, clusters)
+        block = counts(rng, part.stop - part.start, clusters)
         if recorded is not None:
-            recorded[part] = drawn
-        yield part, drawn
+            recorded[part] = block
+        yield part, block
     if recorded is not None:
         _shared[request] = _SharedCounts(recorded, rng.bit_generator.state)
         # A race between threads costs a second draw, nothing else.
-        while sum(each.counts.size for each in list(_shared.values())) > MOST_SHARED:
+        while sum(entry.counts.size for entry in list(_shared.values())) > MOST_SHARED:
             _shared.pop(next(iter(_shared)), None)
 
 
@@ -119,8 +119,8 @@ def count_sums(
     for part in [columns] if strata is None else [columns[strata == stratum] for stratum in np.unique(strata)]:
         clusters = len(part)
         if clusters <= BLOCK:
-            for rows, drawn in count_blocks(rng, resamples, clusters):
-                sums[rows] += _product(drawn, part)
+            for rows, block in count_blocks(rng, resamples, clusters):
+                sums[rows] += _product(block, part)
             continue
         # Counts of a million clusters would take more memory than the data: draw and gather their rows piece by piece.
         for replicate in range(resamples):

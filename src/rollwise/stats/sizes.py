@@ -36,8 +36,8 @@ def variance_of_difference(rates: tuple[float, float], icc: float, attempts: flo
     >>> round(variance_of_difference((0.5, 0.5), 0.2, 4, correlation=0.5), 3)
     0.15
     """
-    alone = sum(variance_per_goal(rate, icc, attempts) for rate in rates)
-    return alone - 2 * correlation * icc * math.sqrt(math.prod(rate * (1 - rate) for rate in rates))
+    apart_variance = sum(variance_per_goal(rate, icc, attempts) for rate in rates)
+    return apart_variance - 2 * correlation * icc * math.sqrt(math.prod(rate * (1 - rate) for rate in rates))
 
 
 def detectable(variance: float, goals: int, *, power: float, level: float) -> float:

@@ -109,5 +109,5 @@ def statistic_in_words(statistic: str) -> str:
     >>> [statistic_in_words(name) for name in ("q05", "q975", "median", "restricted_mean")]
     ['5 % quantile', '97.5 % quantile', 'median', 'restricted mean']
     """
-    known = STATISTICS.get(statistic)
-    return known.words if known else f"{100 * (quantile_of(statistic) or 0):g} % quantile"
+    about = STATISTICS.get(statistic)
+    return about.words if about else f"{100 * (quantile_of(statistic) or 0):g} % quantile"

@@ -109,8 +109,8 @@ def _chance_of_late(size: IntArray, number: IntArray, first: IntArray) -> float:
     """Return the probability that the positions of first successes of exchangeable attempts add up to at least their sum."""
     if (first == size).all():  # the only success of each goal comes last
         return float(np.exp(-np.log(size).sum()))
-    spare = number < size
-    size, number, first = size[spare], number[spare], first[spare]
+    has_others = number < size
+    size, number, first = size[has_others], number[has_others], first[has_others]
     observed = int(first.sum())
     if int(size.sum()) <= _EXACT:
         law = np.ones(1)

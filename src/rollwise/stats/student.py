@@ -48,12 +48,12 @@ def _quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
     few = (dfs < _NORMAL_FROM_DF) & (dfs > 0)
     if few.any():
         result[few] = scipy.special.stdtrit(dfs[few], (1 + levels[few]) / 2)
-    many = dfs >= _NORMAL_FROM_DF
-    if many.any():
+    is_large = dfs >= _NORMAL_FROM_DF
+    if is_large.any():
         normal = NormalDist()
-        distinct, places = np.unique(levels[many], return_inverse=True)
+        distinct, places = np.unique(levels[is_large], return_inverse=True)
         x = np.array([-normal.inv_cdf((1 - each) / 2) for each in distinct.tolist()])[places]
-        inverse = 1 / dfs[many]
+        inverse = 1 / dfs[is_large]
         terms = (
             (x**3 + x) / 4,
             (5 * x**5 + 16 * x**3 + 3 * x) / 96,
@@ -64,7 +64,7 @@ def _quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
         correction = np.zeros_like(x)
         for term in reversed(terms):
             correction = (correction + term) * inverse
-        result[many] = x + correction
+        result[is_large] = x + correction
     return result
 
 

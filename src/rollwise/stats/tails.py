@@ -70,13 +70,13 @@ def reach_into_tails(
     """
     way = spread.ways[0]
     skewness = shapes(way.sums(deviations), way.groups)[1]
-    given = ~np.isnan(result.high) & ~np.isnan(skewness)
-    skewed = given & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
+    is_bounded = ~np.isnan(result.high) & ~np.isnan(skewness)
+    skewed = is_bounded & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
     # Sorting all values takes long.
     tail = np.where(skewed, l_skewness(values, groups), 0.0) if skewed.any() else np.zeros(groups.count)
     long = np.abs(tail) > _LONG
     never_negative = groups.least(values) >= 0
-    right = given & (skewness > 0) & never_negative & (way.counts < FEWEST_FOR_CLOSED_FORM)
+    right = is_bounded & (skewness > 0) & never_negative & (way.counts < FEWEST_FOR_CLOSED_FORM)
     shows = tail > _LONG - _LESS / np.maximum(way.counts, 1)
     further = right & (way.counts >= _FEWEST) & shows
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without an interval
@@ -87,10 +87,10 @@ def reach_into_tails(
     result.high = np.where(raised, high, result.high)
     for group in np.flatnonzero(raised).tolist():
         result.method[group] += "; upper end by log t"
-    drawn = 1 + spread.df >= FEWEST_CLUSTERS
+    has_many = 1 + spread.df >= FEWEST_CLUSTERS
     # A few negative values rule out the logarithm, but the tail is as long.
-    doubtful = given & (skewness > 0) & (way.counts >= _FEWEST) & shows
-    for group in np.flatnonzero(further | doubtful | (long & ((tail > 0) | ~(never_negative & drawn)))).tolist():
+    doubtful = is_bounded & (skewness > 0) & (way.counts >= _FEWEST) & shows
+    for group in np.flatnonzero(further | doubtful | (long & ((tail > 0) | ~(never_negative & has_many)))).tolist():
         text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
         known = result.reason[group]
         result.reason[group] = text if known is None else f"{known}; {text}"

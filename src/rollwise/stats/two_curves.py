@@ -122,7 +122,7 @@ def incidence_difference(
     Returns
     -------
     list
-        One difference for each of `common_positions` after 0; none if nobody was followed in one of the groups.
+        One difference for each of `common_positions` after 0; none if no rollout was followed in one of the groups.
 
     References
     ----------

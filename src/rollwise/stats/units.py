@@ -132,7 +132,7 @@ class Units:
 
 
 def are_ones(x: FloatArray | BoolArray) -> bool:
-    """Return whether x is the view of a single 1 that stands for no weights (`ones_or`)."""
+    """Return whether x is the view of a single 1 that means no weights (`ones_or`)."""
     return x.size > 1 and not any(x.strides) and bool(x[0] == 1)
 
 
@@ -147,10 +147,10 @@ def units_of(codes: IntArray | None, groups: Groups) -> Units:
     """
     if codes is None:
         return Units(None, groups, np.arange(groups.codes.size))
-    known = groups.units.get(id(codes))
-    if known is None:
-        known = groups.units[id(codes)] = codes, _units_of(codes, groups)
-    return known[1]
+    stored = groups.units.get(id(codes))
+    if stored is None:
+        stored = groups.units[id(codes)] = codes, _units_of(codes, groups)
+    return stored[1]
 
 
 def _units_of(codes: IntArray, groups: Groups) -> Units:

@@ -116,8 +116,8 @@ def are_unequal_arms(arm_a: Arm, arm_b: Arm) -> bool:
     if not arm_a.clusters:
         return False
     # The variance of a cluster's rate is proportional to 1 / rollouts.
-    few, many = sorted(float(np.mean(1 / np.bincount(grouping(arm.clusters[0]).codes))) for arm in (arm_a, arm_b))
-    return many >= MOST_UNEQUAL * few * (1 - 1e-12)
+    few, most = sorted(float(np.mean(1 / np.bincount(grouping(arm.clusters[0]).codes))) for arm in (arm_a, arm_b))
+    return most >= MOST_UNEQUAL * few * (1 - 1e-12)
 
 
 def _score_test(

@@ -301,7 +301,7 @@ def latex(
     r"""Return a frame or a `Table` as a LaTeX table for the booktabs package, with special characters escaped.
 
     It has a caption and a label; names that repeat stand once above their rows. In a ``"column"`` of two, intervals stand below
-    their estimates where they must, and columns that find no room are named below. A table that is wider than a page in landscape
+    their estimates where they must, and columns without space are named below. A table that is wider than a page in landscape
     is narrowed as in a terminal: text wraps, then columns are omitted and named below. Comments above the table say what the
     document needs: booktabs; landscape for a wide table; XeLaTeX or LuaLaTeX and a font for Chinese, Cyrillic and other letters
     that pdfLaTeX does not have.

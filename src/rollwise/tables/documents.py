@@ -32,7 +32,7 @@ def without_repeats(columns: Sequence[Column], places: Sequence[int]) -> list[Co
 
 
 def _is_said(column: Column, caption: str) -> bool:
-    """Return whether a count is equal in all of several rows and stands in the caption."""
+    """Return whether a count is equal in all of several rows and given in the caption."""
     cells = set(column.cells)
     if not column.count or len(column.cells) < 2 or len(cells) != 1:
         return False

@@ -29,12 +29,12 @@ def keeps_words(layouts: Sequence[ColumnLayout], width: int) -> bool:
 
 
 def arranged(columns: Sequence[Column], width: int) -> Arrangement:
-    """Return the first arrangement in which no word is broken, else the one with the most room for words."""
+    """Return the first arrangement in which no word is broken, else the one with the most space for words."""
     arrangement = Arrangement(*fitted(stacked(columns, width), width))
     if arrangement.keeps_words(width) or any(column.stacked for column in columns):
         return arrangement
-    for heads, rest in _variants(columns):
-        arrangement = Arrangement(*fitted(rest, width - (len(INDENT) if heads else 0)), heads)
+    for heads, body in _variants(columns):
+        arrangement = Arrangement(*fitted(body, width - (len(INDENT) if heads else 0)), heads)
         if arrangement.keeps_words(width):
             break
     return arrangement
@@ -49,7 +49,7 @@ def sections(columns: Sequence[Column]) -> list[int]:
     facts = {place: set(column.cells) for place, column in enumerate(columns) if column.fact}
     places = [place for place, cells in facts.items() if len(cells) > 1 and "" not in cells]  # "": said once already
     chosen: list[int] = []
-    for place in sorted(places, key=lambda one: len(_starts(columns, [one]))):
+    for place in sorted(places, key=lambda place_of_section: len(_starts(columns, [place_of_section]))):
         if 2 * len(_starts(columns, [*chosen, place])) <= rows:
             chosen.append(place)
     return chosen[: len([column for column in columns if column.words]) - 1]
@@ -72,8 +72,8 @@ def _variants(columns: Sequence[Column]) -> Iterator[tuple[list[str], list[Colum
         yield headed(columns, places[:most])
     yield [], joined(columns)
     if places:
-        heads, rest = headed(columns, places)
-        yield heads, joined(rest)
+        heads, body = headed(columns, places)
+        yield heads, joined(body)
 
 
 def joined(columns: Sequence[Column]) -> list[Column]:
@@ -82,7 +82,9 @@ def joined(columns: Sequence[Column]) -> list[Column]:
     for column in columns:
         if column.below and result:
             pairs = zip(result[-1].cells, column.cells, strict=True)
-            cells = [f"{one}\n{interval}" if interval != labels.NOTHING else one for one, interval in pairs]
+            cells = [
+                f"{estimate}\n{interval}" if interval != labels.NOTHING else estimate for estimate, interval in pairs
+            ]
             result[-1] = replace(result[-1], cells=cells)
         else:
             result.append(column)

@@ -54,7 +54,7 @@ class _Page:
 def latex_of(grid: Grid, width: str = "page") -> str:
     """Return the grid as LaTeX for the booktabs package, with intervals as text only.
 
-    In a `column`, intervals go below estimates where they must, and what finds no room is named below. A table that is wider
+    In a `column`, intervals go below estimates where they must, and what has no space is named below. A table that is wider
     than a page in landscape is narrowed as in a terminal. A table longer than a page is a `longtable`, which repeats its
     headings on each page.
     """
@@ -62,7 +62,7 @@ def latex_of(grid: Grid, width: str = "page") -> str:
     page = _in_column(columns) if width == "column" else _on_page(columns)
     title = labels.sentence(grid.heading) if grid.heading else grid.title
     caption = " ".join(sentence for sentence in (title, grid.caption) if sentence)
-    # What the caption says is no note once more.
+    # What the caption says is not repeated as a note.
     notes = [note.removeprefix(grid.title).strip() for note in (*grid.notes, *more_notes, *page.notes, grid.best)]
     notes = [note for note in notes if note]
     lines = sum(_heights(page)) + len(set(page.heads)) + len(notes)

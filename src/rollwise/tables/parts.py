@@ -138,11 +138,11 @@ def best_rows(values: Sequence[float | None], keys: Sequence[Any], best: str | N
         return frozenset()
     ends: dict[Any, float] = {}
     choose = min if best == "lowest" else max
-    for key, one in zip(keys, values, strict=True):
-        if one is not None:
-            ends[key] = choose(ends.get(key, one), one)
+    for key, value in zip(keys, values, strict=True):
+        if value is not None:
+            ends[key] = choose(ends.get(key, value), value)
     pairs = enumerate(zip(keys, values, strict=True))
-    return frozenset(row for row, (key, one) in pairs if one is not None and one == ends[key])
+    return frozenset(row for row, (key, value) in pairs if value is not None and value == ends[key])
 
 
 def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
@@ -153,6 +153,20 @@ def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
     if value == "difference":
         return min(least, 0.0), max(greatest, 0.0)
     return (0.0 if 0 <= least <= greatest / 2 else least), greatest
+
+
+def shares_of_rollouts(content: Content) -> list[Column]:
+    """Return the share of successes among all rollouts beside rates that pool goals; a range where verdicts are missing."""
+    if not any(str(row["method"]).startswith("beta-binomial") for row in content.rows):
+        return []
+    cells = []
+    for row in content.rows:
+        ends = [
+            labels.number(row[name], row["low"], row["high"], rate=True).removesuffix(" %")
+            for name in ("bound_low", "bound_high")
+        ]
+        cells.append(labels.NOTHING if row["bound_low"] is None else f"{' to '.join(dict.fromkeys(ends))} %")
+    return [Column("share of rollouts", cells)]
 
 
 def counts(content: Content, name: str, heading: str, *, omission: int = 0) -> Column:

@@ -116,7 +116,7 @@ def _rich(layouts: Sequence[ColumnLayout], style: Any, width: int, *, color: boo
             )
         )
     sink = io.StringIO()
-    # Independent of the environment: the same text in a terminal, a notebook and a file, but for colors that are asked for.
+    # Independent of the environment: the same text in a terminal, a notebook and a file, except colors that are asked for.
     console = Console(
         force_jupyter=False,
         file=sink,

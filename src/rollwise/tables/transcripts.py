@@ -121,5 +121,5 @@ def _line(name: str, value: object, width: int) -> str:
         for line in str(value).splitlines() or [""]
         for part in textwrap.wrap(labels.plain(line) if line.strip() else "", width - margin - 2) or [""]
     ]
-    head, *rest = lines
-    return "\n".join([f"  {name:<{margin}}{head}".rstrip(), *(f"{'':<{margin + 2}}{line}".rstrip() for line in rest)])
+    head, *body = lines
+    return "\n".join([f"  {name:<{margin}}{head}".rstrip(), *(f"{'':<{margin + 2}}{line}".rstrip() for line in body)])

@@ -17,7 +17,7 @@ def read(path: Path, value: Any, **options: Any) -> pl.DataFrame:
     return rw.read(path, **options)
 
 
-def records(**columns: list[Any]) -> list[dict[str, Any]]:
+def records(**columns: Any) -> list[dict[str, Any]]:
     """Return records with texts and these columns."""
     count = len(next(iter(columns.values())))
     texts = [{"prompt": f"please do {n}", "response": f"Here is number {n}"} for n in range(count)]
@@ -342,7 +342,7 @@ def test_a_name_of_something_else_is_not_asked_about(
 
 
 def test_several_columns_of_yes_and_no_are_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    columns = {"first": [True, False] * 3, "second": ["yes", "no"] * 3}
+    columns: dict[str, list[Any]] = {"first": [True, False] * 3, "second": ["yes", "no"] * 3}
     read(tmp_path / "a.json", records(**columns))
     assert "? does one of `first`, `second` say whether it succeeded" in capsys.readouterr().err
     turns = read(tmp_path / "a.json", records(**columns), names={"succeeded": "second"})
@@ -354,7 +354,7 @@ def test_several_columns_of_yes_and_no_are_all_named(tmp_path: Path, capsys: pyt
 def test_pass_and_fail_where_nothing_tells_whose_asks_whose_too(tmp_path: Path, name: str, beside: str) -> None:
     """A behavior, or harm, is spoken of where tasks are judged as well."""
     words = ["Pass", "Fail", "Review"] * 2
-    (tmp_path / "a.json").write_text(json.dumps(records(**{name: words, beside: ["x", "y", "z"] * 2})))
+    (tmp_path / "a.json").write_text(json.dumps(records(**{name: words, beside: list("xyz") * 2})))
     (question,) = rw.propose(tmp_path / "a.json").questions
     assert question.names == {"succeeded": (name, {"Fail": "?", "Pass": "?", "Review": "?"}), "of": "?"}
     labels = {"Pass": True, "Fail": False, "Review": None}

@@ -106,9 +106,14 @@ def test_small_files_without_fractions_are_read_together(tmp_path: Path, monkeyp
     for k in range(4):
         row = {"rollout_id": [f"r{k}"], "turn": [1], "prompt": ["p"], "response": ["x"]}
         pl.DataFrame(row).cast({"turn": TURNS.dtypes["turn"]}).write_parquet(tmp_path / f"{k}.parquet")
-    together = []
+    together: list[Any] = []
     original = batches.Batches._together
-    monkeypatch.setattr(batches.Batches, "_together", lambda *given: together.append(original(*given)) or together[-1])
+
+    def recorded(*options: Any) -> Any:
+        together.append(original(*options))
+        return together[-1]
+
+    monkeypatch.setattr(batches.Batches, "_together", recorded)
     assert rw.read(tmp_path).height == 4
     assert together == [True]
 

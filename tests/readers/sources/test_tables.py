@@ -148,7 +148,7 @@ def test_what_is_in_a_write_ahead_log_is_read(tmp_path):
 
 
 def test_of_several_tables_the_error_lists_them_and_says_what_to_type(tmp_path):
-    database(tmp_path / "a.db", runs=FRAME, sums=SUMMARY)
+    database(tmp_path / "a.db", runs=FRAME, sums=FRAME)
     says = r"a\.db: is a SQLite file with 2 tables \(runs, sums\): write that of the rollouts as CSV, `sqlite3 "
     with pytest.raises(ReadError, match=says):
         read(tmp_path / "a.db")
@@ -189,16 +189,24 @@ def test_a_proposal_is_made_of_them_too(tmp_path: Path) -> None:
         assert rw.propose(tmp_path / name).rollouts == 2
 
 
+@pytest.mark.parametrize("beside", [{"models": pl.DataFrame({"name": ["m"], "size": ["7b"]})}, {"sums": SUMMARY}])
+def test_of_several_tables_the_only_one_with_answers_is_read_and_the_others_are_said(tmp_path, capsys, beside):
+    database(tmp_path / "a.db", runs=FRAME, **beside)
+    assert read(tmp_path / "a.db").select(COLUMNS).rows() == ROWS
+    assert f"a.db: the table `runs` was read, and not `{next(iter(beside))}`\n" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the line is SQLite's own")
 @pytest.mark.parametrize("table", ["runs", "all runs", 'a "b"', "it's"])
-def test_the_line_that_is_printed_for_several_tables_writes_that_of_the_answers(
+def test_verdicts_in_another_table_are_joined_by_the_line_that_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
-    scores = pl.DataFrame({"id": [1, 2], "score": [0.5, 1.0]})
-    database(tmp_path / "two.db", **{table: FRAME, "scores": scores})
+    """Read without them, nothing would be judged; the third answer has no verdict, and stays."""
+    answers = pl.DataFrame({"id": [1, 2, 3], "prompt": ["a", "b", "c"], "response": ["Sure", "No", "Hm"]})
+    database(tmp_path / "two.db", **{table: answers, "labels": pl.DataFrame({"id": [1, 2], "jailbroken": [1, 0]})})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ReadError) as refused:
         read("two.db")
     line = str(refused.value).partition(" as CSV, `")[2].rstrip("`")
     subprocess.run(line, shell=True, check=True)
-    assert read("rollouts.csv")["outcome"].to_list() == ["success", "failure"]
+    assert read("rollouts.csv")["outcome"].to_list() == ["success", "failure", None]

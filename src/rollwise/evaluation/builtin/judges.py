@@ -70,8 +70,8 @@ def texts(tables: Tables) -> pl.DataFrame:
     by_item = tables.of_rollouts(of_steps)
     frame, returned = tables.turns, by_item[CONTEXTS].replace("", None)
     if returned.count() and frame.schema.get(CONTEXTS, pl.String) == pl.String:
-        known = [pl.col(CONTEXTS)] if CONTEXTS in frame.columns else []
-        frame = frame.with_columns(pl.coalesce(*known, returned).alias(CONTEXTS))
+        contexts = [pl.col(CONTEXTS)] if CONTEXTS in frame.columns else []
+        frame = frame.with_columns(pl.coalesce(*contexts, returned).alias(CONTEXTS))
     return frame.hstack([by_item[TRAJECTORY]])
 
 

@@ -115,14 +115,14 @@ def _built(name: str, options: Mapping[str, Any], config: RagasConfig, builder: 
         model = model_of(f"ragas: llm_name={config.llm_name!r}", builder.llm(config.llm_name), _no_model)
         arguments["llm"] = _asking(model, config.num_retries if config.do_auto_retry else 0)
     variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    lacking = [
+    missing = [
         word
         for word, parameter in parameters.items()
         if parameter.default is parameter.empty and parameter.kind not in variable and word not in arguments
     ]
-    if lacking:
+    if missing:
         raise ArgumentError(
-            f"ragas: {name} needs `{lacking[0]}`; give it in the file: metric: {{{name}: {{kwargs: ...}}}}"
+            f"ragas: {name} needs `{missing[0]}`; give it in the file: metric: {{{name}: {{kwargs: ...}}}}"
         )
     return build(**arguments)
 

@@ -195,17 +195,22 @@ def _watched(
     pool: bool,
 ) -> _Watched:
     """Return the labels that count, if the accuracy of the judge follows from the verdicts' shares of true events."""
-    own = labeled[gold.in_table[labeled]]
-    if method == "rogan-gladen" or pool or not gold.data.has("turn") or (method == "auto" and own.size < labeled.size):
+    of_table = labeled[gold.in_table[labeled]]
+    if (
+        method == "rogan-gladen"
+        or pool
+        or not gold.data.has("turn")
+        or (method == "auto" and of_table.size < labeled.size)
+    ):
         return _Watched(None, flagged)
     ends = frame.select("rollout_id", end=pl.Series(duration))
     end = gold.data.frame.select("rollout_id").join(ends, on="rollout_id", how="left", maintain_order="left")["end"]
-    rows = own[gold.data.numbers("turn")[own] <= end.fill_null(0).to_numpy()[own]]
+    rows = of_table[gold.data.numbers("turn")[of_table] <= end.fill_null(0).to_numpy()[of_table]]
     # Without labels of both verdicts, or of both truths, the shares of true events say nothing of the accuracy.
     complete = all(np.unique(column[rows]).size == 2 for column in (gold.judged, gold.truth))
     if method == "auto" and not complete:
         return _Watched(None, flagged)
-    late = own.size - rows.size
+    late = of_table.size - rows.size
     words = (
         "label is on a turn after the first flag and left out",
         "labels are on turns after the first flag and left out",

@@ -303,7 +303,7 @@ def _rows(
         caveats.append(counted(comparison.abstained, *abstentions))
     if comparison.unsigned:
         caveats.append(f"{counted(comparison.unsigned, 'verdict')} accepted without a check code")
-    # Without a choice, every statistic that these ratings have; with one, also those that explain why they have none.
+    # Without a choice, every statistic that these ratings have; with one, also statistics that only have a reason.
     applicable = [name for name in _NAMES if _unfit(name, comparison, ratings) is None]
     for statistic in requested or applicable:
         for level in levels:

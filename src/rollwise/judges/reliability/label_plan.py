@@ -88,8 +88,8 @@ def plan_labels(
     flagged = judged == 1
     if not rows.size or flagged.all() or not flagged.any():
         raise ArgumentError("plan_labels: the judge gave one verdict to all rollouts; label a random sample of them")
-    known = _expected(frame, labels, metric, truth, {"flagged_right": flagged_right, "others_wrong": others_wrong})
-    work = _Work(judged, flagged, known, unit_of(data, rows, metric, cluster).codes, coverage, seed)
+    expected = _expected(frame, labels, metric, truth, {"flagged_right": flagged_right, "others_wrong": others_wrong})
+    work = _Work(judged, flagged, expected, unit_of(data, rows, metric, cluster).codes, coverage, seed)
     most = work.of(rows.size)
     # The fewest labels by bisection: the mean width falls as their number grows.
     low, high = 2 * _FEWEST, rows.size
@@ -110,7 +110,7 @@ def plan_labels(
             "verdict": [True, False],
             "rollouts": [int(flagged.sum()), int((~flagged).sum())],
             "labels": list(numbers),
-            "expected": list(known),
+            "expected": list(expected),
             "width": [found, found],
             "reason": [reason, reason],
         },
@@ -171,9 +171,9 @@ class _Work:
         widths = []
         for _ in range(_DRAWS):
             truth = np.full(self.judged.size, np.nan)
-            for rows, many, share in zip((self.flagged, ~self.flagged), numbers, self.expected, strict=True):
-                chosen = random.permutation(np.flatnonzero(rows))[:many]
+            for rows, number, share in zip((self.flagged, ~self.flagged), numbers, self.expected, strict=True):
+                chosen = random.permutation(np.flatnonzero(rows))[:number]
                 truth[chosen] = random.random(chosen.size) < share
-            found = by_verdict(self.judged, truth, self.clusters, level=self.level)
-            widths.append(1.0 if found.low is None or found.high is None else found.high - found.low)
+            estimate = by_verdict(self.judged, truth, self.clusters, level=self.level)
+            widths.append(1.0 if estimate.low is None or estimate.high is None else estimate.high - estimate.low)
         return float(np.mean(widths))

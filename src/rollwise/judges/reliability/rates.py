@@ -204,7 +204,7 @@ class _Cell:
     labeled: IntArray
     cluster: Cluster
     method: Method
-    guessed: bool  # True if nobody asked for the method
+    guessed: bool  # True if the method was not asked for
     truth: FloatArray  # of each row of the table: the label, NaN without one
     chances: FloatArray | None  # of each row of the table: the probability that its label was chosen
 
@@ -273,9 +273,9 @@ class _Cell:
             ruined = f"{chosen}: this holds only if the labels were chosen by their truth, not by the verdict"
             return [*([ruined] if chosen else []), *transport(self.gold, self.labeled, names)]
         notes, outside = [], int((~self.gold.in_table[self.gold.complete]).sum())
-        one = _one_class(self.gold, self.labeled)
-        if one and not (self.guessed and self._question(values)):
-            notes.append(f"{one}: this holds unless the labels were chosen by their truth")
+        one_class = _one_class(self.gold, self.labeled)
+        if one_class and not (self.guessed and self._question(values)):
+            notes.append(f"{one_class}: this holds unless the labels were chosen by their truth")
         if outside:
             labels = counted(outside, "label is on another rollout", "labels are on other rollouts")
             notes.append(f"{labels} and left out")

@@ -164,7 +164,7 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
 
 
 def labels_beside(frame: pl.DataFrame, verdict: str, truth: str) -> str:
-    """Return how labels that stand beside the verdicts are given; empty without any."""
+    """Return the words for labels in the table of the verdicts; empty without any."""
     if truth == verdict or truth not in frame.columns or frame[truth].null_count() == frame.height:
         return ""
     names = ", ".join(repr(name) for name in (*KEYS, truth) if name in frame.columns)

@@ -56,19 +56,19 @@ class Links(Generic[K]):
         for start in self._parents:
             way: dict[K, None] = {}
             message = start
-            found: K | None = None
+            ancestor: K | None = None
             while message not in nearest:
                 if message in way:
                     raise BrokenError("is its own ancestor", field=self._field)
                 way[message] = None
                 above = self._above(message)
                 if above is None or above in self._answers:
-                    found = above
+                    ancestor = above
                     break
                 message = above
             else:
-                found = nearest[message]
-            nearest.update(dict.fromkeys(way, found))
+                ancestor = nearest[message]
+            nearest.update(dict.fromkeys(way, ancestor))
         return nearest
 
     def _depths(self) -> dict[K, int]:

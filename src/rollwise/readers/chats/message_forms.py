@@ -14,15 +14,15 @@ def openai_form(message: Any, text: str = "content") -> Any:
     """
     if not isinstance(message, dict) or (message.get(text) and not message.get("function_call")):
         return message
-    given = dict(message)
-    if isinstance(given.get("function_call"), dict) and not given.get("tool_calls"):
-        given["tool_calls"] = [given.pop("function_call")]
-    if not given.get(text):
-        if isinstance(given.get("parts"), list) and given["parts"]:
-            given[text] = given.pop("parts")
-        elif isinstance(given.get("refusal"), str) and given["refusal"]:
-            given[text] = [{"type": "refusal", "refusal": given.pop("refusal")}]
-        elif given.get(text) is None and not given.get("tool_calls"):
-            other = next((name for name in TEXTS if isinstance(given.get(name), str | list | dict)), text)
-            given[text] = given.pop(other, None)
-    return given if message.keys() - given.keys() else message
+    fields = dict(message)
+    if isinstance(fields.get("function_call"), dict) and not fields.get("tool_calls"):
+        fields["tool_calls"] = [fields.pop("function_call")]
+    if not fields.get(text):
+        if isinstance(fields.get("parts"), list) and fields["parts"]:
+            fields[text] = fields.pop("parts")
+        elif isinstance(fields.get("refusal"), str) and fields["refusal"]:
+            fields[text] = [{"type": "refusal", "refusal": fields.pop("refusal")}]
+        elif fields.get(text) is None and not fields.get("tool_calls"):
+            content = next((name for name in TEXTS if isinstance(fields.get(name), str | list | dict)), text)
+            fields[text] = fields.pop(content, None)
+    return fields if message.keys() - fields.keys() else message

@@ -129,7 +129,7 @@ class Chats:
         role = chat[-1].get(self._layout.role)
         if not isinstance(role, str) or role in ANSWERS or (role in SYSTEM and self._layout.role != "role"):
             return [record]  # the chat ends with an answer
-        roles = [one.get(self._layout.role) for one in chat if isinstance(one, dict)]
+        roles = [message.get(self._layout.role) for message in chat if isinstance(message, dict)]
         has_answer = any(isinstance(role, str) and role in ANSWERS for role in roles)
         column, answers = _answers_outside(record, has_answer=has_answer)
         other_fields = {name: value for name, value in record.items() if name != column}
@@ -168,7 +168,7 @@ class Chats:
         others = columns.get(self._layout.other or "", [None] * len(chats))
         names = self._layout.names(self._run, numbers, ids, others)
         if self._layout.other and (len({*names}) < len(names) or not self._names.isdisjoint(names)):
-            return False  # the number of a record tells it from another with its id
+            return False  # records with the same id differ by their number
         self._names.update(names if self._layout.other else ())
         usual_facts: dict[str, Sequence[Any]] = {
             "source": [self._table.source] * len(chats),

@@ -80,19 +80,19 @@ def without_thoughts(frame: pl.DataFrame, taken: Collection[str]) -> tuple[pl.Da
     if not rows:
         return frame, []
     name = SPARE if COLUMN in taken or frame.schema.get(COLUMN, pl.String) not in {pl.String, pl.Null} else COLUMN
-    known = values_named(frame, name).to_list() if name in frame.columns else [None] * frame.height
+    reasonings = values_named(frame, name).to_list() if name in frame.columns else [None] * frame.height
     answers = texts.to_list()
     for row, parts in rows:
-        answers[row], known[row] = parts.answer, _joined(known[row], parts.reasoning)
-    frame = frame.with_columns(pl.Series("response", answers, pl.String), pl.Series(name, known, pl.String))
+        answers[row], reasonings[row] = parts.answer, _joined(reasonings[row], parts.reasoning)
+    frame = frame.with_columns(pl.Series("response", answers, pl.String), pl.Series(name, reasonings, pl.String))
     readings = [f"reasoning in tags at the head of answers as `{name}`, apart from `response`"]
     if any(parts.answer is None for _, parts in rows):
         readings.append("texts that end within it as no answer")
     return frame, readings
 
 
-def _joined(known: str | None, reasoning: str | None) -> str | None:
+def _joined(earlier: str | None, reasoning: str | None) -> str | None:
     """Return both texts; some servers state the same reasoning twice."""
-    if known is None or reasoning is None or known.strip() == reasoning:
-        return known if reasoning is None else known or reasoning
-    return f"{known}\n\n{reasoning}"
+    if earlier is None or reasoning is None or earlier.strip() == reasoning:
+        return earlier if reasoning is None else earlier or reasoning
+    return f"{earlier}\n\n{reasoning}"

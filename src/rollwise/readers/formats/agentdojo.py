@@ -72,33 +72,33 @@ def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, list[str | None]
 
 def _refusal(message: Message, after: Message | None) -> str | None:
     """Return why a defense refused the calls of a message, which DRIFT says as the user, in a fragment of its own log."""
-    said = None if after is None or after.role != "user" else after.content
-    if message.role not in ANSWERS or message.tool_calls or not isinstance(said, str) or REFUSAL not in said:
+    reply = None if after is None or after.role != "user" else after.content
+    if message.role not in ANSWERS or message.tool_calls or not isinstance(reply, str) or REFUSAL not in reply:
         return None
-    start, end = said.find("{"), said.rfind("}") + 1
-    noted = _literal(said[start:end])
-    return noted["content"] if isinstance(noted, dict) and isinstance(noted.get("content"), str) else said
+    start, end = reply.find("{"), reply.rfind("}") + 1
+    noted = _literal(reply[start:end])
+    return noted["content"] if isinstance(noted, dict) and isinstance(noted.get("content"), str) else reply
 
 
 def _with_calls(message: Message) -> Message:
     """Return a message with the calls in its text, which DRIFT moves to `tool_calls` only where it lets them run."""
     text = message.content if isinstance(message.content, str) else ""
-    asked = CALLS.search(text)
-    if asked is None:
+    block = CALLS.search(text)
+    if block is None:
         return message
     try:
-        calls = [_call(call) for call in _tree(asked[1]).elts]  # type: ignore[attr-defined]
+        calls = [_call(call) for call in _tree(block[1]).elts]  # type: ignore[attr-defined]
     except (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError):
         # Not the list of calls that DRIFT asks for: the tool is named by its text.
-        calls = [{"name": asked[1].strip().strip("[]").partition("(")[0] or "function_call", "arguments": asked[1]}]
+        calls = [{"name": block[1].strip().strip("[]").partition("(")[0] or "function_call", "arguments": block[1]}]
     return msgspec.structs.replace(message, tool_calls=calls)
 
 
 def _call(call: Any) -> dict[str, Any]:
     """Return a call in Python's syntax, ``send(to="Ann")``, as name and arguments; those without a name are numbered."""
-    given = {str(place): value for place, value in enumerate(call.args)}
-    given |= {keyword.arg or "**": keyword.value for keyword in call.keywords}
-    return {"name": ast.unparse(call.func), "arguments": {name: _value(value) for name, value in given.items()}}
+    arguments = {str(place): value for place, value in enumerate(call.args)}
+    arguments |= {keyword.arg or "**": keyword.value for keyword in call.keywords}
+    return {"name": ast.unparse(call.func), "arguments": {name: _value(value) for name, value in arguments.items()}}
 
 
 def _value(node: ast.expr) -> Any:

@@ -56,9 +56,9 @@ def _generations(document: Document, builder: TurnsBuilder, around: Around) -> I
             }
             scores = _scores(run)
             for place, generation in enumerate(run.generations):
-                found = {**shared, "scores": {score: values[place] for score, values in scores.items()}}
+                constants = {**shared, "scores": {score: values[place] for score, values in scores.items()}}
                 where = f"{name}.generations[{place}]"
-                yield Record(generation, where, replace(around, found=found), key=place)
+                yield Record(generation, where, replace(around, found=constants), key=place)
             num_records += len(run.generations) or 1  # a run without any, or that cannot be read, is one
     builder.holds(document.name, num_records)
 

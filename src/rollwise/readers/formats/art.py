@@ -58,8 +58,8 @@ def _trials(document: Document, builder: TurnsBuilder, around: Around) -> Iterat
     trials = _rows(document) if document.kind == "parquet" else _lines(document, builder)
     sizes: Counter[int] = Counter()
     for name, group, value, shared in trials:
-        found = {"group": group, "task": f"{around.run}/{group}", "shared": shared}
-        yield Record(value, name, replace(around, found=found), key=sizes[group])
+        constants = {"group": group, "task": f"{around.run}/{group}", "shared": shared}
+        yield Record(value, name, replace(around, found=constants), key=sizes[group])
         sizes[group] += 1
 
 

@@ -73,8 +73,8 @@ def _turns(record: Record) -> Turns:
     values = record["per_turn"]
     # Metrics may differ from turn to turn: a turn without one has null.
     extras = [leftovers(value, PerTurn) for value in values]
-    names = dict.fromkeys(name for each in extras for name in each)
-    columns = {name: [each.get(name) for each in extras] for name in names}
+    names = dict.fromkeys(name for extra in extras for name in extra)
+    columns = {name: [extra.get(name) for extra in extras] for name in names}
     return [_turn(place, value) for place, value in enumerate(values)] or [TurnRow(turn=None)], columns
 
 

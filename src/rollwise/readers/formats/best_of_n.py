@@ -57,9 +57,15 @@ def _candidates(document: Document, builder: TurnsBuilder, around: Around) -> It
                 builder.problems.dropped(document.name, "holds no search steps", number)
         for place, candidate in enumerate(candidates):
             attempt += 1
-            found = {"goal": goal, "attempt": attempt, "best_k": step.best_k, "best": step.best_prompt, "step": further}
+            constants = {
+                "goal": goal,
+                "attempt": attempt,
+                "best_k": step.best_k,
+                "best": step.best_prompt,
+                "step": further,
+            }
             where = f"search_steps[{place}]"
-            yield Record(candidate, f"{number}.{where}", replace(around, found=found), within=where)
+            yield Record(candidate, f"{number}.{where}", replace(around, found=constants), within=where)
 
 
 def _prompt(record: Record) -> str | None:

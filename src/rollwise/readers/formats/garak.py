@@ -135,8 +135,8 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
         else:
             setup = run.setup
             threshold = THRESHOLD if setup.threshold is None else setup.threshold
-            found = {"run": run.name, "attempt": key, "target": setup.target, "type": setup.kind, "hit": threshold}
-            of_attempt = Around(document, around.run, found)
+            constants = {"run": run.name, "attempt": key, "target": setup.target, "type": setup.kind, "hit": threshold}
+            of_attempt = Around(document, around.run, constants)
             for place in range(len(outputs) if isinstance(outputs, list) else 1):
                 yield Record(record, number, of_attempt, key=place)
 

@@ -65,13 +65,13 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
                 warn("attempt_idx", "several outputs have the same: only the first of them is read")
         # The generator is `type name`; a generator without a name is `type None`.
         kind, _, target = (first.generator or "").rpartition(" ")
-        found = {
+        constants = {
             "run": first.run_id or f"garak-{document.digest}",
             "type": kind or None,
             "target": (kind if target == NAMELESS else target) or None,
             "hits": [hit for _, hit, _ in hits],
         }
-        yield Record(record | asdict(first), number, replace(around, found=found), key=first.attempt_idx)
+        yield Record(record | asdict(first), number, replace(around, found=constants), key=first.attempt_idx)
 
 
 @once

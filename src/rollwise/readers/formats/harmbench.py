@@ -49,8 +49,8 @@ def _completions(document: Document, builder: TurnsBuilder, around: Around) -> I
             target = text_in(record, "model") or (str(name) if isinstance(records, dict) else None)
             attack = text_in(record, "method") or None
             attempts[goal, target, attack] += 1
-            found = {"goal": goal, "target": target, "attack": attack, "attempt": attempts[goal, target, attack]}
-            yield Record(record, f"{goal}/{name}", replace(around, found=found), key=name)
+            constants = {"goal": goal, "target": target, "attack": attack, "attempt": attempts[goal, target, attack]}
+            yield Record(record, f"{goal}/{name}", replace(around, found=constants), key=name)
 
 
 def _pair(record: Record) -> tuple[Any, Any]:

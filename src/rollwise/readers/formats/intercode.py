@@ -97,10 +97,10 @@ def _best(record: Record) -> float | None:
 def _run(record: Record) -> str | None:
     """`environment`, hash of the content."""
     # The environment is named in each trajectory, and is the same in a file.
-    environment, found = record["environment"], record.around.found
+    environment, facts = record["environment"], record.around.found
     if isinstance(environment, str):
-        found.setdefault("run", f"{environment}-{record.around.document.digest}")
-    return found.get("run")
+        facts.setdefault("run", f"{environment}-{record.around.document.digest}")
+    return facts.get("run")
 
 
 def _task(record: Record) -> str | None:

@@ -64,7 +64,7 @@ def _documents(document: Document, builder: TurnsBuilder, around: Around) -> Ite
     target = None if match is None else _target(document.path.with_name(f"results{match['time'] or ''}.json"))
     # Two models may give the same answers, so the content alone does not tell their runs apart.
     run = "/".join(filter(None, (target, around.run)))
-    found = {"run": run, "target": target, "task": match and match["task"]}
+    constants = {"run": run, "target": target, "task": match and match["task"]}
     by_document: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for number, value in document.records():
         with builder.record(document.name, number):
@@ -79,7 +79,7 @@ def _documents(document: Document, builder: TurnsBuilder, around: Around) -> Ite
         metrics = first.get("metrics")
         scores = metrics if isinstance(metrics, list) else []
         fields = {name: value for name, value in first.items() if name not in scores}
-        yield Record(fields, number, replace(around, found={**found, "lines": lines}))
+        yield Record(fields, number, replace(around, found={**constants, "lines": lines}))
 
 
 def _target(results: Path) -> str | None:
@@ -93,12 +93,12 @@ def _target(results: Path) -> str | None:
 
 def _is_new(line: Any, others: Sequence[tuple[int, Any]]) -> bool:
     """Return whether a line is not a copy of another of its document; one with the same filter may only differ in its metrics."""
-    for _, other in others:
-        if line == other:
+    for _, earlier in others:
+        if line == earlier:
             return False
-        if line.get("arguments") != other.get("arguments"):
+        if line.get("arguments") != earlier.get("arguments"):
             raise BrokenError("names a second document, with other arguments", field="doc_id")
-        if line.get("filter") == other.get("filter") and line.get("resps") != other.get("resps"):
+        if line.get("filter") == earlier.get("filter") and line.get("resps") != earlier.get("resps"):
             raise BrokenError("names a document with other responses", field="doc_id")
     return True
 

@@ -30,7 +30,7 @@ Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
 Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
 Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
 ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
-VALUE = "value"  # the field of a record that is no object
+VALUE = "value"  # the field of a record other than an object
 COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
 REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
@@ -76,25 +76,25 @@ def rules_of(mapping: "RecordMapping") -> Rules:
             raise ArgumentError(f"mapping: {column!r} is not a column of TURNS; give it in `columns`")
     verdicts = []
     for rule in mapping.verdicts:
-        rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
-        value = value_of(rest)
+        statements = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
+        value = value_of(statements)
         value = value if mapping.own is None else value._replace(of=_as_verdict(value))
         verdicts.append((rule["of"], value, rule.get("unknown")))
     is_one_turn = mapping.turns is None
-    own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
+    rule_lists = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
     # In files of no tool's format ids may be numbers, and numbers text: `_cell` looks at each.
     kinds = OF_COLUMNS if mapping.own is None else OF_COLUMNS | dict.fromkeys(_TEXTS | _NUMBERS | _FLOATS, Any)
-    types = {rule.field: kinds[name] for rules in own for name, rule in rules.items() if rule.field is not None}
+    types = {rule.field: kinds[name] for rules in rule_lists for name, rule in rules.items() if rule.field is not None}
     types |= mapping.fields
     types = {path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)}
     tree, outer = tree_of(types), tree_of({path[1:]: kind for path, kind in types.items() if path.startswith("^")})
-    every = [rule for rules in (*own, lists["columns"]) for rule in rules.values()]
+    every = [rule for rules in (*rule_lists, lists["columns"]) for rule in rules.values()]
     run = None if mapping.run is None else value_of(mapping.run)
     rollout, signs = [value_of(rule) for rule in mapping.rollout], [value_of(rule) for rule in mapping.signs]
     every += [*([] if run is None else [run]), *rollout, *(rule for _, rule, _ in verdicts)]
     turns = [mapping.turns] if isinstance(mapping.turns, str) else []
     paths = [*mapping.fields, *turns, *(path for rule in every for path in rule.paths)]
-    known = frozenset(name for path in paths if (name := top_name(path)) is not None)
+    top_names = frozenset(name for path in paths if (name := top_name(path)) is not None)
     inner_rules = {} if is_one_turn else lists["turn"]
     inner_paths = [path for rule in inner_rules.values() for path in rule.paths]
     inner = tree_of({rule.field: kinds[name] for name, rule in inner_rules.items() if rule.field is not None})
@@ -113,13 +113,15 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         tree=tree,
         type=type_of(tree),
         outer=outer,
-        known=known.union(mapping.used),
+        known=top_names.union(mapping.used),
         empty=list(mapping.empty),
         used=frozenset(mapping.used),
         is_own=mapping.own is not None,
         inner=inner,
         inner_type=type_of(inner),
-        inner_known=inner_known.union(known if mapping.turns == ROWS else ()),  # rows have the fields of their record
+        inner_known=inner_known.union(
+            top_names if mapping.turns == ROWS else ()
+        ),  # rows have the fields of their record
     )
 
 
@@ -236,8 +238,8 @@ def turns_of(
     if turns is None:
         return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None
     if callable(turns):
-        made = turns(record)
-        rows, columns = made if isinstance(made, tuple) else (made, None)
+        built = turns(record)
+        rows, columns = built if isinstance(built, tuple) else (built, None)
         return rows if isinstance(rows, dict) else by_column(rows), columns
     if not cells:
         return split_by_column(messages_of(record[turns], turns), turns), None

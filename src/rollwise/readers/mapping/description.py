@@ -36,18 +36,18 @@ def _table(rows: list[Row]) -> str:
     unchanged = [in_file for in_file, columns in by_field.items() if columns == [in_file]]
     cells = [(in_file, _together(columns)) for in_file, columns in by_field.items() if columns != [in_file]]
     cells += [(", ".join(unchanged), "the same")] if unchanged else []
-    left = min(max(_LEFT[0], *(len(in_file) for in_file, _ in cells)), _LEFT[1])
+    width = min(max(_LEFT[0], *(len(in_file) for in_file, _ in cells)), _LEFT[1])
     lines = []
     for in_file, in_table in [("in the file", "in the table"), *cells]:
-        first = textwrap.wrap(in_file, left, break_on_hyphens=False) or [""]
-        second = textwrap.wrap(in_table, WIDTH - left - 1, break_on_hyphens=False)
+        first = textwrap.wrap(in_file, width, break_on_hyphens=False) or [""]
+        second = textwrap.wrap(in_table, WIDTH - width - 1, break_on_hyphens=False)
         height = max(len(first), len(second))
         for place in range(height):
             beginning = first[place] if place < len(first) else ""
-            lines.append(f"{beginning:{left}} {second[place] if place < len(second) else ''}".rstrip())
-    border = f"{'=' * left} {'=' * max(8, *(len(line) - left - 1 for line in lines[1:]))}"
-    head, *rest = lines
-    return "\n".join([border, head, border, *rest, border])
+            lines.append(f"{beginning:{width}} {second[place] if place < len(second) else ''}".rstrip())
+    border = f"{'=' * width} {'=' * max(8, *(len(line) - width - 1 for line in lines[1:]))}"
+    head, *body = lines
+    return "\n".join([border, head, border, *body, border])
 
 
 def _together(columns: list[str]) -> str:

@@ -27,9 +27,9 @@ class GivenMapping:
 
     def __init__(self, data: Sequence[Mapping[str, Any]], path: Path | None = None) -> None:
         self.data, self.path = list(data), path
-        self.mappings = [mapping_of(each) for each in data]
-        self._made = [made_of(each) for each in data]
-        self.beside = frozenset(name for each in data for name in files_of(each.get("verdicts")))
+        self.mappings = [mapping_of(item) for item in data]
+        self._made = [made_of(item) for item in data]
+        self.beside = frozenset(name for item in data for name in files_of(item.get("verdicts")))
         self._runs: set[str] = set()  # of the files so far: an equal file of the same name is another run
         self._looked_at: tuple[Document, list[str]] | None = None
 
@@ -101,17 +101,17 @@ class GivenMapping:
         words = (("rollout", "rollouts"), ("success", "successes"))
         before = [counted(number, *word) for number, word in zip(then, words, strict=True) if number is not None]
         after = [counted(number, *word) for number, word in zip(now, words, strict=True)]
-        said = " and ".join(before), " and ".join(after)
-        return f"the mapping was made of {said[0]}, and these files hold {said[1]}: check that it still fits them"
+        sides = " and ".join(before), " and ".join(after)
+        return f"the mapping was made of {sides[0]}, and these files hold {sides[1]}: check that it still fits them"
 
 
 def checked_mapping(
     mapping: Given | None, format_name: str | None, names: Mapping[str, Any] | None, verb: str = "read"
 ) -> GivenMapping | None:
     """Return the mappings that a user gave; they go without a format and without names of columns."""
-    other = "format=" if format_name is not None else "names=" if isinstance(names, Mapping) and names else None
-    if mapping is not None and other is not None:
-        raise ArgumentError(f"{verb}: mapping= says all of the files that {other} would: leave {other} out")
+    option = "format=" if format_name is not None else "names=" if isinstance(names, Mapping) and names else None
+    if mapping is not None and option is not None:
+        raise ArgumentError(f"{verb}: mapping= says all of the files that {option} would: leave {option} out")
     return given_mapping(mapping, verb)
 
 

@@ -143,8 +143,8 @@ class RecordMapping:
         turns = [(described_turns(self.turns), "turns")] if self.turns is not None else []
         columns = [*self._rules.facts.items(), *self._rules.turn.items(), *self._rules.last.items()]
         verdicts = [row_of("`, `".join(COLUMNS_OF[of]), rule) for of, rule, _ in self._rules.verdicts]
-        own = [row_of(name, rule) for name, rule in self._rules.columns.items() if name not in {"*", *rule.paths}]
-        rows = [*run, (", ".join(parts), "`rollout_id`"), *turns, *starmap(row_of, columns), *verdicts, *own]
+        row_rules = [row_of(name, rule) for name, rule in self._rules.columns.items() if name not in {"*", *rule.paths}]
+        rows = [*run, (", ".join(parts), "`rollout_id`"), *turns, *starmap(row_of, columns), *verdicts, *row_rules]
         object.__setattr__(self, "__doc__", described(self.doc, rows))
         if self.module is not None:
             object.__setattr__(self, "__module__", self.module)
@@ -174,7 +174,7 @@ class RecordMapping:
                 if not isinstance(record.value, dict) or any(record[path] != is_ for path, is_ in self.where.items()):
                     continue
                 num_records += 1
-                missing = [each for each in missing if not each.is_in(record)]
+                missing = [part for part in missing if not part.is_in(record)]
                 if not missing:
                     return None
         except BrokenError as error:

@@ -100,8 +100,8 @@ class Record:
             return None
         value = record.value
         if special:
-            own = {"key": record.key, "place": record.name}
-            value = own[special] if special in own else record.around.at(special)
+            here = {"key": record.key, "place": record.name}
+            value = here[special] if special in here else record.around.at(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
         if alls:

@@ -38,14 +38,14 @@ def records_at(
         return
     num_records = 0
     for name, value in _rows(document, builder, texts):
-        found: list[Record] = []
+        records: list[Record] = []
         num_records += 1  # a line that cannot be read is one
         with builder.record(document.name, name):
-            found += _below(Record(value, name, around), path_of(text), text, name, check)
-            if not found:
+            records += _below(Record(value, name, around), path_of(text), text, name, check)
+            if not records:
                 builder.problems.dropped(document.name, f"holds no records at `{text}`", name)
-            num_records += max(len(found) - 1, 0)
-        yield from found
+            num_records += max(len(records) - 1, 0)
+        yield from records
     builder.holds(document.name, num_records)
 
 

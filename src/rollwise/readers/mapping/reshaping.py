@@ -137,8 +137,8 @@ class Targets:
             if record.broken is not None or not isinstance(record.value, dict):
                 yield record
                 continue
-            rest = {name: value for name, value in record.value.items() if name not in used}
-            rest = {spare(name) if name in short else name: value for name, value in rest.items()}
+            others = {name: value for name, value in record.value.items() if name not in used}
+            others = {spare(name) if name in short else name: value for name, value in others.items()}
             of_targets = {
                 target: {name: record[path] for name, path in paths.items()} for target, paths in self.fields.items()
             }
@@ -147,7 +147,7 @@ class Targets:
                     reason = f"holds nothing of the target {target}, which is no rollout then"
                     builder.problems.warned(record.around.document.name, record.name, None, reason)
                     continue
-                yield _like(record, {**rest, **values, TARGET: target})
+                yield _like(record, {**others, **values, TARGET: target})
             if all(value is None for values in of_targets.values() for value in values.values()):
                 builder.passes_over(record.around.document.name)
 
@@ -172,12 +172,12 @@ class Samples:
                 record.broken = error
                 yield record
                 continue
-            rest = {name: value for name, value in record.value.items() if name not in used}
-            rest = {spare(name) if name in short else name: value for name, value in rest.items()}
+            others = {name: value for name, value in record.value.items() if name not in used}
+            others = {spare(name) if name in short else name: value for name, value in others.items()}
             count = len(next(iter(lists.values())))
             for place in range(count):
                 sample = {name: values[place] for name, values in lists.items()}
-                yield _like(record, {**rest, **sample, SAMPLE: place + 1})
+                yield _like(record, {**others, **sample, SAMPLE: place + 1})
             if not count:
                 builder.passes_over(record.around.document.name)
 
@@ -217,11 +217,11 @@ class Pair:
             if record.broken is not None or not isinstance(record.value, dict):
                 yield record
                 continue
-            rest = {name: value for name, value in record.value.items() if name not in used}
-            rest = {f"{name}_source" if name in names else name: value for name, value in rest.items()}
+            others = {name: value for name, value in record.value.items() if name not in used}
+            others = {f"{name}_source" if name in names else name: value for name, value in others.items()}
             evaluated = {name: record[paths[self.of - 1]] for name, paths in self.fields.items()}
             second = {f"{OTHER}{name}": record[paths[2 - self.of]] for name, paths in self.fields.items()}
-            yield _like(record, {**rest, **evaluated, **second})
+            yield _like(record, {**others, **evaluated, **second})
 
 
 def with_header(records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:

@@ -69,7 +69,7 @@ def value_of(rule: Rule) -> Value:
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]
         paths = tuple(path for part in parts for path in part.paths)
-        return Value(lambda record: _joined(part.of(record) for part in parts), paths, " + ".join(_said(parts)))
+        return Value(lambda record: _joined(part.of(record) for part in parts), paths, " + ".join(_sentence(parts)))
     made = _by_name({name: item for name, item in rule.items() if name not in {"note", "in_file"}})
     return made._replace(note=rule.get("note", made.note), in_file=rule.get("in_file", made.in_file))
 
@@ -80,23 +80,23 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
     if len(names) == 1 and names[0] in _ALONE:
         return _ALONE[names[0]](rule[names[0]])
     source = rule.get("from")
-    given = {name: item for name, item in rule.items() if name != "from"}
-    tests = [name for name in given if name in _TESTS]
-    is_verdict = bool(given) and given.keys() <= _VERDICTS
-    if source is None or not (is_verdict or len(given) == len(tests) <= 1):
+    labels = {name: item for name, item in rule.items() if name != "from"}
+    tests = [name for name in labels if name in _TESTS]
+    is_verdict = bool(labels) and labels.keys() <= _VERDICTS
+    if source is None or not (is_verdict or len(labels) == len(tests) <= 1):
         raise ArgumentError(f"mapping: {dict(rule)!r} is not a rule")
     paths = (source,) if isinstance(source, str) else tuple(source)
-    in_file = ", else ".join(_said(map(value_of, paths)))
+    in_file = ", else ".join(_sentence(map(value_of, paths)))
     field = source if isinstance(source, str) else None
     read = _first([value_of(path).of for path in paths])
     if is_verdict:
-        words = "; ".join(f"{', '.join(map(str, each))} is {verdict}" for verdict, each in given.items() if each)
-        return Value(lambda record: _verdict(read(record), paths[0], given), paths, in_file, words)
-    if not given and isinstance(source, str):
+        words = "; ".join(f"{', '.join(map(str, group))} is {verdict}" for verdict, group in labels.items() if group)
+        return Value(lambda record: _verdict(read(record), paths[0], labels), paths, in_file, words)
+    if not labels and isinstance(source, str):
         return value_of(source)
     if not tests:
         return Value(read, paths, in_file, field=field)
-    (name, wanted), (test, note) = next(iter(given.items())), _TESTS[tests[0]]
+    (name, wanted), (test, note) = next(iter(labels.items())), _TESTS[tests[0]]
     of_column = field if name in _NUMBERS else None
     return Value(_tested(read, test, wanted, paths[0]), paths, in_file, note(wanted), of_column)
 
@@ -161,8 +161,8 @@ def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool
     for verdict in (True, False):
         if value in words.get(str(verdict).lower(), ()):
             return verdict
-    known = [word for each in words.values() for word in each]
-    return _odd(f"expected {' or '.join(map(str, known))}, got {value!r}", field)
+    all_labels = [word for labels in words.values() for word in labels]
+    return _odd(f"expected {' or '.join(map(str, all_labels))}, got {value!r}", field)
 
 
 def _odd(reason: str, field: str | None, error: Exception | None = None) -> bool | None:
@@ -172,7 +172,7 @@ def _odd(reason: str, field: str | None, error: Exception | None = None) -> bool
     raise BrokenError(reason, field=field) from error
 
 
-def _said(parts: Iterable[Value]) -> Iterable[str]:
+def _sentence(parts: Iterable[Value]) -> Iterable[str]:
     return (part.in_file or part.note for part in parts)
 
 
@@ -208,7 +208,7 @@ def _meanings(words: Mapping[str, str]) -> str:
     by_meaning: dict[str, list[str]] = {}
     for word, meaning in words.items():
         by_meaning.setdefault(meaning, []).append(word)
-    return "; ".join(f"{', '.join(each)} is {meaning}" for meaning, each in by_meaning.items())
+    return "; ".join(f"{', '.join(labels)} is {meaning}" for meaning, labels in by_meaning.items())
 
 
 _ALONE: Mapping[str, Callable[[Any], Value]] = {

@@ -111,8 +111,8 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     verdicts = [_verdict(rule) for rule in _list(data, "verdicts")]
     run = [_rule(data["run"])] if "run" in data else []
     where = _object(data, "where")
-    whole = [*run, *rollout, *facts.values(), *columns.values(), *verdicts]
-    shapes = shapes_of(data, rows, [path for rule in whole for path in _paths(rule)], where)
+    all_rules = [*run, *rollout, *facts.values(), *columns.values(), *verdicts]
+    shapes = shapes_of(data, rows, [path for rule in all_rules for path in _paths(rule)], where)
     own_names = {name for names in shapes.names for name in names}
     turn = {**{name: name for name in OF_TURNS if name in own_names}, **turn, **shapes.turn}
     if SAMPLE in own_names:
@@ -147,14 +147,14 @@ def _check(data: object) -> None:
         if key not in KEYS:
             raise ArgumentError(f"mapping: {key!r} is not a key; {meant(str(key), KEYS, most=len(KEYS))}")
     for key, value in data.items():
-        asked = _asked(value, key)
-        if asked is not None and asked.endswith(f".{ASKED}"):
-            place = asked.removesuffix(f".{ASKED}")
+        open_place = _open_places(value, key)
+        if open_place is not None and open_place.endswith(f".{ASKED}"):
+            place = open_place.removesuffix(f".{ASKED}")
             raise ArgumentError(
                 f'mapping: `{place}` has words under `?`: put each of them under "true", "false" or "null"'
             )
-        if asked is not None:
-            raise ArgumentError(f"mapping: `{asked}` is `?`: write there what only you know, or leave it out")
+        if open_place is not None:
+            raise ArgumentError(f"mapping: `{open_place}` is `?`: write there what only you know, or leave it out")
     for name in SPEAKERS:
         _text(data.get(name, name), name)
     if "role" in data and (several := next((name for name in OF_TURNS if name in data), None)):
@@ -165,7 +165,7 @@ def _check(data: object) -> None:
         made_of(data)
 
 
-def _asked(value: object, place: str) -> str | None:
+def _open_places(value: object, place: str) -> str | None:
     """Return the place within a value where a question is left; None without one. The words of verdicts may be any."""
     if value == ASKED:
         return place
@@ -176,20 +176,20 @@ def _asked(value: object, place: str) -> str | None:
         inner = ((key, item) for key, item in value.items() if item == ASKED or key not in {*_WORDS, *_WORDS.values()})
     elif isinstance(value, list | tuple):
         inner = enumerate(value)
-    return next((found for key, item in inner if (found := _asked(item, f"{place}.{key}"))), None)
+    return next((place_asked for key, item in inner if (place_asked := _open_places(item, f"{place}.{key}"))), None)
 
 
 def made_of(data: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return the rollouts and successes that were read when the mapping was made; None where it does not say."""
-    made = _object(data, "made")
-    for key, value in made.items():
+    reshaping = _object(data, "made")
+    for key, value in reshaping.items():
         if key not in MADE:
             raise ArgumentError(f"mapping: made: unknown name {key!r}; {meant(str(key), MADE)}")
         if key == "by" and value not in {"file", "user"}:
             raise ArgumentError(f"mapping: made: by: expected file or user, got {value!r}")
         if key != "by" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
             raise ArgumentError(f"mapping: made: {key}: expected a whole number, got {value!r}")
-    return made.get("rollouts"), made.get("successes")
+    return reshaping.get("rollouts"), reshaping.get("successes")
 
 
 def _text_fields(rules: Mapping[str, Rule], names: Sequence[Mapping[str, Sequence[str]]]) -> frozenset[str]:
@@ -201,12 +201,12 @@ def _text_fields(rules: Mapping[str, Rule], names: Sequence[Mapping[str, Sequenc
 
 def _paths(rule: Rule) -> list[str]:
     """Return the paths of a rule that begin in the record."""
-    given = (
+    listed = (
         {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
         if isinstance(rule, Mapping)
         else rule
     )
-    return [path for path in value_of(given).paths if top_name(path) is not None]
+    return [path for path in value_of(listed).paths if top_name(path) is not None]
 
 
 def _object(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -229,7 +229,7 @@ def _text(value: object, key: str) -> str:
     if not isinstance(value, str):
         raise ArgumentError(f"mapping: {key}: expected the path of a field, got {value!r}")
     if value != ".":
-        path_of(value)  # raises where it is none
+        path_of(value)  # raises if it is not valid
     return value
 
 
@@ -240,7 +240,7 @@ def _rule(rule: Any, column: str | None = None) -> Rule:
         raise ArgumentError(f"mapping: {rule!r} is not a rule: expected a path, a list of paths, or an object")
     if not plain or (isinstance(plain, Mapping) and plain.get("from") == []):
         raise ArgumentError(f"mapping: {rule!r} is not a rule: it names no field")
-    value_of(plain)  # raises where it is none
+    value_of(plain)  # raises if it is not valid
     if isinstance(plain, Mapping) and {*plain} == {"value"} and column in TURNS.dtypes:
         try:
             parse(plain["value"], OF_COLUMNS[str(column)])
@@ -256,8 +256,8 @@ def _verdict(rule: Any) -> Mapping[str, Any]:
     of = rule.get("of") if isinstance(rule, Mapping) else None
     if of not in {ATTACK, TASK}:
         raise ArgumentError(f"mapping: verdicts: {rule!r} needs `of`, which is attack or task")
-    rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
-    plain = verdict_by_ids(rest) if "ids" in rest else _rule(rest)
+    statements = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
+    plain = verdict_by_ids(statements) if "ids" in statements else _rule(statements)
     # Which of several turns succeeded is not known: the outcome is that of the rollout.
     unknown = {"unknown": rule["unknown"]} if "unknown" in rule else {}
     return {"of": ROLLOUT if of == ATTACK else of, **unknown, **dict(plain)}  # type: ignore[arg-type]

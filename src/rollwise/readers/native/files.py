@@ -70,16 +70,16 @@ def sniff_nested(document: Document) -> bool:
 def misfit(document: Document) -> str | None:
     """Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can."""
     names = document.keys
-    shown = listing([f"`{name}`" for name in names])
+    columns = listing([f"`{name}`" for name in names])
     is_alone = document.kind == "json" and isinstance(document.top, dict)
     if is_alone and names != {"turns"} and not (names & (HAPPENED - VERDICTS) or nested_layout(document)):
-        return f"is one JSON object ({shown}), not a list of records"
+        return f"is one JSON object ({columns}), not a list of records"
     if not OF_A_TURN & names and any(layout.role is not None for layout in layouts(document)):
         return "holds a list of messages in each record"
     if {"rollout_id", "turns", "turn"} & names or message_rows(document) is not None or any(layouts(document)):
         return None
     if not names & HAPPENED and not any(map(verdict_claim, names)):
-        return f"has no prompt, response or verdict under a name that is known: its columns are {shown}"
+        return f"has no prompt, response or verdict under a name that is known: its columns are {columns}"
     return None
 
 
@@ -223,9 +223,9 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
-    said = {name: value for name, value in facts_in(document.comments).items() if name not in frame.columns}
+    facts = {name: value for name, value in facts_in(document.comments).items() if name not in frame.columns}
     return csv_frame(frame, texts, document.separator).with_columns(
-        **{name: pl.lit(text) for name, text in said.items()}
+        **{name: pl.lit(text) for name, text in facts.items()}
     )
 
 

@@ -56,7 +56,7 @@ def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answe
     # Whether an error stands where an answer should be is decided later.
     if with_answers or reports_error(record):
         names |= ANSWERS
-    return {name: record[name] for name in _kept(tuple(record), names)}
+    return {name: record[name] for name in _fields_kept(tuple(record), names)}
 
 
 def reports_error(record: dict[str, Any]) -> bool:
@@ -65,7 +65,7 @@ def reports_error(record: dict[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=1024)  # most records of a file have the same names
-def _kept(present: tuple[str, ...], names: frozenset[str]) -> tuple[str, ...]:
+def _fields_kept(present: tuple[str, ...], names: frozenset[str]) -> tuple[str, ...]:
     # What columns of people's own mean is decided later.
     may_be_verdicts = any(may_be_verdict(name) for name in present)
     names = names | SAYING if may_be_verdicts else names  # which show whether a label is of the prompt
@@ -80,16 +80,16 @@ def _aliases(present: tuple[str, ...]) -> tuple[str, ...]:
 def needed(wanted: Collection[str]) -> frozenset[str]:
     """The names that decide what is in the columns wanted."""
     parts = [name.split("rollout_") for name in wanted]
-    apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
+    prefixes = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
     names = {
         "turn",
         "node_id",
         *wanted,
-        *apart,
+        *prefixes,
         *(name for total in OF_TOTALS.keys() & {*wanted} for name in OF_TOTALS[total]),
     }
-    said = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
-    return frozenset(names | said)
+    texts = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
+    return frozenset(names | texts)
 
 
 def problem_of(record: Any, key: str | None) -> BrokenError | None:

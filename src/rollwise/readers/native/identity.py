@@ -131,7 +131,7 @@ def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFr
         if num_shared == size == sizes[outer] and _is_export(*files):
             exports[inner] = files
         else:
-            pairs.append((*_apart(*files), num_shared, size))
+            pairs.append((*_separated(*files), num_shared, size))
     for inner, outer in exports.values():
         problems.record_counts.pass_over(inner, None)
         problems.record_counts.of(inner).is_repeat = True
@@ -151,7 +151,7 @@ def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], names: Collect
     ids = {run: _ids_of(part, run) for run, part in parts.items()}
     for run, second_run in permutations(parts, 2):
         first, second = file_of[run], file_of[second_run]
-        inner, outer = _apart(first, second)
+        inner, outer = _separated(first, second)
         if Path(first).parent != Path(second).parent or {inner, outer} & {*names}:
             continue
         has_texts = (
@@ -207,7 +207,7 @@ def _in_words(pairs: Sequence[tuple[str, str, int, int]]) -> list[str]:
     return [f"{share} rows of {len(pairs)} files are in others as well, and count twice ({in_words}): leave copies out"]
 
 
-def _apart(inner: str, outer: str) -> tuple[str, str]:
+def _separated(inner: str, outer: str) -> tuple[str, str]:
     """Return the names of two files, with their folders where the names are the same."""
     names = Path(inner).name, Path(outer).name
     return names if names[0] != names[1] else ("/".join(Path(inner).parts[-2:]), "/".join(Path(outer).parts[-2:]))
@@ -253,8 +253,10 @@ def _contained(rows: pl.DataFrame) -> list[tuple[str, str, int, int]]:
     of_inner = counts.select("run", "row", "len").join(candidates, on="run")
     of_outer = counts.select(run_outer="run", row="row", has="len")
     both = of_inner.join(of_outer, on=["run_outer", "row"], how="left")
-    held = both.group_by("run", "run_outer", "order", "size").agg(
+    groups = both.group_by("run", "run_outer", "order", "size").agg(
         held=pl.min_horizontal("len", pl.col("has").fill_null(0)).sum()
     )
-    pairs = held.filter(pl.col("held") >= _NEARLY_ALL * pl.col("size")).sort("order", "held", descending=[False, True])
+    pairs = groups.filter(pl.col("held") >= _NEARLY_ALL * pl.col("size")).sort(
+        "order", "held", descending=[False, True]
+    )
     return pairs.unique("run", keep="first", maintain_order=True).select("run", "run_outer", "held", "size").rows()

@@ -33,7 +33,7 @@ def nested_layout(document: Document) -> Layout | None:
 def from_nested(document: Document, table: TurnsBuilder, layout: Layout) -> tuple[pl.DataFrame, frozenset[str]]:
     r"""Return the table of turns in a file of rollouts that hold theirs, and its columns that are fields of the records.
 
-    The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it here or in
+    The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, here or in
     TURNS, is ``rollout_<name>``; what it then means is decided with all columns of people's own. Only a `context` of the
     record is that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
     """
@@ -77,9 +77,9 @@ class _Rollouts:
         rollout: Any = parse(record, self._record)
         fields = narrowed(record, self._wanted_facts)
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
-        apart = self._record.__struct_encode_fields__
+        own_fields = self._record.__struct_encode_fields__
         turns = rollout.turns or [{}]
-        facts = {_own_name(field): value for field, value in fields.items() if field not in apart}
+        facts = {_own_name(field): value for field, value in fields.items() if field not in own_fields}
         self._counts.append(len(rollout.turns))
         self._rollouts.append({"rollout_id": name, **facts})
         if self._wanted is not None:
@@ -143,13 +143,13 @@ def _own_name(field: str) -> str:
 
 def _new_names(rollouts: Sequence[str], turns: Sequence[str]) -> dict[str, str]:
     """Other names for the columns of rollouts whose name a turn has."""
-    taken = {*rollouts, *turns}
+    in_use = {*rollouts, *turns}
     renamed = {}
     for name in rollouts:
         if name in turns or name in OF_TURNS:
             new = f"rollout_{name}"
-            while new in taken:
+            while new in in_use:
                 new = f"rollout_{new}"
-            taken.add(new)
+            in_use.add(new)
             renamed[name] = new
     return renamed

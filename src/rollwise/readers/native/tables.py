@@ -248,7 +248,7 @@ def has_benign(lazy: pl.LazyFrame, named: Collection[str]) -> bool:
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
         OSError,
-    ):  # whoever collects the frame is told what is wrong with it
+    ):  # collecting the frame raises, and says what is wrong with it
         return False
 
 
@@ -265,10 +265,10 @@ def words(names: Mapping[str, str]) -> frozenset[str]:
 
 
 def _with_texts(
-    frame: pl.DataFrame, named: Collection[str], taken: Collection[str], problems: Problems
+    frame: pl.DataFrame, named: Collection[str], reserved: Collection[str], problems: Problems
 ) -> pl.DataFrame:
     """Return the frame with the only text whose name says so as the prompt or response, where no usual name is there."""
-    texts = [name for name, dtype in frame.schema.items() if is_text(dtype) and name not in taken]
+    texts = [name for name, dtype in frame.schema.items() if is_text(dtype) and name not in reserved]
     for name, usual in (("prompt", PROMPTS), ("response", RESPONSES)):
         candidates = [text for text in texts if text not in TURNS.names and role_of(text) == name]
         if name in {*named, *frame.columns} or {*usual} & {*frame.columns} or len(candidates) != 1:
@@ -280,7 +280,7 @@ def _with_texts(
             continue
         frame = frame.rename({candidates[0]: name})
         problems.read_as([f"`{candidates[0]}` as `{name}`"])
-    return _with_counts(frame, {*named, *taken}, problems)
+    return _with_counts(frame, {*named, *reserved}, problems)
 
 
 def _with_counts(frame: pl.DataFrame, named: Collection[str], problems: Problems) -> pl.DataFrame:

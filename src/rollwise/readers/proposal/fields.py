@@ -63,17 +63,17 @@ def fields_of(records: Iterable[Any]) -> dict[str, Field]:
 
 def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int = 0) -> dict[str, tuple[str, Any]]:
     """Return the fields of an object and of the objects in it, each with its path."""
-    found: dict[str, tuple[str, Any]] = {}
+    values: dict[str, tuple[str, Any]] = {}
     for key, value in record.items():
         step = quoted(key)
         if step is None:
             continue
         inner_name, inner_path = (f"{name}.{key}", f"{path}.{step}") if name else (key, step)
         if isinstance(value, dict) and value and depth < DEEPEST:
-            found |= flat(value, inner_name, inner_path, depth + 1)
+            values |= flat(value, inner_name, inner_path, depth + 1)
         else:
-            found[inner_name] = inner_path, value
-    return found
+            values[inner_name] = inner_path, value
+    return values
 
 
 @lru_cache(maxsize=4096)

@@ -75,18 +75,18 @@ def _are_known(values: Sequence[Any], others: Sequence[Item]) -> bool:
 def unread(places: Places, path: str) -> list[tuple[int, str]]:
     """Return the fields beside records that hold further ones in another form, each with the number of its file."""
     names, read = _names_at(places, path), {id(item.value) for item in places[path]}
-    said = {name for name in names if role_of(name) == "response" or verdict_claim(name) is not None}
-    if path == ALONE or not said:
+    telling = {name for name in names if role_of(name) == "response" or verdict_claim(name) is not None}
+    if path == ALONE or not telling:
         return []
     around = {id(outer): (item.file, outer) for item in places[path] for outer in item.outers}
-    found = []
+    fields = []
     for file, outer in around.values():
         for name, value in outer.items():
             objects = list(islice(_objects_in(value, _DEEPEST), _MOST))
-            records = [each for each in objects if said & each.keys() and _share(names, {*each})]
+            records = [entry for entry in objects if telling & entry.keys() and _share(names, {*entry})]
             if records and read.isdisjoint(map(id, objects)) and not _are_known(records, places[path]):
-                found.append((file, name))
-    return found
+                fields.append((file, name))
+    return fields
 
 
 def _share(names: set[str], others: set[str]) -> bool:
@@ -125,7 +125,7 @@ def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
             named = [item._replace(key=name.strip('"'), outers=(*item.outers, {})) for item in items]
             groups.setdefault(f"{parent}{{*}}[*]", {})[name.strip('"')] = named
     for path, lists in groups.items():
-        items = [item for each in lists.values() for item in each]
+        items = [item for part in lists.values() for item in part]
         fields = fields_of(item.value for item in items if isinstance(item.value, dict)).values()
         is_several = len(lists) > 1 or path in places  # an object of lists, of which all others are empty
         if is_several and all(map(says_side, lists)) and not any(map(judges, fields)):

@@ -73,8 +73,8 @@ class Part:
 
 def _successes(turns: pl.DataFrame, names: Sequence[str]) -> tuple[int, int]:
     """Return the numbers of rollouts that succeeded by these columns, and that were judged."""
-    there = [name for name in names if name in turns.columns]
-    sides = [column_named(name) == SUCCESS if name == "outcome" else column_named(name) for name in there]
+    present = [name for name in names if name in turns.columns]
+    sides = [column_named(name) == SUCCESS if name == "outcome" else column_named(name) for name in present]
     rollouts = turns.group_by("rollout_id").agg(
         won=pl.any_horizontal(side.any() for side in sides),
         known=pl.any_horizontal(side.is_not_null().any() for side in sides),
@@ -115,12 +115,12 @@ def columns_of(
     questions: Sequence[Question],
 ) -> list[Shown]:
     """Return the columns of files with what each is taken for: the used ones first, then the kept ones."""
-    found: dict[str, Shown] = {}
+    rows: dict[str, Shown] = {}
     paths = {name: path for name, path in (data.get("columns") or {}).items() if isinstance(path, str)}
 
     def add(column: str, taken_for: str, sure: str, why: str, source: str | None) -> None:
         values = examples.get(column.strip('"^')) or _values(turns, source)
-        found.setdefault(column, Shown(column, _shown(values), taken_for, sure, why))
+        rows.setdefault(column, Shown(column, _examples_of(values), taken_for, sure, why))
 
     for path, name in _structural(data):
         add(path, IN_WORDS.get(name, name), SURE, STRUCTURE, {"content": "response"}.get(name, name))
@@ -128,20 +128,20 @@ def columns_of(
         name, sure = name_in_file(role.column), LIKELY if role.labels is None else SURE
         add(paths.get(role.column, name), IN_WORDS.get(role.name, role.name), sure, role.why, role.name)
     for question in questions:
-        for column in _asked(question, [*examples, *paths, *(() if turns is None else turns.columns)]):
+        for column in _questions_of(question, [*examples, *paths, *(() if turns is None else turns.columns)]):
             add(paths.get(column, column), "? (asked below)", ASKED, question.sentence, column)
-    for name in () if turns is None else _own(turns, {entry.taken_for for entry in found.values()}):
+    for name in () if turns is None else _extra_columns(turns, {entry.taken_for for entry in rows.values()}):
         if not data or name in examples:
             add(name, IN_WORDS.get(name, name), SURE, NAMED, name)
-    kept = [name_in_file(name) for name in (turns.columns if turns is not None else ()) if name not in TURNS.names]
-    used = {column.strip('"^') for column in found} | {role.column for role in roles}
-    for name in dict.fromkeys([*examples, *kept]):
+    extras = [name_in_file(name) for name in (turns.columns if turns is not None else ()) if name not in TURNS.names]
+    used = {column.strip('"^') for column in rows} | {role.column for role in roles}
+    for name in dict.fromkeys([*examples, *extras]):
         if name not in used:
             add(paths.get(name, name), "", UNUSED, "", name)
-    return sorted(found.values(), key=lambda entry: not entry.taken_for)
+    return sorted(rows.values(), key=lambda entry: not entry.taken_for)
 
 
-def _own(turns: pl.DataFrame, taken: set[str]) -> Iterator[str]:
+def _extra_columns(turns: pl.DataFrame, taken: set[str]) -> Iterator[str]:
     """Iterate over the columns of TURNS that a file has under these names."""
     for name in turns.columns:
         if (
@@ -153,7 +153,7 @@ def _own(turns: pl.DataFrame, taken: set[str]) -> Iterator[str]:
             yield name
 
 
-def _asked(question: Question, columns: Sequence[str]) -> list[str]:
+def _questions_of(question: Question, columns: Sequence[str]) -> list[str]:
     """Return the columns that a question is about."""
     options = () if "of" in question.names else question.options  # there, they are no columns
     return [name for name in dict.fromkeys([question.column, *options]) if name in columns]
@@ -206,7 +206,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _shown(values: Iterable[Any]) -> tuple[str, ...]:
+def _examples_of(values: Iterable[Any]) -> tuple[str, ...]:
     """Return the first different values as text on one line."""
     texts = dict.fromkeys(" ".join(_text(value).split()) for value in values if value is not None)
     return tuple(list(texts)[:_EXAMPLES])

@@ -29,12 +29,12 @@ Places = dict[str, list[Item]]
 
 def places_in(contents: Sequence[Content]) -> Places:
     """Return the candidates of files that are alike, by path."""
-    found: Places = {}
+    places: Places = {}
     for number, content in enumerate(contents):
-        walk = _Walk(found, number)
+        walk = _Walk(places, number)
         for value in content.records:
             walk.record(value)
-    return found
+    return places
 
 
 class _Walk:
@@ -99,7 +99,7 @@ def _are_answers(name: str, values: Any, record: Mapping[str, Any]) -> bool:
     """Return whether a field of a record has several answers to its prompt."""
     if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
         return False
-    return role_of(name) == "response" and any(role_of(other) == "prompt" for other in record)
+    return role_of(name) == "response" and any(role_of(sibling) == "prompt" for sibling in record)
 
 
 def _holds_records(value: Mapping[str, Any], path: str) -> bool:

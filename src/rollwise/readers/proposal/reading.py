@@ -47,12 +47,12 @@ def mappings_for(
     runs: set[str] = set()
     for draft in structures([document for document, _ in files], names, lambda document: _content(document, problems)):
         is_alone = draft.refusal is not None or any(is_named[document] for document in draft.files) or not logs
-        beside = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(draft)
-        problems.questions += [] if beside else draft.questions
+        reason = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(draft)
+        problems.questions += [] if reason else draft.questions
         seen(draft.examples)
         for document in draft.files:
-            if beside is not None:
-                problems.dropped(document.name, beside)
+            if reason is not None:
+                problems.dropped(document.name, reason)
             elif draft.joins is not None:
                 problems.record_counts.of(document.name).is_repeat = True
             elif draft.refusal is not None or draft.is_blocked:
@@ -65,7 +65,7 @@ def mappings_for(
                     problems.suggest([JUDGED.format(by, draft.data["scores"]["name"])])
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
-                for field in (name for other, name in draft.unread if other is document):
+                for field in (name for source, name in draft.unread if source is document):
                     problems.warned(document.name, None, field, UNREAD)
                 yield document, is_named[document], mapping_of({"run": {"value": run}, **draft.data})
 
@@ -97,7 +97,7 @@ def _refuse(document: Document, draft: Structure, problems: Problems, *, by_name
         reason = without_texts(document) or reason
     if not by_name:
         problems.dropped(document.name, reason)
-        problems.open_questions += [one for one in draft.offered if one not in problems.open_questions]
+        problems.open_questions += [question for question in draft.offered if question not in problems.open_questions]
         return
     advice = ""
     if reason == NOTHING:
@@ -112,6 +112,6 @@ def fields_in_words(examples: Mapping[str, Sequence[Any]]) -> str:
     """Return the part of a sentence that lists fields with examples, and says what to name."""
     if not examples:
         return ""
-    shown = [f"`{short(name)}`{in_parentheses(values)}" for name, values in examples.items()]
-    fields = listing(shown, most=MOST_FIELDS)
+    words = [f"`{short(name)}`{in_parentheses(values)}" for name, values in examples.items()]
+    fields = listing(words, most=MOST_FIELDS)
     return f"; its fields are {fields}; if each record is a rollout, name its answer (`response`) or its verdict"

@@ -36,7 +36,7 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
     number = texts = None
     repeats = False  # numbers within a file, as where a round was tried again
     rows: list[dict[str, Any]] = []
-    rest: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
     for content in contents:
         if content.form != LINES or not all(isinstance(record, dict) for record in content.records):
             return None
@@ -52,11 +52,11 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         number = next(name for name in names if role_of(name) == "turn")
         counts = [record[number] for kind in rounds for record in kinds[kind] if number in record]
         begins = bool({"0", "1"} & {*map(str, counts)})  # a step of training may be any number
-        if not begins or not any(not other & names for other in kinds if other not in rounds):
+        if not begins or not any(not kind_names & names for kind_names in kinds if kind_names not in rounds):
             return None
         repeats = repeats or len({*map(str, counts)}) < len(counts)
         rows += [record for kind in rounds for record in kinds[kind]]
-        rest += [record for kind, records in kinds.items() if kind not in rounds for record in records]
+        others += [record for kind, records in kinds.items() if kind not in rounds for record in records]
         texts = names
     if number is None or texts is None:
         return None
@@ -67,7 +67,7 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         field = next((field for field in fields.values() if field.role == role), None)
         if field is not None and (role != "score" or field.kind in NUMBERS):
             data[role] = field.path
-    examples = {name: field.distinct[:2] for name, field in {**fields_of(rest), **fields}.items()}
+    examples = {name: field.distinct[:2] for name, field in {**fields_of(others), **fields}.items()}
     return data, [f"`{number}` numbers the rounds of each file; its other lines are facts and the outcome"], examples
 
 
@@ -110,7 +110,7 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
     is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & ANSWERS)
     if not is_wide or all({*words_of(name)} <= _STATES for name in who):
         return {}
-    shown = "`, `".join(who)
+    names = "`, `".join(who)
     answer = next(iter(cores & ANSWERS))
     if not all(map(MODELS.search, who)):
         answers = tuple(parts[name][answer].name for name in who)
@@ -118,7 +118,7 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
         sentence = f"`{both}` answer the same prompt: which is of the model under test?"
         draft.questions.append(Question(answers[0], sentence, {"response": "?"}, answers))
         return {}
-    draft.why.append(f"a wide table: {', '.join(sorted(cores))} of each of `{shown}`")
+    draft.why.append(f"a wide table: {', '.join(sorted(cores))} of each of `{names}`")
     short = {core: "response" if core == answer else core for core in cores}
     for name in who:
         for core in cores:
@@ -129,13 +129,13 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
     return {"targets": {name: {short[core]: parts[name][core].path for core in sorted(cores)} for name in who}}
 
 
-def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
+def join_ids(structures: Sequence["Structure"], contents: Sequence[Content]) -> None:
     """Give records the verdicts that another file lists by their ids, such as `resolved_ids`, and take that file as read."""
-    for draft in found:
+    for draft in structures:
         ids = _ids_in(draft)
         if ids is None:
             continue
-        name, known = ids
+        name, id_values = ids
         for content in contents:
             value = lenient(content.document.as_written)[0] if OUTCOME_LIST in content.document.keys else content.value
             if content.document in draft.files or not isinstance(value, dict):
@@ -145,7 +145,7 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
                 for key, values in value.items()
                 if isinstance(values, list)
                 and values
-                and {*map(str, values)} <= known
+                and {*map(str, values)} <= id_values
                 and (claim := _claim(key)) is not None
             }
             true = next((key for key, claim in lists.items() if claim.when_true), None)
@@ -153,43 +153,46 @@ def join_ids(found: Sequence["Structure"], contents: Sequence[Content]) -> None:
             if true is None or quoted(true) is None:
                 continue
             file = content.document.path.name
-            others = [other for other in found if content.document in other.files]
+            others = [candidate for candidate in structures if content.document in candidate.files]
             if lists[true].whose == "either":  # of an attack, or of a task
-                for other in others:
-                    other.refusal, other.questions = _TO_JOIN.format(draft.files[0].path.name, name), []
+                for candidate in others:
+                    candidate.refusal, candidate.questions = _TO_JOIN.format(draft.files[0].path.name, name), []
                 continue
             rule = {"of": lists[true].whose, "ids": f"{file}:{true}", "by": name}
             draft.data["verdicts"] = [rule | ({"not_ids": f"{file}:{false}"} if false else {})]
             draft.data.setdefault("facts", {})["task"] = name
             draft.why.append(f"`{file}` lists ids of these records as `{true}`")
             draft.refusal = None
-            for other in others:
-                other.joins, other.refusal, other.questions = draft.files[0].path.name, None, []
+            for candidate in others:
+                candidate.joins, candidate.refusal, candidate.questions = draft.files[0].path.name, None, []
 
 
-def judged_beside(found: Sequence["Structure"]) -> None:
+def judged_beside(structures: Sequence["Structure"]) -> None:
     """Refuse files that only judge the rollouts of another one by their ids, which would count these once more."""
-    fields = {id(draft): _fields_in(draft) for draft in found if draft.refusal is None and draft.joins is None}
-    read = [draft for draft in found if id(draft) in fields]
+    fields = {id(draft): _fields_in(draft) for draft in structures if draft.refusal is None and draft.joins is None}
+    read = [draft for draft in structures if id(draft) in fields]
     for draft in read:
-        own = fields[id(draft)]
-        if not {"response", "turns"} & draft.data.keys() or any(map(judges, own.values())):
+        draft_fields = fields[id(draft)]
+        if not {"response", "turns"} & draft.data.keys() or any(map(judges, draft_fields.values())):
             continue
-        for other in read:
-            theirs = fields[id(other)]
+        for judging in read:
+            other_fields = fields[id(judging)]
             if (
-                other is draft
-                or {"prompt", "response", "turns"} & other.data.keys()
-                or not any(map(judges, theirs.values()))
+                judging is draft
+                or {"prompt", "response", "turns"} & judging.data.keys()
+                or not any(map(judges, other_fields.values()))
             ):
                 continue
             shared = next(
-                (name for name, field in own.items() if field.role in {"id", "task"} and name in theirs), None
+                (name for name, field in draft_fields.items() if field.role in {"id", "task"} and name in other_fields),
+                None,
             )
-            if shared is not None and {*map(str, theirs[shared].distinct)} <= {*map(str, own[shared].distinct)}:
+            if shared is not None and {*map(str, other_fields[shared].distinct)} <= {
+                *map(str, draft_fields[shared].distinct)
+            }:
                 file = draft.files[0].path.name
-                other.refusal = _TO_JOIN.format(file, shared)
-                other.questions = []
+                judging.refusal = _TO_JOIN.format(file, shared)
+                judging.questions = []
 
 
 def _claim(key: str) -> Any:
@@ -200,11 +203,11 @@ def _claim(key: str) -> Any:
 def _ids_in(draft: "Structure") -> tuple[str, frozenset[str]] | None:
     """Return the field of records with ids of their own, and these ids."""
     fields = _fields_in(draft)
-    own = next((field for field in fields.values() if field.role in {"task", "id"} and field.is_unique), None)
+    id_field = next((field for field in fields.values() if field.role in {"task", "id"} and field.is_unique), None)
     return (
         None
-        if own is None or ("response" not in roles_of(fields) and own.role != "task")
-        else (own.path, frozenset(map(str, own.distinct)))
+        if id_field is None or ("response" not in roles_of(fields) and id_field.role != "task")
+        else (id_field.path, frozenset(map(str, id_field.distinct)))
     )
 
 

@@ -73,11 +73,11 @@ def _redundant(fields: Mapping[str, Field], lists: Mapping[str, Field], verdict:
 def _split(item: Item, size: int, short: Mapping[str, str], used: Container[str]) -> Iterator[Item]:
     """Iterate over the samples of a record; none where its lists differ in length, which makes it a broken one."""
     fields = flat(item.value)
-    rest = {name: value for name, value in item.value.items() if name not in used}
+    others = {name: value for name, value in item.value.items() if name not in used}
     inner = {short[name]: _listed(fields[name][1]) or [] for name in short if name in fields}
     if {*map(len, inner.values())} == {size}:
         for place in range(size):
-            yield item._replace(value=rest | {name: values[place] for name, values in inner.items()})
+            yield item._replace(value=others | {name: values[place] for name, values in inner.items()})
 
 
 def _listed(value: Any) -> list[Any] | None:

@@ -28,13 +28,13 @@ def lines_of(part: Part, *, has_heading: bool = True) -> Iterator[str]:
     for sentence in part.verdicts:
         yield from wrapped(f"verdict: {sentence}", "  ")
     used = [entry for entry in part.columns if entry.taken_for]
-    kept = [entry for entry in part.columns if not entry.taken_for]
+    extras = [entry for entry in part.columns if not entry.taken_for]
     if part.refusal is not None and not used:  # what the columns are is the question
-        used, kept = kept, []
+        used, extras = extras, []
     yield from _table(used)
-    if kept:
+    if extras:
         yield from wrapped(
-            f"kept as they are: {', '.join(shorten(plain(entry.column), _EXAMPLES) for entry in kept)}", "  "
+            f"kept as they are: {', '.join(shorten(plain(entry.column), _EXAMPLES) for entry in extras)}", "  "
         )
 
 
@@ -71,8 +71,8 @@ def _table(columns: Sequence[Shown]) -> Iterator[str]:
         *((shorten(plain(one.column), _COLUMN), _examples(one, _EXAMPLES), _taken_for(one)) for one in columns),
     ]
     widths = [max(len(row[place]) for row in cells) for place in (0, 1)]
-    for column, examples, *taken in cells:
-        yield f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{''.join(taken)}".rstrip()
+    for column, examples, *meaning in cells:
+        yield f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{''.join(meaning)}".rstrip()
 
 
 def _taken_for(entry: Shown) -> str:
@@ -119,8 +119,8 @@ def _cell(text: str, tag: str = "td") -> str:
 
 def _row(entry: Shown, *, is_read: bool) -> str:
     """Return a row of the table of a notebook."""
-    taken = _taken_for(entry) if entry.taken_for or not is_read else "kept as it is"
+    meaning = _taken_for(entry) if entry.taken_for or not is_read else "kept as it is"
     why = {NAMED: "name", STRUCTURE: "name, values"}.get(entry.why, entry.why)
-    cells = (plain(entry.column), _examples(entry, 40), taken, "" if entry.sure == ASKED or not why else plain(why))
+    cells = (plain(entry.column), _examples(entry, 40), meaning, "" if entry.sure == ASKED or not why else plain(why))
     dim = "" if entry.taken_for or not is_read else ' style="opacity:0.6"'
     return f"<tr{dim}>{''.join(map(_cell, cells))}</tr>"

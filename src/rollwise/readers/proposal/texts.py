@@ -110,17 +110,17 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     has_answer = any(field.role == "response" for field in fields.values())
     if turns is not None and ("response" in draft.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
         return
-    asked = [
+    prompts = [
         field for field in fields.values() if field.role == "prompt" and field.held and field.kind not in _NO_TEXTS
     ]
-    asked.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
-    if asked:
-        draft.data["prompt"] = asked[0].path
+    prompts.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
+    if prompts:
+        draft.data["prompt"] = prompts[0].path
     if any("response" in question.names for question in draft.questions):
         return
     answers = [field for field in fields.values() if _answers(field)]
     pair = [
-        field for field in answers if any(_half(field) == _half(other) != "" for other in answers if other is not field)
+        field for field in answers if any(_half(field) == _half(rival) != "" for rival in answers if rival is not field)
     ]
     if len(pair) > 2:
         shown = "`, `".join(field.name for field in pair)
@@ -132,7 +132,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         draft.questions.append(Question(pair[0].name, sentence, {"response": "?"}, tuple(field.name for field in pair)))
         return
     answers.sort(key=lambda field: (field.kind != "text", "raw" in words_of(field.name)))
-    if not answers and asked and turns is None:
+    if not answers and prompts and turns is None:
         answers = [field for field in fields.values() if field.role == "content" and field.kind == "text"]
     if answers:
         draft.data["response"] = answers[0].path
@@ -192,15 +192,15 @@ def _model_of_list(path: str, item: Item, names: set[str]) -> dict[str, str]:
 
 def around_of(item: Item) -> dict[str, str]:
     """Return the paths of the values in the objects around a record, the nearest first, by name."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for depth, outer in enumerate(reversed(item.outers)):
-        apart = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
+        scalars = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
         if isinstance(outer.get(item.key), dict | list):  # an object of records: the others are not around this one
-            apart = {name: value for name, value in apart.items() if not isinstance(value, dict | list)}
-        for name, (path, value) in flat(apart).items():
+            scalars = {name: value for name, value in scalars.items() if not isinstance(value, dict | list)}
+        for name, (path, value) in flat(scalars).items():
             if not isinstance(value, list | dict) and value is not None:
-                found.setdefault(spare(name) if name in _OF_ALL else name, f"{'^' * (depth + 1)}{path}")
-    return found
+                values.setdefault(spare(name) if name in _OF_ALL else name, f"{'^' * (depth + 1)}{path}")
+    return values
 
 
 def _fits(field: Field) -> bool:
@@ -227,6 +227,6 @@ def _of_keys(path: str, items: Sequence[Item], fields: dict[str, Field]) -> str:
         return "task"
     if all({*words_of(key)} & _SPLITS for key in keys):
         return _SPLIT
-    asked = [field for field in fields.values() if field.role in {"prompt", "goal", "task"}]
-    differ = any(len({*map(str, field.values)}) > len(keys) for field in asked)
+    questions = [field for field in fields.values() if field.role in {"prompt", "goal", "task"}]
+    differ = any(len({*map(str, field.values)}) > len(keys) for field in questions)
     return "category" if differ and "category" not in roles_of(fields) else "task"

@@ -143,14 +143,14 @@ def _table_in(path: str | PathLike[str]) -> pl.DataFrame:
 
 def _say_left_over(joined: pl.DataFrame, keys: list[str]) -> None:
     """Say what was joined, where a label or a turn is left over."""
-    counts = {found: (labels, turns, example) for found, labels, turns, example in joined.rows()}
+    counts = {side: (labels, turns, example) for side, labels, turns, example in joined.rows()}
     parts = [f"{counted(counts['joined'][0], 'label')} joined by {' and '.join(keys)}"]
-    for found, words in (
+    for side, words in (
         ("alike", "of several rollouts each"),
         ("no such turn", "of no such turn"),
         ("contradictory", "that contradict each other"),
     ):
-        number, _, example = counts[found]
+        number, _, example = counts[side]
         parts += [f"{number:,} {words} (first: {example})"] if number else []
     unlabeled, example = counts["unlabeled"][1:]
     parts += [f"{counted(unlabeled, 'turn')} without a label (first: {example})"] if unlabeled else []
@@ -160,14 +160,14 @@ def _say_left_over(joined: pl.DataFrame, keys: list[str]) -> None:
 
 def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
     """Return the labels with the names that their keys have in the turns."""
-    for name, given in on.items():
-        if given not in labels.columns:
+    for name, in_labels in on.items():
+        if in_labels not in labels.columns:
             raise SchemaError(
-                f"join_labels: the labels lack the column `{given}` (available: {listing(labels.columns)})"
+                f"join_labels: the labels lack the column `{in_labels}` (available: {listing(labels.columns)})"
             )
-        if name != given and name in labels.columns:
+        if name != in_labels and name in labels.columns:
             raise ArgumentError(f"join_labels: the labels have a column `{name}` already; leave it out, or join by it")
-    return labels.rename({given: name for name, given in on.items()})
+    return labels.rename({in_labels: name for name, in_labels in on.items()})
 
 
 def _with_whole_ids(turns: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
@@ -175,10 +175,10 @@ def _with_whole_ids(turns: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     dtypes = [frame.schema.get("rollout_id") for frame in (turns, labels)]
     if not all(dtype is not None and (is_text(dtype) or dtype.is_integer()) for dtype in dtypes):
         return labels
-    ids, whole = labels["rollout_id"].cast(pl.String), _whole_ids(turns)
-    if ids.is_in(whole.values()).any() or not ids.is_in(whole.keys()).any():
+    ids, whole_ids = labels["rollout_id"].cast(pl.String), _whole_ids(turns)
+    if ids.is_in(whole_ids.values()).any() or not ids.is_in(whole_ids.keys()).any():
         return labels
-    return labels.with_columns(rollout_id=ids.replace(whole))
+    return labels.with_columns(rollout_id=ids.replace(whole_ids))
 
 
 def _whole_ids(turns: pl.DataFrame) -> dict[str, str]:
@@ -232,7 +232,7 @@ def _way(turns: pl.DataFrame, labels: pl.DataFrame) -> str:
     both = [name for name in labels.columns if name in turns.columns and name not in DESCRIPTIONS]
     if both:
         return f"say which column of both does: on={both[0]!r}"
-    # A column with ids of these rollouts, whatever it is called.
+    # A column with ids of these rollouts, under any name.
     ids = [name for pair in _whole_ids(turns).items() for name in pair] or turns["rollout_id"].cast(pl.String).to_list()
     plain = [name for name in labels.columns if not labels.schema[name].is_nested()]
     shares = {name: labels[name].cast(pl.String).is_in(ids).sum() for name in plain}

@@ -66,7 +66,7 @@ def verdicts(document: Document, problems: Problems) -> Iterator[dict[str, Any]]
             fields = {name: field for name, field in result.output.items() if not _is_text(name, field)}
             reasons = {name: field for name, field in result.output.items() if name not in fields}
             rubric = f"{result.rubric_id}/{result.rubric_version}"
-            for name, said in (fields or ({"label": None} if has_failed else {})).items():
+            for name, answer in (fields or ({"label": None} if has_failed else {})).items():
                 judge = rubric if name == "label" else f"{rubric}/{name}"
                 samples[result.agent_run_id, judge] += 1
                 yield {
@@ -74,8 +74,8 @@ def verdicts(document: Document, problems: Problems) -> Iterator[dict[str, Any]]
                     "run": result.agent_run_id,
                     "judge": judge,
                     "sample": samples[result.agent_run_id, judge],
-                    "value": None if has_failed else _number(said),
-                    "label": None if said is None else worded(said),
+                    "value": None if has_failed else _number(answer),
+                    "label": None if answer is None else worded(answer),
                     "reasoning": "\n\n".join(_text_of(reason) for reason in reasons.values()) or None,
                     "error": (json_text(result.result_metadata) or FAILURE) if has_failed else None,
                     "quotes": json_text([quote for reason in reasons.values() for quote in _quotes_in(reason)] or None),

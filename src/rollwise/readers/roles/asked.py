@@ -110,13 +110,13 @@ def beside(question: Question, rivals: list[Verdict]) -> Question:
 
 def of_conversations(verdict: Verdict) -> Question:
     """Return the question about verdicts that are the same on all turns of each rollout, or of a task, that are not."""
-    own, labels = verdict.column.own, _meanings(verdict)
-    subject = f"`{own}` ({', '.join([*labels][:MOST_LABELS])})"
+    values, labels = verdict.column.own, _meanings(verdict)
+    subject = f"`{values}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.whose == "task":
         sentence = f"{subject} differs between the turns of a rollout: is each row a rollout of its own?"
-        return Question(own, sentence, {"rollout_id": ASK}, ("@key",))
+        return Question(values, sentence, {"rollout_id": ASK}, ("@key",))
     sentence = f"{subject} is the same on all turns of each rollout: does it judge the whole conversation?"
-    return Question(own, sentence, {"outcome": _named(verdict, labels)})
+    return Question(values, sentence, {"outcome": _named(verdict, labels)})
 
 
 def _outcome(name: str, *, side: bool) -> str:

@@ -13,7 +13,7 @@ from rollwise.schema import NO_ATTACK, SUCCESS, TURNS
 from rollwise.schema.named import column_named, values_named
 
 APART = "benign_verdict"  # the column with the verdicts of rollouts that are no attacks
-# Words of a name of two values, and the one that says that a rollout is no attack.
+# Words of a name of two values, and the value that says that a rollout is benign.
 _ATTACKS = frozenset({"attack", "injected", "injection", "malicious", "attacked"})
 _BENIGN = frozenset({"benign", "control"})
 # Names that say it of other things as well: a plain harmful prompt is no adversarial one, and yet an attempt.

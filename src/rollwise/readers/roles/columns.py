@@ -59,7 +59,7 @@ def may_be_verdict(column: str) -> bool:
 
 
 def may_say_sides(values: pl.Series) -> bool:
-    """Return whether a column has a few words that name outcomes of attacks, or says yes and no, whatever it is called."""
+    """Return whether a column has a few words that name outcomes of attacks, or says yes and no, under any name."""
     if not (is_text(values.dtype) or values.dtype == pl.Boolean or values.dtype.is_integer()):
         return False
     distinct = values.head(_FIRST).unique().drop_nulls().head(MOST_WORDS + 1).to_list()
@@ -203,12 +203,12 @@ class Table:
     def words(self) -> frozenset[str]:
         """The words of all names, in which a file says what it is about."""
         names = [column.own for column in self.columns]
-        said = [name for name in ("task", "expected", "solved") if self.holds(name)]
+        parts = [name for name in ("task", "expected", "solved") if self.holds(name)]
         attacks = self.frame["attack"] if "attack" in self.frame.columns else pl.Series(dtype=pl.String)
-        said += ["attack"] if (attacks != NO_ATTACK).any() else []
-        said += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
+        parts += ["attack"] if (attacks != NO_ATTACK).any() else []
+        parts += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
         of_files = {word for name in self.beside for word in words_of(name)} & OF_ATTACKS  # "test" names no benchmark
-        return frozenset(of_files) | {word for name in (*names, *said) for word in words_of(name)}
+        return frozenset(of_files) | {word for name in (*names, *parts) for word in words_of(name)}
 
     @cached_property
     def names_refusals(self) -> bool:
@@ -246,8 +246,8 @@ def is_constant(ids: pl.Series, values: pl.Series, *, are_together: bool | None 
     # Neighbors answer at once in most tables; only where a rollout is in several pieces all of its rows are gathered.
     values = values.alias("values")
     for rows in (_FIRST, len(ids)):
-        neighbors, said = ids.head(rows), values.head(rows)
-        if ((neighbors == neighbors.shift()) & said.ne_missing(said.shift())).any():
+        neighbors, first_values = ids.head(rows), values.head(rows)
+        if ((neighbors == neighbors.shift()) & first_values.ne_missing(first_values.shift())).any():
             return False
     if next_to_each_other(ids) if are_together is None else are_together:
         return True

@@ -28,12 +28,12 @@ def decided(table: Table) -> Decisions:
     if not table.columns or not table.frame.height:
         return Decisions([], [], [])
     read, questions = verdicts(table)
-    taken = {role.column for role in read} | {question.column for question in questions}
-    found, left = facts(table)
+    in_use = {role.column for role in read} | {question.column for question in questions}
+    fact_roles, unread = facts(table)
     return Decisions(
-        [*(role for role in found if role.column not in taken), *read],
+        [*(role for role in fact_roles if role.column not in in_use), *read],
         questions,
-        [role for role in left if role.column not in taken],
+        [role for role in unread if role.column not in in_use],
     )
 
 
@@ -125,8 +125,8 @@ def in_words(role: Role, frame: pl.DataFrame) -> str:
     labels = {normal(label): str(label).strip('"') for label in (role.labels or {})}
     if role.labels is not None and values_named(frame, role.column).dtype == pl.Boolean:
         labels = {normal(label): str(label) for label in role.labels}
-    shown = ", ".join(labels[label] for label in sorted(labels) if label not in BLANK)
-    return f"`{name_in_file(role.column)}`{f' ({shown})' if shown else ''} as `{role.name}`"
+    labels_in_words = ", ".join(labels[label] for label in sorted(labels) if label not in BLANK)
+    return f"`{name_in_file(role.column)}`{f' ({labels_in_words})' if labels_in_words else ''} as `{role.name}`"
 
 
 def is_told(role: Role) -> bool:

@@ -204,7 +204,7 @@ def _is_amount(column: Column) -> bool:
 
 
 def _is_of_rollout(column: Column) -> bool:
-    """Return whether an amount is of whole rollouts; what turns within records state is theirs, even where it is constant."""
+    """Return whether an amount is of whole rollouts; what turns state is of turns, even where it is constant."""
     of_records = column.table.whole
     if column.name in of_records or not column.is_fact:
         return column.is_fact

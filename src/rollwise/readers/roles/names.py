@@ -158,7 +158,7 @@ _BESIDE = _bag(
 )
 _DEFENDER = frozenset({"defense", "defence", "guardrail"})
 _NOT = frozenset({"not", "non", "un", "no"})
-# Words of names that are of no verdict, whatever else stands in them.
+# Words of names that are of no verdict, with any other words.
 _NO_VERDICT = _bag(
     "reason reasons ids id score scores prompt prompts question tactic method time model name expected gold reference "
     "explanation query attacker confidence text at input by"

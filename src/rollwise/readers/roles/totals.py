@@ -39,8 +39,8 @@ def said_by_totals(table: Table, verdict: Column, verdicts: pl.Series) -> Said |
     ]
     elsewhere = {word for words in others for word in words - verdict.words} - _SUCCESSES - _RATES
     totals = [total for total in _totals(table) if not {*words_of(total.own.rpartition(".")[2])} & elsewhere]
-    found = [said for column in totals if (said := _said(table, column, verdicts)) is not None]
-    return next((said for said in found if not said.agrees), found[0] if found else None)
+    statements = [statement for column in totals if (statement := _statement(table, column, verdicts)) is not None]
+    return next((statement for statement in statements if not statement.agrees), statements[0] if statements else None)
 
 
 def _totals(table: Table) -> Iterator[Column]:
@@ -51,7 +51,7 @@ def _totals(table: Table) -> Iterator[Column]:
                 yield column
 
 
-def _said(table: Table, column: Column, verdicts: pl.Series) -> Said | None:
+def _statement(table: Table, column: Column, verdicts: pl.Series) -> Said | None:
     # Objects of two files are never one, even if all of their facts are equal.
     keys = [name for name in table.frame.columns if name in table.enclosing or name == "run"]
     key = table.frame.select(columns_named(keys)).hash_rows()

@@ -1,4 +1,4 @@
-"""Kinds of the values of a column, whatever it is called."""
+"""Kinds of the values of a column, under any name."""
 
 import math
 import re
@@ -16,18 +16,18 @@ def kind_of(values: Iterable[Any]) -> str:
 
     `binary` are 0 and 1, `unit` numbers from 0 to 1, `words` a few short texts that repeat. Null and blank are no values.
     """
-    held = [value for value in values if value is not None and value != ""]
-    if not held:
+    valued = [value for value in values if value is not None and value != ""]
+    if not valued:
         return "empty"
-    if any(isinstance(value, list | dict | tuple) for value in held):
+    if any(isinstance(value, list | dict | tuple) for value in valued):
         return "list"
-    is_text = all(isinstance(value, str) for value in held)
-    if all(isinstance(value, bool) for value in held) or (
-        is_text and {text.strip().lower() for text in held} <= _ANSWERS
+    is_text = all(isinstance(value, str) for value in valued)
+    if all(isinstance(value, bool) for value in valued) or (
+        is_text and {text.strip().lower() for text in valued} <= _ANSWERS
     ):
         return "bool"
-    numbers = _numbers(held)
-    return _kind_of_texts([str(value) for value in held]) if numbers is None else _kind_of_numbers(numbers)
+    numbers = _numbers(valued)
+    return _kind_of_texts([str(value) for value in valued]) if numbers is None else _kind_of_numbers(numbers)
 
 
 def _kind_of_texts(texts: list[str]) -> str:

@@ -105,8 +105,8 @@ def is_open(table: Table, verdict: Verdict) -> bool:
     )
     if names & table.named:
         return False
-    held = verdict.column.values.is_not_null()
-    return not any(table.holds(name) and (table.frame[name].is_not_null() & held).any() for name in names)
+    has_label = verdict.column.values.is_not_null()
+    return not any(table.holds(name) and (table.frame[name].is_not_null() & has_label).any() for name in names)
 
 
 # ── what a column says ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +173,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
     named = kinds & {"attack", "task"}
     if named == {"attack", "task"}:
         return Verdict(
-            column, claim, "either", {value: _asked(meaning) for value, meaning in meanings.items()}, claim.doubt
+            column, claim, "either", {value: _question(meaning) for value, meaning in meanings.items()}, claim.doubt
         )
     whose = next(iter(named), "")
     if says_refusal(column.own) and whose == "attack":
@@ -195,7 +195,7 @@ def _worded(column: Column, claim: Claim, meanings: Mapping[Any, Word], kinds: s
     return Verdict(column, claim, whose, labels, claim.doubt, sides=kinds != {"?"})
 
 
-def _asked(meaning: Word) -> bool | str | None:
+def _question(meaning: Word) -> bool | str | None:
     return meaning.side if meaning.whose in {"attack", "blank"} else ASK
 
 
@@ -218,7 +218,7 @@ def settle(table: Table, verdict: Verdict) -> None:
         if verdict.claim.doubt is None and not tests:
             return
     elif is_generic and verdict.sides:
-        verdict.whose = _told(table, attack, task, total)
+        verdict.whose = _explained(table, attack, task, total)
         if verdict.whose == "attack" and _says_what_a_test_says(table, verdict):
             verdict.doubt = DOUBT_OF_TESTS
             return
@@ -258,7 +258,7 @@ def _says_what_a_test_says(table: Table, verdict: Verdict) -> bool:
     return False
 
 
-def _told(table: Table, attack: frozenset[str], task: frozenset[str], total: Any) -> str:
+def _explained(table: Table, attack: frozenset[str], task: frozenset[str], total: Any) -> str:
     """Return whose a verdict is by what else the file speaks of; "either" where nothing tells."""
     if total is not None and total.agrees and total.of_attacks:
         return "attack"
@@ -279,12 +279,16 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
         return
     if column.dtype.is_numeric() and (total := _count_beside(table, column)) is not None:
         yield f"It may be a number of the `{total.own}`"
-    other = next(
-        (each for each in table.columns if each is not column and each.has_sides and _says_the_opposite(verdict, each)),
+    opposite = next(
+        (
+            column_beside
+            for column_beside in table.columns
+            if column_beside is not column and column_beside.has_sides and _says_the_opposite(verdict, column_beside)
+        ),
         None,
     )
-    if other is not None:
-        yield f"`{other.own}` says the opposite"
+    if opposite is not None:
+        yield f"`{opposite.own}` says the opposite"
     if _may_be_of_prompts(table, verdict):
         yield DOUBT_OF_PROMPTS
     if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
@@ -327,7 +331,7 @@ def _may_be_of_prompts(table: Table, verdict: Verdict) -> bool:
     if verdict.claim.when_true is not None and column.kind in {"bool", "binary"}:
         may_be = may_be_of_prompts(column.own)
     elif not column.words & SAYS_LITTLE and verdict.claim.doubt is None:
-        may_be = are_labels and table.holds("prompt") and not table.holds("response")  # there is no answer to judge
+        may_be = are_labels and table.holds("prompt") and not table.holds("response")  # an answer to judge is missing
     else:
         may_be = are_labels or _goes_with_prompts(table)
     return may_be and not table.varies_within(column, "prompt")

@@ -109,5 +109,5 @@ def word(value: object) -> Word:
 
 def says_side(name: str) -> bool:
     """Return whether the name of a list says what came of the rollouts in it, or that it is not known."""
-    words = [word(one) for one in (name, *map(name.removesuffix, ("s", "_attacks", "_ids")))]
-    return any(one.side is not None or one.whose == "blank" for one in words)
+    words = [word(form) for form in (name, *map(name.removesuffix, ("s", "_attacks", "_ids")))]
+    return any(form.side is not None or form.whose == "blank" for form in words)

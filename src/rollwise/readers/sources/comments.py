@@ -21,17 +21,17 @@ def begins_with_comment(start: bytes) -> bool:
 
 def without_comments(text: bytes) -> tuple[bytes, list[str]]:
     """Return a table without the comments above its header, and these; a header that begins with `#` is none."""
-    rest, comments = text.removeprefix(_BOM), []
-    while begins_with_comment(rest):
-        line, _, rest = rest.lstrip().partition(b"\n")
+    remainder, comments = text.removeprefix(_BOM), []
+    while begins_with_comment(remainder):
+        line, _, remainder = remainder.lstrip().partition(b"\n")
         comments.append(line)
-    rest = rest.lstrip(b"\r\n")
-    counts = _fields(rest.partition(b"\n")[0])
+    remainder = remainder.lstrip(b"\r\n")
+    counts = _fields(remainder.partition(b"\n")[0])
     # Rows follow a header that begins with `#` with as many fields as it has.
     is_header = any(first == count > 1 for line in comments for first, count in zip(_fields(line), counts, strict=True))
     if max(counts) < 2 or is_header:
         return text, []
-    return rest, [line.decode("utf-8", "replace").strip() for line in comments]
+    return remainder, [line.decode("utf-8", "replace").strip() for line in comments]
 
 
 def _fields(line: bytes) -> list[int]:
@@ -45,8 +45,8 @@ def _fields(line: bytes) -> list[int]:
 
 def facts_in(comments: Sequence[str]) -> dict[str, str]:
     """Return what comments such as `# model: gpt` say of all rows of a file."""
-    found = (_FACT.fullmatch(comment) for comment in comments)
-    return {match[1]: match[2] for match in found if match is not None and role_of(match[1]) in _FACTS}
+    matches = (_FACT.fullmatch(comment) for comment in comments)
+    return {match[1]: match[2] for match in matches if match is not None and role_of(match[1]) in _FACTS}
 
 
 def unread_in(comments: Sequence[str]) -> str:

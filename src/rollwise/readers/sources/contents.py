@@ -203,15 +203,15 @@ def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     number = 1  # of the next line
     parts: list[bytes] = []  # of a line whose end is in a later block
     for block in chain(blocks, [b"\n"]):  # the last line may have no end
-        end, *rest = block.split(b"\n")
+        end, *complete = block.split(b"\n")
         parts.append(end)
-        if rest:
-            lines = [b"".join(parts), *rest[:-1]]
+        if complete:
+            lines = [b"".join(parts), *complete[:-1]]
             if number == 1:
                 lines[0] = lines[0].removeprefix(BOM)
             yield from ((place, line) for place, line in enumerate(lines, number) if line and not line.isspace())
             number += len(lines)
-            parts = rest[-1:]
+            parts = complete[-1:]
 
 
 def absurd(size: int, packed: int) -> bool:

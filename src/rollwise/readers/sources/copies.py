@@ -24,7 +24,7 @@ def spelled(text: str) -> str:
     if folder is None or folder not in text:
         return text
     first, *others = text.split(f"{folder}/")
-    return first + "".join(other.replace("/", "://", 1) for other in others)
+    return first + "".join(part.replace("/", "://", 1) for part in others)
 
 
 @contextmanager
@@ -56,19 +56,19 @@ def _copies(
     address = address_of(place)
     if address is None:
         return [place]
-    found = objects_at(address, options)
-    target = folder / found.folder.replace("://", "/")
-    failed = downloaded(found.folder, found.names, target, options)
-    if found.is_object:
+    objects = objects_at(address, options)
+    target = folder / objects.folder.replace("://", "/")
+    failed = downloaded(objects.folder, objects.names, target, options)
+    if objects.is_object:
         if failed:
-            raise ReadError(f"{address}: cannot be read ({failed[found.names[0]]})")
-        name = found.names[0]
+            raise ReadError(f"{address}: cannot be read ({failed[objects.names[0]]})")
+        name = objects.names[0]
         others = {*(f"{name}{end}" for end in JOURNALS), *beside} - {name}
-        downloaded(found.folder, sorted(others), target, options)  # most are not there
+        downloaded(objects.folder, sorted(others), target, options)  # most are not there
         return [target / name]
-    if len(failed) == len(found.names):
+    if len(failed) == len(objects.names):
         name, reason = next(iter(failed.items()))
-        raise ReadError(f"{found.folder}/{name}: cannot be read ({reason})")
+        raise ReadError(f"{objects.folder}/{name}: cannot be read ({reason})")
     for name, reason in failed.items():
-        problems.broken(f"{found.folder}/{name}", BrokenError(f"cannot be read ({reason})", remedy=LEAVE))
-    return [target / name for name in found.meant] or [target]
+        problems.broken(f"{objects.folder}/{name}", BrokenError(f"cannot be read ({reason})", remedy=LEAVE))
+    return [target / name for name in objects.meant] or [target]

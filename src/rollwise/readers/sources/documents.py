@@ -130,8 +130,8 @@ class Document(Contents):
             case "json":
                 return names_in(self.top)
             case "lines":
-                whole = (line for line in self._first_lines if surface_if_any(line) is not None)  # the first may be cut
-                return names_if_any(next(whole, b""))
+                lines = (line for line in self._first_lines if surface_if_any(line) is not None)  # the first may be cut
+                return names_if_any(next(lines, b""))
             case "parquet" | "arrow":
                 return frozenset(self.schema)
             case "table":
@@ -318,7 +318,7 @@ class Document(Contents):
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
             return without_odd_fields(
-                value, decoder.type, error, within, lambda rest, _: decoder.decode(json_text(rest) or "null")
+                value, decoder.type, error, within, lambda text_left, _: decoder.decode(json_text(text_left) or "null")
             )
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken("cannot be read", error) from error

@@ -56,10 +56,10 @@ class Doubled:
 
     def all_once(self, text: bytes, value: Any) -> Any:
         """Return the single record of a file, as `once` does."""
-        found = self.once(0, text, value)
-        if isinstance(found, BrokenError):
-            raise found
-        return found
+        value_once = self.once(0, text, value)
+        if isinstance(value_once, BrokenError):
+            raise value_once
+        return value_once
 
     def items(self, texts: Sequence[Any], decoded: Callable[[Any], Any]) -> Iterator[tuple[int, Any]]:
         """Yield the items of a list, each decoded, with their numbers."""

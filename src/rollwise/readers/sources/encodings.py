@@ -83,5 +83,5 @@ def _western(data: bytes) -> str | None:
         text = data.decode("cp1252")
     except UnicodeDecodeError:
         return None
-    odd = sum(sum(letter > "\x7f" for letter in found) for found in _ODD.findall(text))
+    odd = sum(sum(letter > "\x7f" for letter in word) for word in _ODD.findall(text))
     return text if odd <= _MOST_ODD * sum(map(len, parts)) else None

@@ -107,7 +107,7 @@ def _with_records(top: Mapping[str, Any]) -> Any:
 
 
 def _of_lists(columns: Any) -> Any:
-    """Return the records whose columns are lists of one length, in an object with what stands beside them if that is something.
+    """Return the records whose columns are lists of one length, in an object with the fields around them, if there are any.
 
     One column is a verdict and one the text or id that it judges: else the lists may be the turns of one rollout.
     """
@@ -116,22 +116,22 @@ def _of_lists(columns: Any) -> Any:
     lists = {name: surface_if_any(value) for name, value in columns.items() if _is_plain_list(value)}
     names = {name: _of_one(name) for name in lists}
     judged = [name for name in lists if _may_be_verdict(names[name])]
-    known = [name for name in lists if role_of(names[name]) in _JUDGED and name not in judged]
-    size = len(lists[judged[0]]) if judged and known else 0
-    rest = {name: value for name, value in columns.items() if name not in lists or len(lists[name]) != size}
-    if size < _LEAST or any(name in rest for name in (*judged, *known)) or any(map(_may_be_verdict, rest)):
+    judging = [name for name in lists if role_of(names[name]) in _JUDGED and name not in judged]
+    size = len(lists[judged[0]]) if judged and judging else 0
+    constants = {name: value for name, value in columns.items() if name not in lists or len(lists[name]) != size}
+    if size < _LEAST or any(name in constants for name in (*judged, *judging)) or any(map(_may_be_verdict, constants)):
         return None
     values = {
-        names[name]: [surface_if_any(item) for item in items] for name, items in lists.items() if name not in rest
+        names[name]: [surface_if_any(item) for item in items] for name, items in lists.items() if name not in constants
     }
     if any(isinstance(item, dict | list) for items in values.values() for item in items):
         return None
     records = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    return _beside(rest, records)
+    return _with_constants(constants, records)
 
 
-def _beside(rest: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
-    """Return the records, in an object with what stands beside them if that is something."""
+def _with_constants(rest: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
+    """Return the records, in an object with the fields around them, if there are any."""
     return {**rest, spare(RECORDS) if RECORDS in rest else RECORDS: records} if rest else records
 
 
@@ -151,16 +151,18 @@ def _of_ids(top: Mapping[str, Any]) -> Any:
     lists = by_outcome(top)
     if not {True, False} <= {word(name.removesuffix("_ids")).side for name in lists}:
         return None
-    rest = {name: value for name, value in top.items() if name not in lists}
+    constants = {name: value for name, value in top.items() if name not in lists}
     named = {name.removesuffix("_ids"): values for name, values in lists.items()}
-    return _beside(rest, [{"id": item, OUTCOME_LIST: name} for name, values in named.items() for item in values])
+    return _with_constants(
+        constants, [{"id": item, OUTCOME_LIST: name} for name, values in named.items() for item in values]
+    )
 
 
 def _of_one(name: str) -> str:
     """Return the name of one of several: `label` for `labels`, where only that says what it is."""
-    one = name.removesuffix("s")
-    is_known = role_of(one) is not None or _may_be_verdict(one)
-    return one if is_known and role_of(name) is None and not _may_be_verdict(name) else name
+    singular = name.removesuffix("s")
+    is_known = role_of(singular) is not None or _may_be_verdict(singular)
+    return singular if is_known and role_of(name) is None and not _may_be_verdict(name) else name
 
 
 def _with_keys(records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -96,10 +96,10 @@ def _of_zip(document: Document) -> Iterator[Member]:
     with Archive(document) as archive:
         yield from (Member(name, bytes, OLDER) for name in archive.outdated)
         listed = {*archive.names}
-        for name, other in archive.hidden:
+        for name, entry in archive.hidden:
             if not name.endswith("/") and name not in listed:
                 yield Member(name, bytes, UNLISTED)
-                listed.discard(other)
+                listed.discard(entry)
         for name in archive.names:
             if name.endswith("/") or name not in listed:
                 continue
@@ -125,8 +125,8 @@ def _of_tar(document: Document) -> Iterator[Member]:
     end = None  # what is wrong with it
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            while (each := archive.next()) is not None:
-                members.append(each)
+            while (entry := archive.next()) is not None:
+                members.append(entry)
             if data[archive.offset : archive.offset + BLOCK] != bytes(BLOCK):
                 end = BrokenError("is not a complete tar archive (it ends without its mark), perhaps half-written")
     except (tarfile.TarError, ValueError, OverflowError, EOFError, MemoryError, RecursionError) as error:

@@ -31,12 +31,12 @@ def objects_at(address: str, options: Options | None = None) -> Objects:
     if depth < 3:
         raise ReadError(f"{address}: the bucket is a pattern, which no store has; name one bucket")
     names = sorted(name for name in sizes(folder, options) if name and not _is_hidden(name))
-    meant = {name: _fitting(name.split("/"), pattern) for name in names} if pattern else {}
-    names = [name for name in names if not pattern or meant[name]]
+    fitting = {name: _fitting(name.split("/"), pattern) for name in names} if pattern else {}
+    names = [name for name in names if not pattern or fitting[name]]
     if not names:
         reason = "nothing fits this pattern" if pattern else "no such object or folder"
         raise ReadError(f"{address}: {reason}; {CHECK}")
-    return Objects(folder, names, list(dict.fromkeys(filter(None, meant.values()))))
+    return Objects(folder, names, list(dict.fromkeys(filter(None, fitting.values()))))
 
 
 def _is_hidden(name: str) -> bool:

@@ -23,7 +23,7 @@ def without_backtraces() -> Iterator[None]:
     Polars raises an error for most damaged files; for some it panics: Rust then prints pages about itself before
     Python gets an exception.
     """
-    with _lock, TemporaryFile() as held:
+    with _lock, TemporaryFile() as saved:
         try:
             stderr = os.dup(STDERR)
         except OSError:  # a scheduler closed it
@@ -31,7 +31,7 @@ def without_backtraces() -> Iterator[None]:
             return
         with suppress(AttributeError, ValueError, OSError):  # no stderr of Python's own
             sys.stderr.flush()
-        os.dup2(held.fileno(), STDERR)
+        os.dup2(saved.fileno(), STDERR)
         try:
             yield
         finally:
@@ -39,9 +39,9 @@ def without_backtraces() -> Iterator[None]:
                 sys.stderr.flush()
             os.dup2(stderr, STDERR)
             os.close(stderr)
-            held.seek(0)
+            saved.seek(0)
             with suppress(OSError):
-                os.write(STDERR, _own_lines(held.read()))
+                os.write(STDERR, _own_lines(saved.read()))
 
 
 def next_without_backtraces(items: Iterator[T]) -> Iterator[T]:

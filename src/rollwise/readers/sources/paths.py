@@ -171,8 +171,8 @@ def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[tupl
         inside = list(_walk(path, problems, rollouts=rollouts))
         if not inside and len(problems.rows) == num_problems:
             if any(path.iterdir()):
-                shown = next((f" (such as {each})" for each in sorted(path.iterdir()) if each.is_file()), "")
-                reason = f"holds only hidden or unfinished files{shown}; name one that holds logs"
+                example = next((f" (such as {entry})" for entry in sorted(path.iterdir()) if entry.is_file()), "")
+                reason = f"holds only hidden or unfinished files{example}; name one that holds logs"
                 raise ReadError(f"{path}: the folder {reason}")
             raise ReadError(f"{path}: the folder is empty; name one that holds logs")
         return inside, False

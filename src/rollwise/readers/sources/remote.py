@@ -20,10 +20,10 @@ def scan_remote(remote: Sequence[str], options: Options | None, problems: Proble
     """Scan the objects at all addresses; None where one is not Parquet, cannot be scanned, or differs from the others."""
     confirmed: dict[str, tuple[str, ...]] = {}
     for address in remote:
-        found = objects_at(address, options)
-        if not _is_parquet(found):
+        objects = objects_at(address, options)
+        if not _is_parquet(objects):
             return None
-        confirmed |= _files(found, options, problems)
+        confirmed |= _files(objects, options, problems)
     texts = {}
     for file in confirmed:
         with problems.record(file):
@@ -42,19 +42,19 @@ def scan_remote(remote: Sequence[str], options: Options | None, problems: Proble
         return None
 
 
-def _is_parquet(found: Objects) -> bool:
+def _is_parquet(objects: Objects) -> bool:
     """Return whether all objects that may be logs are Parquet, by their names."""
-    logs = [name for name in found.names if not any(map(passed_over, name.split("/"))) and not name.endswith(".crc")]
+    logs = [name for name in objects.names if not any(map(passed_over, name.split("/"))) and not name.endswith(".crc")]
     return all(name.endswith(".parquet") for name in logs) and bool(logs)
 
 
-def _files(found: Objects, options: Options | None, problems: Problems) -> dict[str, tuple[str, ...]]:
+def _files(objects: Objects, options: Options | None, problems: Problems) -> dict[str, tuple[str, ...]]:
     """Return the Parquet files at an address, each with the columns that are known to agree with its folders."""
-    files = [name for name in found.names if name.endswith(".parquet") and not any(map(passed_over, name.split("/")))]
-    confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(found.folder, name) for name in files), ())
+    files = [name for name in objects.names if name.endswith(".parquet") and not any(map(passed_over, name.split("/")))]
+    confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(objects.folder, name) for name in files), ())
     # In a folder, manifests of `convert` at any depth are checked.
-    for name in () if found.meant else found.names:
-        place, _, last = joined(found.folder, name).rpartition("/")
+    for name in () if objects.meant else objects.names:
+        place, _, last = joined(objects.folder, name).rpartition("/")
         if last == MANIFEST and (manifest := checked_manifest(place, problems, options)) is not None:
             files = [joined(place, part.file) for part in manifest.files]
             confirmed |= {file: manifest.partition_by for file in files if file in confirmed}

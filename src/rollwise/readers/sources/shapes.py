@@ -87,7 +87,7 @@ class Shapes:
                 and (self.check is None or self.check(document))
             ):
                 return True
-        return any(other(document) for other in self.others)
+        return any(shape(document) for shape in self.others)
 
 
 def _in_first(document: Document) -> frozenset[str]:

@@ -18,7 +18,7 @@ from rollwise.readers.sources.compression import MOST_TIMES, SMALL, Budget
 WIDE = 16  # bytes of a value of text in memory, beside the text itself: equal ones share it
 WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # of Boolean, Int32, Int64, Int96, Float32, Float64 in Parquet
 LONG = 1 << 20  # bytes of a value that is a long text
-FEW = 1 << 11  # bytes of a column that cannot unpack to more than SMALL, whatever they are
+FEW = 1 << 11  # bytes of a column that cannot unpack to more than SMALL
 _HEADER = 1 << 12  # bytes that hold the header of a page, with its statistics
 
 
@@ -62,15 +62,15 @@ def _parquet(file: BinaryIO, size: int) -> Sizes:
     length = int.from_bytes(tail[:4], "little")
     footer, _ = _thrift(_bytes_at(file, size - 8 - length, length), 0)
     unpacked = in_memory = 0
-    each = 0.0
+    largest = 0.0
     for group in footer.get(4, ()):
         for column in group[1]:
             facts = column[3]
             data = max(facts[6], 0) if facts[7] < FEW else max(facts[6], sum(_pages(file, facts)))
             unpacked += data
-            each = max(each, data / max(facts[5], 1))
+            largest = max(largest, data / max(facts[5], 1))
             in_memory += data + facts[5] * WIDTHS.get(facts[1], WIDE)
-    return Sizes(size, unpacked, in_memory, each)
+    return Sizes(size, unpacked, in_memory, largest)
 
 
 def _pages(file: BinaryIO, facts: dict[int, Any]) -> Iterator[int]:

@@ -22,7 +22,7 @@ def tables_in(document: Document, names: Iterable[str], problems: Problems) -> d
     """Return the rows of these tables, with their stored columns; no rows for a table that does not exist."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     try:
-        data = _whole(document, problems)
+        data = _complete(document, problems)
         with _in_memory(data) as memory:
             for name in _tables(memory, rows):
                 rows[name] = list(_rows(memory, name, len(data)))
@@ -34,9 +34,9 @@ def tables_in(document: Document, names: Iterable[str], problems: Problems) -> d
 def columns_of_tables(document: Document) -> dict[str, list[str]]:
     """Return the tables of a database, each with its stored columns; without those of SQLite itself."""
     try:
-        with _in_memory(_whole(document, Problems(collect=True))) as memory:
-            found = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-            names = [str(name) for name, sql in found if str(sql).upper().startswith("CREATE TABLE")]
+        with _in_memory(_complete(document, Problems(collect=True))) as memory:
+            tables = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+            names = [str(name) for name, sql in tables if str(sql).upper().startswith("CREATE TABLE")]
             return {name: _columns(memory, name) for name in names if not name.startswith("sqlite_")}
     except (sqlite3.Error, OverflowError, MemoryError, ValueError) as error:
         raise broken("is not a complete SQLite file", error) from error
@@ -55,10 +55,10 @@ def quoted(name: str) -> str:
 
 def _tables(memory: sqlite3.Connection, names: Iterable[str]) -> list[str]:
     """Return those names that are tables; a view or a virtual table would run code of the file."""
-    found = {str(name): str(sql) for name, sql in memory.execute("SELECT name, sql FROM sqlite_master")}
-    tables = [name for name in names if name in found]
+    statements = {str(name): str(sql) for name, sql in memory.execute("SELECT name, sql FROM sqlite_master")}
+    tables = [name for name in names if name in statements]
     for name in tables:
-        if not found[name].upper().startswith("CREATE TABLE"):
+        if not statements[name].upper().startswith("CREATE TABLE"):
             raise BrokenError(f"its `{name}` is a view, which is not run: copy what it shows into a table")
     return tables
 
@@ -101,7 +101,7 @@ def _defend(connection: sqlite3.Connection) -> None:
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)  # type: ignore[attr-defined]
 
 
-def _whole(document: Document, problems: Problems) -> bytes:
+def _complete(document: Document, problems: Problems) -> bytes:
     """Return the database with what its journal adds or undoes; SQLite does that to a copy of both in a folder of its own."""
     journal = journal_beside(document)
     data = document.data
@@ -128,7 +128,9 @@ def _end_of_changes(journal: bytes) -> int:
     end = len(journal)
     while end >= len(MARK) and journal.startswith(MARK, end - len(MARK)):
         end -= len(MARK)
-        if end > 2 * len(MARK):  # length and checksum of the name, and before it the number of a page that is none
+        if end > 2 * len(
+            MARK
+        ):  # length and checksum of the name, and before it the number of a page that does not exist
             end = max(end - 8 - int.from_bytes(journal[end - 8 : end - 4], "big"), 0)
     return end
 

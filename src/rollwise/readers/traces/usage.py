@@ -41,7 +41,7 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
     every = dict(_counts(parse(usage or {}, dict[str, Any], field), field))
     counts = {name: count for name, count in every.items() if count is not None}
     odd = every.keys() - counts.keys()  # without them, a sum would be too small
-    sent, received, stated = (_taken(counts, names) for names in (SENT, RECEIVED, TOTAL))
+    sent, received, stated = (_subtracted(counts, names) for names in (SENT, RECEIVED, TOTAL))
     of_response = {name for name in counts if any(word in name for word in OF_RESPONSE)}
     of_prompt = {name for name in counts.keys() - of_response if any(word in name for word in OF_PROMPT)}
     more_sent = sum(counts[name] for name in of_prompt)
@@ -86,6 +86,6 @@ def _counts(usage: Mapping[str, Any], field: str) -> Iterator[tuple[str, int | N
             yield name, None
 
 
-def _taken(counts: dict[str, int], names: tuple[str, ...]) -> int | None:
+def _subtracted(counts: dict[str, int], names: tuple[str, ...]) -> int | None:
     """Remove the counts with these names, and return the first."""
     return next(iter([counts.pop(name) for name in names if name in counts]), None)

@@ -29,7 +29,10 @@ QUESTIONS = {
 }
 SHOWN = ("turn", "context", "prompt", "response", "tool_calls", "observation", "error")  # no verdict is in the file
 FACTS = ("goal", "task")
-SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "labeling/label.js")
+SCRIPTS = (
+    "theme.js", "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/signs.js", "viewing/messages.js",
+    "labeling/label.js",
+)  # fmt: skip
 
 
 def label_page(
@@ -144,7 +147,10 @@ def _page(frame: pl.DataFrame, draw: Drawn, metric: str, question: str) -> str:
         "ids": draw.rollouts["rollout_id"].to_list(),
         "probabilities": draw.rollouts[PROBABILITY].to_list(),
     }
-    style, scripts = asset("page.css") + asset("labeling/label.css"), [asset(name) for name in SCRIPTS]
+    style, scripts = (
+        asset("page.css") + asset("viewing/viewer.css") + asset("labeling/label.css"),
+        [asset(name) for name in SCRIPTS],
+    )
     return rendered(
         "labeling/label.html.jinja",
         version=__version__,

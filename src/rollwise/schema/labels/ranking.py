@@ -33,5 +33,5 @@ def _family_in_words(family: pl.DataFrame) -> str:
     tiers = [tier["group"].to_list() for tier in family.partition_by("tier", maintain_order=True)]
     best = [f"{tiers[0][0]} is best"] if len(tiers) > 1 and len(tiers[0]) == 1 else []
     tied = [f"{', '.join(groups[:-1])} and {groups[-1]} cannot be told apart" for groups in tiers if len(groups) > 1]
-    alone = [f"{tiers[0][0]} has no rival"] if family.height == 1 else []
-    return "; ".join([*best, *tied, *alone])
+    words = [f"{tiers[0][0]} has no rival"] if family.height == 1 else []
+    return "; ".join([*best, *tied, *words])

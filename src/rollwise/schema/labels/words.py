@@ -111,8 +111,8 @@ def quantity(metric: str, statistic: str | None = None, rows: pl.DataFrame | Non
     """Return the title of an axis or a column: the statistic, the metric and its unit."""
     words, counted = label(metric), unit(metric, rows)
     if statistic is not None and not (counted == "%" and statistic == "mean"):
-        known = STATISTICS.get(statistic)
-        words = f"{known.title if known else label(statistic)} {words}"
+        about = STATISTICS.get(statistic)
+        words = f"{about.title if about else label(statistic)} {words}"
     if counted in {"", "%"} or counted.removesuffix("s") in words:
         return words
     return f"{words} ({counted})"

@@ -70,8 +70,8 @@ def _results(document: Document, builder: TurnsBuilder, around: Around) -> Itera
     for record in records:
         name = record.value.get("id") if isinstance(record.value, dict) else None
         verdict = (wrong or {}).get(str(name))
-        found = {"solved": solved if verdict is None else False, "error_type": text_in(verdict, "error_type")}
-        record.around = replace(around, found=around.found | found)
+        verdicts = {"solved": solved if verdict is None else False, "error_type": text_in(verdict, "error_type")}
+        record.around = replace(around, found=around.found | verdicts)
         yield record
 
 
@@ -84,8 +84,8 @@ def _model(path: Path) -> str | None:
 
 def _wrong(path: Path) -> dict[str, Any] | None:
     """Return what the file of scores says of each wrong result, by its id, and under "" how many results there are."""
-    for each in _counterparts(path, "result", "score"):
-        data = bytes_beside(each, each.absolute().parent)
+    for path_of_scores in _counterparts(path, "result", "score"):
+        data = bytes_beside(path_of_scores, path_of_scores.absolute().parent)
         if data is None:
             continue
         try:
@@ -128,7 +128,10 @@ def _calls(step: Any) -> list[dict[str, Any]]:
     """Return the calls of an answer, of which the file has the name as the key of the arguments."""
     listed = step if isinstance(step, list) else []
     return [
-        {"name": name, "arguments": given} for call in listed if isinstance(call, dict) for name, given in call.items()
+        {"name": name, "arguments": arguments}
+        for call in listed
+        if isinstance(call, dict)
+        for name, arguments in call.items()
     ]
 
 

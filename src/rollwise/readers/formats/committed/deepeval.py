@@ -88,7 +88,7 @@ def _scores(record: Record) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a metric as that of a column: in lower case, without what stands in brackets."""
+    """Return the name of a metric as that of a column: in lower case, without a part in brackets."""
     return "_".join(name.partition("[")[0].lower().replace("-", " ").split())
 
 

@@ -47,10 +47,12 @@ def _solutions(document: Document, builder: TurnsBuilder, around: Around) -> Ite
 def _listed(value: Any) -> list[Any]:
     """Return the solutions of a task; in old files, statuses are lists of their own, of pairs with details."""
     if not isinstance(value, dict):
-        return value if isinstance(value, list) else [value]  # which is no solution, and broken
-    lists = {side: found if isinstance(found := value.get(side), list) else [] for side in SIDES}
+        return value if isinstance(value, list) else [value]  # not a solution: broken
+    lists = {side: listed if isinstance(listed := value.get(side), list) else [] for side in SIDES}
     count = max(map(len, lists.values()))
-    statuses = {side: [one[0] if isinstance(one, list) and one else one for one in lists[side]] for side in SIDES}
+    statuses = {
+        side: [entry[0] if isinstance(entry, list) and entry else entry for entry in lists[side]] for side in SIDES
+    }
     return [
         {f"{side}_status": statuses[side][place] if place < len(statuses[side]) else None for side in SIDES}
         for place in range(count)
@@ -61,12 +63,12 @@ def _model(document: Document) -> str | None:
     """Return the model that the name of the file, or of its folder, begins with."""
     name = document.path.name.removesuffix(".json").removesuffix("eval_results").rstrip("_")
     name = name or document.path.absolute().parent.name
-    model, found, _ = name.partition("_temp_")
-    return model if found else None
+    model, separator, _ = name.partition("_temp_")
+    return model if separator else None
 
 
 def _has_passed(record: Record) -> bool | None:
-    """Return whether a solution passed all tests that were run: those of the benchmark, and those of EvalPlus."""
+    """Return whether a solution passed all tests that were run, of the benchmark and of EvalPlus."""
     statuses = [record[f"{side}_status"] for side in SIDES]
     for status in statuses:
         if status not in {PASS, "fail", "timeout", None}:

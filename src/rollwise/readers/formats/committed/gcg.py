@@ -89,10 +89,10 @@ The producer judges `every_turn`: each rollout has one.""",
 
 def _behaviors(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
     """Yield the behaviors of a file, whose keys are their numbers."""
-    whole = (
+    behaviors = (
         document.value if isinstance(document.top, dict) else dict(enumerate(value for _, value in document.records()))
     )
-    records = {"0": whole} if whole.keys() >= AUTODAN_NAMES else whole
+    records = {"0": behaviors} if behaviors.keys() >= AUTODAN_NAMES else behaviors
     builder.holds(document.name, len(records))
     for name, value in records.items():
         yield Record(value, name, around)

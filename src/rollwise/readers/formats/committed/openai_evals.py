@@ -28,13 +28,13 @@ GRADED = "choice"  # a metric of evaluations whose last answer is that of the mo
 
 def _samples(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
     """Yield the events of each sample as one record."""
-    found: dict[str, Any] = {}
+    run_facts: dict[str, Any] = {}
     samples: dict[str, tuple[int, list[dict[str, Any]]]] = {}
     for number, value in document.records():
         with builder.record(document.name, number):
             line = parse(value, dict[str, Any])
             if "spec" in line:
-                found = _described(line["spec"])
+                run_facts = _described(line["spec"])
             sample = line.get("sample_id")
             if not isinstance(sample, str) and "event_id" in line:
                 raise BrokenError("object missing required field `sample_id`", field="sample_id")
@@ -43,7 +43,7 @@ def _samples(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             if isinstance(sample, str):
                 samples.setdefault(sample, (number, []))[1].append(line)
     for sample, (number, events) in samples.items():
-        found_here = {**found, "events": events}
+        found_here = {**run_facts, "events": events}
         yield Record({"sample_id": sample}, number, replace(around, found=found_here))
 
 

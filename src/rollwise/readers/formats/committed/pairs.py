@@ -73,8 +73,8 @@ def _sides(document: Document, builder: TurnsBuilder, around: Around) -> Iterato
         first = 1 if is_compared or (reference is not None and sides[0] == reference) else 0
         last = 0 if not is_compared and reference is not None and sides[1] == reference else 1
         for side in range(first, last + 1):
-            found = {"names": names, "side": side}
-            yield Record(row, number, replace(around, found=found), key="ab"[side])
+            constants = {"names": names, "side": side}
+            yield Record(row, number, replace(around, found=constants), key="ab"[side])
 
 
 def _model(record: Record, *, is_other: bool = False) -> Any:
@@ -151,12 +151,14 @@ def _turns(record: Record) -> Columns:
     )
     if missing is not None:
         raise BrokenError(f"object missing required field `{missing}`")
-    said = record.value.get(names.said[side]) if names.said[side] else None
+    response = record.value.get(names.said[side]) if names.said[side] else None
     field = names.said[side] or "winner"
     if names is ARENA:
-        return split_by_column(messages_of(said, field), field)
+        return split_by_column(messages_of(response, field), field)
     asked = record.value.get(names.prompt) if names.prompt else None
-    prompts, answers = (_texts(asked, names.prompt), _texts(said, field)) if names is TABLE else ([asked], [said])
+    prompts, answers = (
+        (_texts(asked, names.prompt), _texts(response, field)) if names is TABLE else ([asked], [response])
+    )
     chat: list[Message] = []
     for place, answer in enumerate(answers):
         prompt = prompts[place] if place < len(prompts) else None
@@ -173,8 +175,8 @@ def _texts(value: Any, field: str) -> list[Any]:
 
 def _length(record: Record) -> int | None:
     names = record["@names"]
-    other = record.value.get(names.said[1 - record["@side"]]) if names is ALPACA else None
-    return len(other) if isinstance(other, str) else None
+    reference = record.value.get(names.said[1 - record["@side"]]) if names is ALPACA else None
+    return len(reference) if isinstance(reference, str) else None
 
 
 PAIRS = RecordMapping(

@@ -32,13 +32,13 @@ SHAPES = Shapes({"user_input", "response"}, {"question", "answer", "contexts"}, 
 
 def _turns(record: Record) -> Turns:
     """`user_input` and `response`, in old files `question` and `answer`; a list is a conversation."""
-    asked = record["question"] if record["user_input"] is None else record["user_input"]
-    if isinstance(asked, str) and asked.startswith("[{"):
-        asked = list_in_cell(asked)
-    if isinstance(asked, list):
-        return split_by_column(messages_of(asked, "user_input"), "user_input")
+    question = record["question"] if record["user_input"] is None else record["user_input"]
+    if isinstance(question, str) and question.startswith("[{"):
+        question = list_in_cell(question)
+    if isinstance(question, list):
+        return split_by_column(messages_of(question, "user_input"), "user_input")
     answer = record["answer"] if record["response"] is None else record["response"]
-    return [TurnRow(turn=None if answer is None else 1, prompt=asked, response=answer)]
+    return [TurnRow(turn=None if answer is None else 1, prompt=question, response=answer)]
 
 
 def _scores(record: Record) -> dict[str, Any]:

@@ -24,8 +24,8 @@ def _turns(record: Record) -> Columns:
     """`contents`: each `agent` with its thought and action; `environment` is what tools return."""
     rounds = parse(record["contents"], list[Any], "contents")
     chat = []
-    for place, one in enumerate(rounds):
-        for message in parse(one, list[Any], f"contents[{place}]") if isinstance(one, list) else [one]:
+    for place, messages in enumerate(rounds):
+        for message in parse(messages, list[Any], f"contents[{place}]") if isinstance(messages, list) else [messages]:
             fields = parse(message, dict[str, Any], f"contents[{place}]")
             role = ROLES.get(str(fields.get("role")))
             if role is None:

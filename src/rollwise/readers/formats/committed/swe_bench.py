@@ -61,17 +61,17 @@ def has_trajectories(document: Document, *, of_all: bool) -> bool:
     """Return whether a file of predictions has trajectories of its instances beside it: of all of them, or of some."""
     if not _is_prediction(document):
         return False
-    told = _told(document, document.path.absolute().parent)
-    return bool(told) and (not of_all or len(told) == document.as_written.count(b'"model_patch"'))
+    named = _named_results(document, document.path.absolute().parent)
+    return bool(named) and (not of_all or len(named) == document.as_written.count(b'"model_patch"'))
 
 
 def judges_trajectories(document: Document) -> bool:
     """Return whether a file is a report that names trajectories of SWE-agent beside it or in the folder around it."""
     folders = list(document.path.absolute().parents)[:2]
-    return (_is_report(document) or OLD(document)) and any(_told(document, folder) for folder in folders)
+    return (_is_report(document) or OLD(document)) and any(_named_results(document, folder) for folder in folders)
 
 
-def _told(document: Document, folder: Path) -> set[str]:
+def _named_results(document: Document, folder: Path) -> set[str]:
     """Return the instances that a file names, of those whose trajectories are in a folder or in the folders in it."""
     names = {path.name.partition(".")[0] for pattern in _OF_TRAJECTORIES for path in folder.glob(pattern)}
     return {name for name in names if f'"{name}"'.encode() in document.as_written}
@@ -106,9 +106,9 @@ def _instances(document: Document, builder: TurnsBuilder, around: Around) -> Ite
     else:
         parts = document.path.absolute().parts
         is_harness = len(parts) > 4 and parts[-5] == "run_evaluation"
-        found = replace(around, run=parts[-4]) if is_harness else around
+        context = replace(around, run=parts[-4]) if is_harness else around
         for name, value in _by_name(document, builder):
-            yield _record(value, name, found, _of_instance(value), parts[-3] if is_harness else None)
+            yield _record(value, name, context, _of_instance(value), parts[-3] if is_harness else None)
 
 
 def _predictions(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
@@ -129,8 +129,8 @@ def _by_name(document: Document, builder: TurnsBuilder) -> Iterator[tuple[object
     if not text.startswith(b"{"):
         yield from document.records()
         return
-    whole = parse(lenient(text)[0], dict[str, Any])
-    records = {"0": whole} if whole.keys() >= PREDICTION else whole
+    report = parse(lenient(text)[0], dict[str, Any])
+    records = {"0": report} if report.keys() >= PREDICTION else report
     builder.holds(document.name, len(records))
     yield from records.items()
 
@@ -151,9 +151,9 @@ def _ids(value: Any, field: str) -> list[str]:
 def _reports(folder: Path, model: str) -> list[dict[str, Any]]:
     """Return the reports beside predictions: files that begin with the name of the model, or else the only one."""
     paths = [*sorted(folder.glob("*.json")), *sorted(folder.glob("results/*.json"))]
-    found = {path: report for path in paths if (report := _report(path, folder)) is not None}
-    named = [report for path, report in found.items() if path.name.startswith(model.replace("/", "__") + ".")]
-    return named or ([*found.values()] if len(found) == 1 else [])
+    reports = {path: report for path in paths if (report := _report(path, folder)) is not None}
+    named = [report for path, report in reports.items() if path.name.startswith(model.replace("/", "__") + ".")]
+    return named or ([*reports.values()] if len(reports) == 1 else [])
 
 
 def _report(path: Path, folder: Path) -> dict[str, Any] | None:
@@ -202,11 +202,11 @@ def _of_instance(value: Any) -> bool | None:
 
 def _verdict(reports: list[dict[str, Any]], name: Any) -> bool | None:
     """Return what reports say of an instance; null where they say nothing, contradict each other, or tests did not run."""
-    verdicts = {_said(report, name) for report in reports if report} - {None}
+    verdicts = {_statement(report, name) for report in reports if report} - {None}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
-def _said(report: Mapping[str, Any], name: Any) -> bool | None:
+def _statement(report: Mapping[str, Any], name: Any) -> bool | None:
     def is_in(*keys: str) -> bool:
         return any(isinstance(report.get(key), list) and name in report[key] for key in keys)
 

@@ -203,9 +203,9 @@ def metrics_of(document: Document) -> dict[str, Mapping[str, Any]]:
     path = document.path.absolute()
     if not path.name.endswith(SAMPLES):
         return {}
-    beside = path.with_name(path.name.removesuffix(SAMPLES) + ".json")
+    summary = path.with_name(path.name.removesuffix(SAMPLES) + ".json")
     try:
-        evaluation = json.loads(bytes_beside(beside, path.parent) or "null")
+        evaluation = json.loads(bytes_beside(summary, path.parent) or "null")
     except (ValueError, RecursionError):
         return {}
     results = evaluation.get("evaluation_results") if isinstance(evaluation, dict) else None
@@ -226,7 +226,7 @@ def is_attack(result: str, metric: Mapping[str, Any]) -> bool:
 
 
 def score_of(record: Instance, metric: Mapping[str, Any]) -> float | None:
-    """Return the score of a record; null where it stands for an unknown level."""
+    """Return the score of a record; null where it means an unknown level."""
     score = record.evaluation.score
     return None if score == UNKNOWN and metric.get("has_unknown_level") is True else score
 

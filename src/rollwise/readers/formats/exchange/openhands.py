@@ -142,9 +142,9 @@ def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] |
         return turns, None
     usages = {usage.response_id: usage for usage in parse_all(record["metrics.token_usages"], Usage, "token_usages")}
     # Every answer makes one turn, so turns and answers go together one by one.
-    used = [usages.get(said.answer) if said.answer is not None else None for said in answers]
+    used = [usages.get(answer_event.answer) if answer_event.answer is not None else None for answer_event in answers]
     return [turn if usage is None else _measured(turn, usage) for turn, usage in zip(turns, used, strict=True)], {
-        "reasoning": [said.reasoning for said in answers]
+        "reasoning": [answer_event.reasoning for answer_event in answers]
     }
 
 

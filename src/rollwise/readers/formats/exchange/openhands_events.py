@@ -99,19 +99,19 @@ def chat_of(history: Sequence[Any] | None, instruction: str | None) -> tuple[lis
     """
     chat: list[Message] = []
     answers: list[Said] = []
-    for said in _said(history):
-        if said.role != ASSISTANT:
-            chat.append(Message(said.role, said.text))
-        elif answers and said.answer is not None and said.answer == answers[-1].answer:
+    for event in _events(history):
+        if event.role != ASSISTANT:
+            chat.append(Message(event.role, event.text))
+        elif answers and event.answer is not None and event.answer == answers[-1].answer:
             message = next(message for message in reversed(chat) if message.role == ASSISTANT)
-            message.content = _distinct([message.content, said.text])
-            message.tool_calls = [*(message.tool_calls or []), *_calls(said)] or None
-            answers[-1] = said._replace(reasoning=first_of(answers[-1].reasoning, said.reasoning))
+            message.content = _distinct([message.content, event.text])
+            message.tool_calls = [*(message.tool_calls or []), *_calls(event)] or None
+            answers[-1] = event._replace(reasoning=first_of(answers[-1].reasoning, event.reasoning))
         else:
             if not answers:
                 _ask(chat, instruction)
-            chat.append(Message(ASSISTANT, said.text, _calls(said) or None))
-            answers.append(said)
+            chat.append(Message(ASSISTANT, event.text, _calls(event) or None))
+            answers.append(event)
     if not answers:
         _ask(chat, instruction)
     return chat, answers
@@ -123,8 +123,8 @@ def _ask(chat: list[Message], instruction: str | None) -> None:
         chat.append(Message("user", instruction))
 
 
-def _calls(said: Said) -> list[Any]:
-    return [*(calls([said.call], "history") or [])] if said.call else []
+def _calls(event: Said) -> list[Any]:
+    return [*(calls([event.call], "history") or [])] if event.call else []
 
 
 def _distinct(texts: Iterable[str | None]) -> str | None:
@@ -137,19 +137,19 @@ def _flat(history: Sequence[Any] | None) -> list[Any]:
     return [event for item in history or () for event in (item if isinstance(item, list) else [item])]
 
 
-def _said(history: Sequence[Any] | None) -> Iterator[Said]:
+def _events(history: Sequence[Any] | None) -> Iterator[Said]:
     raw = _flat(history)
     for value, event in zip(raw, parse_all(raw, Event, "history"), strict=True):
         if event.kind is not None:
-            said = _of_kind(event)
+            parsed = _of_kind(event)
         elif isinstance(event.action, str):
             # The first versions have the arguments of an action beside its name.
-            beside = {name: each for name, each in value.items() if name not in FRAME}
-            said = _of_action(event, beside if event.args is None else event.args)
+            fields = {name: key for name, key in value.items() if name not in FRAME}
+            parsed = _of_action(event, fields if event.args is None else event.args)
         else:
-            said = _of_observation(event)
-        if said is not None:
-            yield said
+            parsed = _of_observation(event)
+        if parsed is not None:
+            yield parsed
 
 
 # ── 0.x ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,8 +172,8 @@ def _of_action(event: Event, args: Mapping[str, Any]) -> Said | None:
     texts = _distinct(map(worded, spoken))
     if name in SPOKEN:
         return Said(ASSISTANT, first_of(texts, text), action=name, answer=answer)
-    given = {each: value for each, value in args.items() if each not in ADDED and value is not None}
-    return Said(ASSISTANT, texts, {"name": name, "arguments": given}, name, answer)
+    arguments = {key: value for key, value in args.items() if key not in ADDED and value is not None}
+    return Said(ASSISTANT, texts, {"name": name, "arguments": arguments}, name, answer)
 
 
 def _of_observation(event: Event) -> Said | None:
@@ -211,8 +211,8 @@ def _of_call(event: Event) -> Said:
     if event.tool_name in SPOKEN:
         text, call = _distinct([text, *(worded(action.get(name)) for name in ("message", "thought"))]), None
     else:
-        given = {name: value for name, value in action.items() if name != "kind" and value is not None}
-        call = event.tool_call or {"name": event.tool_name or "action", "arguments": given}
+        arguments = {name: value for name, value in action.items() if name != "kind" and value is not None}
+        call = event.tool_call or {"name": event.tool_name or "action", "arguments": arguments}
     return Said(ASSISTANT, text, call, event.tool_name, event.llm_response_id, event.reasoning_content)
 
 

@@ -244,7 +244,7 @@ class Conversation:
             return
         self.close()
         if edit.operation == "rollback":
-            del self._path[_kept([message for message, _ in self._path], edit) :]
+            del self._path[_remaining([message for message, _ in self._path], edit) :]
         elif edit.operation == "reset":
             self._path.clear()
             for message in edit.new_messages:
@@ -289,7 +289,7 @@ def _edits(events: list[Any]) -> Iterator[Edit]:
             yield parse(event.edit, Edit, f"events[{place}].edit")
 
 
-def _kept(messages: list[dict[str, Any]], edit: Edit) -> int:
+def _remaining(messages: list[dict[str, Any]], edit: Edit) -> int:
     """Return how many messages a rollback keeps: up to the named message, else all but the last `count`."""
     ids = [message.get("id") for message in messages]
     if edit.to_id is not None and edit.to_id in ids:
@@ -307,12 +307,12 @@ def _turns(nodes: list[Node], final: set[int], transcript: Transcript) -> list[T
     """Return a turn for each answer; with the columns of a tree where some were taken back."""
     if not nodes:
         edits = _edits(transcript.events or [])
-        asked = [edit.message for edit in edits if edit.operation == "add" and isinstance(edit.message, dict)]
-        return split(messages_of(asked, "events"))
+        added = [edit.message for edit in edits if edit.operation == "add" and isinstance(edit.message, dict)]
+        return split(messages_of(added, "events"))
     is_tree = len(final) < len(nodes)
     turns = []
     for number, node in enumerate(nodes):
-        after = node.after if not any(other.parent == number for other in nodes[number + 1 :]) else []
+        after = node.after if not any(follower.parent == number for follower in nodes[number + 1 :]) else []
         *before, answer = messages_of([*node.messages], "messages")
         turn = split([*map(as_prompt, before), answer, *map(as_prompt, messages_of(after, "messages"))], "messages")[0]
         turn = turn._replace(turn=node.depth)

@@ -121,15 +121,15 @@ def read_pi(document: Document, table: TurnsBuilder) -> None:
                 raise BrokenError(f"the entry {name!r} occurs twice in this file", field="id")
             parents[name] = latest if entry.id is None else entry.parent_id
             latest = name
-            if (said := _said(entry)) is not None:
-                messages[name] = said
+            if (message := _parsed(entry)) is not None:
+                messages[name] = message
     if header is None:
         raise BrokenError("has no line of the type `session`")
     with table.record(document.name, header.id):
         _add(document, table, header, _without_others(parents, messages), messages)
 
 
-def _said(entry: Entry) -> Said | None:
+def _parsed(entry: Entry) -> Said | None:
     """Return the message of an entry; null for entries that the model never sees."""
     if entry.type == MESSAGE:
         said = parse(entry.message, Said, "message")
@@ -159,11 +159,11 @@ def _without_others(parents: dict[str, str | None], messages: dict[str, Said]) -
 def _add(
     document: Document, table: TurnsBuilder, header: Header, parents: dict[str, str | None], messages: dict[str, Said]
 ) -> None:
-    answers = [name for name, said in messages.items() if said.role == "assistant"]
+    answers = [name for name, message in messages.items() if message.role == "assistant"]
     links = Links(parents, answers, "parentId")
     turns = [_turn(messages, links, name, place) for place, name in enumerate(answers)]
     if not turns:
-        turns = split([_message(said) for said in messages.values()], "message")
+        turns = split([_message(message) for message in messages.values()], "message")
     spoken = [messages[name] for name in answers]
     costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
     table.add(
@@ -172,7 +172,7 @@ def _add(
         turns,
         {
             "run": header.id,
-            "target": next((said.model for said in spoken if said.model), None),
+            "target": next((message.model for message in spoken if message.model), None),
             "attack": NO_ATTACK,
             "attempt": 1,
             "ending": ERROR if spoken and spoken[-1].error_message is not None else None,
@@ -181,41 +181,41 @@ def _add(
         },
         {"cwd": header.cwd, "version": header.version, "parent_session": header.parent_session},
         {
-            "model": [said.model for said in spoken] or [None],
-            "stop_reason": [said.stop_reason for said in spoken] or [None],
-            "reasoning": [thoughts(said.content) for said in spoken] or [None],
+            "model": [message.model for message in spoken] or [None],
+            "stop_reason": [message.stop_reason for message in spoken] or [None],
+            "reasoning": [thoughts(message.content) for message in spoken] or [None],
         },
     )
 
 
 def _turn(messages: dict[str, Said], links: Links[str], name: str, place: int) -> TurnRow:
     """Return the turn of one answer: its prompt is all messages on the way to it from the answer above."""
-    said = messages[name]
+    message = messages[name]
     names = [*links.between[name], name, *links.after.get(name, [])]
-    turn = split([_message(messages[other]) for other in names], "message")[0]
-    usage = said.usage or Usage()
+    turn = split([_message(messages[key]) for key in names], "message")[0]
+    usage = message.usage or Usage()
     turn = turn._replace(
         turn=links.depth[name],
         prompt_tokens=total((usage.input, usage.cache_read, usage.cache_write), "usage"),
         response_tokens=whole(usage.output, "usage.output"),
         cost_usd=None if usage.cost is None else usage.cost.total,
-        error=said.error_message,
+        error=message.error_message,
     )
     if not links.forks:
         return turn
     return turn._replace(node_id=name, parent_id=links.above[name], target_call=place + 1)
 
 
-def _message(said: Said) -> Message:
+def _message(message: Said) -> Message:
     """Return a message under the names of other chats, with its calls apart from its text and without images."""
-    if said.command is not None:
-        return Message("user", "\n".join(part for part in (f"$ {said.command}", said.output) if part))
-    if said.summary is not None:
-        return Message("user", said.summary)
-    role = ROLES.get(said.role, "user")
-    if not isinstance(said.content, list):
-        return Message(role, said.content)
-    parts: Sequence[dict[str, Any]] = [part for part in said.content if isinstance(part, dict)]
+    if message.command is not None:
+        return Message("user", "\n".join(part for part in (f"$ {message.command}", message.output) if part))
+    if message.summary is not None:
+        return Message("user", message.summary)
+    role = ROLES.get(message.role, "user")
+    if not isinstance(message.content, list):
+        return Message(role, message.content)
+    parts: Sequence[dict[str, Any]] = [part for part in message.content if isinstance(part, dict)]
     calls = [part for part in parts if part.get("type") == CALL]
     texts = [part for part in parts if part.get("type") not in (CALL, IMAGE)]
     return Message(role, texts or None, calls or None)

@@ -1,0 +1,71 @@
+"""The Python call beside a figure of a report draws this figure: it is run, and what it draws has the same words."""
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import rollwise as rw
+
+ROOT = Path(__file__).parents[2]
+SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 3, "turns": 3, "tasks": 2, "seed": 1}
+
+
+def simulated(**more: Any) -> pl.DataFrame:
+    turns: pl.DataFrame = rw.simulate(**SIMULATED | more)[0]
+    return turns
+
+
+def trained() -> pl.DataFrame:
+    """Three training steps."""
+    parts = [
+        simulated(targets={"policy": step / 2000}).with_columns(
+            rollout_id=pl.format("{}/{}", pl.lit(step), "rollout_id"), run=pl.lit(f"run {step}"), train_step=step
+        )
+        for step in (100, 200, 300)
+    ]
+    return pl.concat(parts)
+
+
+def scored() -> pl.DataFrame:
+    """Scores without verdicts."""
+    made = simulated(attacks=["x", "y"]).drop("succeeded", "solved")
+    return rw.turns(made.with_columns(pl.lit(None, made.schema["outcome"]).alias("outcome")))
+
+
+CASES: dict[str, tuple[Callable[[], pl.DataFrame], dict[str, Any]]] = {
+    "two factors": (lambda: simulated(targets={"a": 0.1, "b'c": 0.3}, attacks=["x", "y"]), {}),
+    "unjudged": (
+        lambda: simulated(attacks=["x", "y", "z"], unjudged_share=0.2, benign=3),
+        {"level": 0.9, "seed": 3, "unjudged": "drop", "cluster": "task"},
+    ),
+    "one group": (lambda: simulated(targets={"a": 0.2}), {}),
+    "trained": (trained, {}),
+    "a number": (lambda: simulated().with_columns(temperature=pl.col("goal").hash() % 3 / 2), {"by": "temperature"}),
+    "scored": (scored, {}),
+    "branches": (lambda: rw.simulate(branches=2, turns=3, give_up=0, target_ends=0, error=0, seed=1)[0], {}),
+    "logs": (lambda: rw.read(ROOT / "data" / "rollouts"), {}),
+}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("case", CASES)
+def test_the_call_draws_the_figure(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the folder of the report, with its rollouts as `turns`: the alternative text has the same groups and numbers."""
+    make, options = CASES[case]
+    page = rw.report(make(), tmp_path / "report", **options)
+    figures = re.findall(
+        r'<figure data-name="([^"]*)".*?data-call="([^"]*)"><div class="desk"><svg [^>]*?aria-label="([^"]*)"',
+        page.read_text(),
+        re.DOTALL,
+    )
+    assert len(figures) == page.read_text().count("<figure") > 0
+    monkeypatch.chdir(page.parent)
+    for name, call, alt in figures:
+        names = {"rw": rw, "pl": pl, "turns": pl.read_parquet("turns.parquet")}
+        plot = eval(html.unescape(call), names)  # what a reader would do with it
+        assert plot.alt == html.unescape(alt), (name, html.unescape(call))

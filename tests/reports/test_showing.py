@@ -109,6 +109,7 @@ def test_paths_of_a_tree_select_the_tree() -> None:
 
 REFUSED = {
     "an unknown id": ("g", "show: the turns have no rollout 'g'; available: a, b, c and 3 more"),
+    "half a character": ("\ud800", "show: the turns have no rollout '\\\\ud800'; available: a"),
     "an id of other turns": (pl.DataFrame({"rollout_id": ["a", "x"]}), "show: the turns have no rollout 'x'; available: a, b"),
     "a misspelled column": (
         pl.DataFrame({"tarhet": ["base"]}),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError, meant, writable
 from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
@@ -45,12 +45,11 @@ def chosen(data: Rollouts, ids: pl.Series) -> Rollouts:
 
 def selected_by(data: Rollouts, selection: object) -> Selection:
     """Return the ids of the rollouts that a selection means."""
-    if isinstance(selection, str):
-        return _known(data, pl.Series([selection]))
     if isinstance(selection, pl.Series):
         return _known(data, selection.cast(pl.String))
-    if isinstance(selection, list | tuple) and all(isinstance(one, str) for one in selection):
-        return _known(data, pl.Series(selection, dtype=pl.String))
+    texts = [selection] if isinstance(selection, str) else selection
+    if isinstance(texts, list | tuple) and all(isinstance(one, str) for one in texts):
+        return _known(data, pl.Series(map(writable, texts), dtype=pl.String))
     rows = frame_of(selection, "show: selection")
     if "rollout_id" in rows.columns:
         name = "tree" if data.tree and "tree" in rows.columns else "rollout_id"  # rows of paths

@@ -29,7 +29,12 @@ def report(tmp_path: Path, rollouts: dict[str, tuple[dict[str, Any], list[dict[s
         for name, (facts, turns) in rollouts.items()
         for number, turn in enumerate(turns, 1)
     ]
-    overrides = {"turn": pl.Int32, "attempt": pl.Int32, "outcome": schema.OUTCOMES, "tool_calls": schema.TOOL_CALLS}
+    overrides: dict[str, Any] = {
+        "turn": pl.Int32,
+        "attempt": pl.Int32,
+        "outcome": schema.OUTCOMES,
+        "tool_calls": schema.TOOL_CALLS,
+    }
     return rw.report(
         rw.turns(pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)), tmp_path / "report"
     )

@@ -1,7 +1,7 @@
 // What a page needs that its theme does not do: code that scrolls can be reached by the keyboard, regions have names of their own,
 // and a page that was opened from a folder says that its search needs a server.
 function mend() {
-  for (const block of document.querySelectorAll(".md-typeset pre > code, .md-typeset p:has(> .plot), .md-typeset .table")) {
+  for (const block of document.querySelectorAll(".md-typeset pre > code, .md-typeset p:has(> .plot), .md-typeset .table > div, .md-typeset__scrollwrap")) {
     if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
   }
   document.querySelectorAll(".md-code__nav").forEach((region, number) => region.setAttribute("aria-label", `Code ${number + 1}`));

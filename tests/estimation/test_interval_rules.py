@@ -161,13 +161,16 @@ def test_rates_that_follow_the_numbers_of_rollouts_are_said() -> None:
         rw.summarize(frame, metrics="attack_success", **options).row(0, named=True)  # type: ignore[arg-type]
         for options in ({}, {"method": "beta-binomial"}, {"weighting": "goal"})
     )
-    assert lower["reason"] == "goals with more rollouts have lower rates; use weighting='goal' to weight goals equally"
+    assert lower["reason"] == (
+        "goals with more rollouts have lower rates; for the mean over goals use weighting='goal' if difficulty decided on the "
+        "numbers, or method='beta-binomial' if successes did"
+    )
     assert pooled["reason"] == (
         "goals with more rollouts have lower rates: right only if nothing but successes so far decided on numbers"
     )
     assert by_goal["reason"] is None
     higher = rw.summarize(frame.with_columns(pl.col("attack_success").not_()), metrics="attack_success")
-    assert higher["reason"][0] == str(lower["reason"]).replace("lower", "higher")
+    assert higher["reason"][0] == str(lower["reason"]).replace("lower", "higher", 1)
     # In each of the two halves all goals have one size.
     halves = frame.with_columns(target=pl.when(pl.col("goal") < "g12").then(pl.lit("a")).otherwise(pl.lit("b")))
     assert rw.summarize(halves, by="target", metrics="attack_success")["reason"].null_count() == 2

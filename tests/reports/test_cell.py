@@ -2,6 +2,7 @@
 
 import html
 from pathlib import Path
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -102,6 +103,23 @@ def test_nothing_runs_and_nothing_reaches_the_notebook(
     }
     assert not [path for path in server.asked if "hit" in path]
     assert not [line for line in complaints if "favicon" not in line]
+
+
+def test_the_first_rollout_is_open(browser: Browser, tmp_path: Path) -> None:
+    """Whoever asks for transcripts begins to read; in a page of its own, too, unless its address names another one."""
+    turns, _ = rw.simulate(goals=3, attempts=2, turns=2, seed=1)
+    enter(browser, parent(tmp_path / "notebook.html", rw.show(turns)).as_uri())
+    browser.until("return document.querySelector('#rollout h4') !== null")
+    assert browser.run("return [state.open, document.activeElement.tagName]") == [
+        0,
+        "BODY",
+    ]  # the keys stay with the notebook
+    browser.driver.switch_to.default_content()
+    page = rw.show(turns).save(tmp_path / "transcripts.html")
+    last = turns["rollout_id"].unique(maintain_order=True)[-1]
+    browser.open(f"{page.as_uri()}#rollout={quote(last, safe='')}")
+    browser.until("return document.querySelector('#rollout h4') !== null")
+    assert browser.run("return state.index.ids[state.open]") == last
 
 
 def test_a_link_stays_in_the_frame(browser: Browser, tmp_path: Path) -> None:

@@ -167,6 +167,36 @@ def test_a_terminal_has_one_line() -> None:
     assert repr(rw.show(TURNS, "a")) == '<Viewer: 1 of 6 rollouts; `.save("transcripts.html")` writes the page>'
 
 
+TITLES = {
+    "a group": (summary("target", "attack").filter(target="base", attack="beg"), "2 of 6 rollouts: base · beg"),
+    "two groups": (summary("target").drop_nulls("target").sort("target"), "5 of 6 rollouts: base, guarded"),
+    "no name": (summary("target").filter(pl.col("target").is_null()), "1 of 6 rollouts: (none)"),
+    "many groups": (summary("target", "attack"), "6 rollouts: 5 groups"),
+    "all": (summary(), "6 rollouts"),
+    "both sides": (
+        rw.contrast(ROLLOUTS, of="target", by="attack", baseline="base", metrics="attack_success").filter(attack="beg"),
+        "3 of 6 rollouts: beg · guarded and base",
+    ),
+    "pooled": (summary("target", "attack", margins=True).filter(target="all", attack="beg"), "3 of 6 rollouts: beg"),
+    "a number": (summary("step").filter(step=2), "2 of 6 rollouts: step 2"),
+    "two numbers": (
+        rw.contrast(ROLLOUTS, of="step", baseline=1, metrics="attack_success")[:1],
+        "4 of 6 rollouts: step 2 and 1",
+    ),
+    "a name that moves the cursor": (pl.DataFrame({"target": ["\x1b[2J\n"]}), "0 of 6 rollouts: \\x1b[2J"),
+    "a long name": (pl.DataFrame({"target": ["x" * 500]}), f"0 of 6 rollouts: {'x' * 30}…{'x' * 29}"),
+}
+
+
+@pytest.mark.parametrize("case", TITLES)
+def test_the_title_says_of_what(case: str) -> None:
+    """How many rollouts, of how many, and of which groups, in one line of plain letters."""
+    selection, title = TITLES[case]
+    viewer = rw.show(TURNS, selection)
+    assert viewer.title == title
+    assert f'<h1 dir="auto">{title}</h1>' in viewer.page
+
+
 def test_a_cell_has_one_frame_without_an_origin() -> None:
     """Scripts run in it, and it has no other right; the page is in the output, with the policy of the report."""
     viewer = rw.show(TURNS)

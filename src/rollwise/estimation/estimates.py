@@ -45,7 +45,10 @@ from rollwise.stats.units import ways_of
 FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally, or method='beta-binomial'"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
-_RATES_FOLLOW = "goals with more rollouts have {} rates; use weighting='goal' to weight goals equally"
+_RATES_FOLLOW = (
+    "goals with more rollouts have {} rates; for the mean over goals use weighting='goal' if difficulty decided on the numbers, "
+    "or method='beta-binomial' if successes did"
+)
 _POOLED_AND_FOLLOW = (
     "goals with more rollouts have {} rates: right only if nothing but successes so far decided on numbers"
 )

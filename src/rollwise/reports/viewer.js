@@ -29,7 +29,8 @@ async function begin() {
   at("viewer").hidden = false;
   choose();
   performance.mark("list");
-  follow();
+  await follow();
+  if (state.open < 0 && document.body.classList.contains("alone")) await noStranger(); // there is nothing else to read
 }
 
 async function load(one) {

@@ -7,16 +7,18 @@ from pathlib import Path
 from rollwise import __version__
 from rollwise.files.atomic import whole
 from rollwise.readers.turns import turns as as_turns
+from rollwise.reports import viewer
 from rollwise.reports.assets import asset, policy, rendered
 from rollwise.reports.grouping import usual_groups, with_detectors
 from rollwise.reports.rollouts import Rollouts, measured
-from rollwise.reports.showing.selection import check_turns, chosen, chosen_ids
+from rollwise.reports.showing.selection import Selection, check_turns, chosen, selected_by
 from rollwise.reports.viewer import Transcripts, transcripts
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.labels import count, counted, sentence
+from rollwise.schema.labels import count, counted
 
-_SCRIPTS = ("theme.js", "text.js", "chunks.js", "rollout.js", "viewer.js")
-_STYLE = (
+_SCRIPTS = ("theme.js", *viewer.SCRIPTS)
+_STYLES = ("page.css", viewer.STYLE, "showing/show.css")
+_FRAME = (
     "position: relative; width: 100%; height: 600px; box-sizing: border-box; border: 1px solid #888; border-radius: 6px"
 )
 
@@ -37,7 +39,7 @@ class Viewer:
         # out, as in a notebook that is not trusted and on GitHub, the line is seen that the frame covers otherwise.
         return (
             f'<p style="margin: 0 0 -1.5em; line-height: 1.5">{html.escape(self.title)}: run this cell, or trust the notebook, to '
-            f'read them here.</p><iframe sandbox="allow-scripts" title="{html.escape(self.title)}" style="{_STYLE}" '
+            f'read them here.</p><iframe sandbox="allow-scripts" title="{html.escape(self.title)}" style="{_FRAME}" '
             f'srcdoc="{html.escape(self.page)}"></iframe>'
         )
 
@@ -100,14 +102,16 @@ def show(turns: object, selection: object = None) -> Viewer:
     table = as_turns(frame)
     rollouts = with_detectors(measured(table, [], scored=True))
     data = Rollouts(usual_groups(rollouts, runs=True), table, rollouts)
-    part = data if selection is None else chosen(data, chosen_ids(data, selection))
+    selected = None if selection is None else selected_by(data, selection)
+    part = data if selected is None else chosen(data, selected.ids)
     packed = transcripts(part)
-    title = _title(data, part)
-    style, scripts = asset("page.css") + asset("showing/show.css"), [asset(name) for name in _SCRIPTS]
+    title = _title(data, part, selected)
+    style = "".join(map(asset, _STYLES))
+    scripts = [asset(name) for name in _SCRIPTS]
     page = rendered(
         "showing/show.html.jinja",
         version=__version__,
-        title=sentence(title).rstrip("."),
+        title=title,
         note=_note(packed),
         policy=policy(style, scripts),
         style=style,
@@ -118,11 +122,11 @@ def show(turns: object, selection: object = None) -> Viewer:
     return Viewer(title, page)
 
 
-def _title(data: Rollouts, part: Rollouts) -> str:
-    """Return how many rollouts are shown, and of how many."""
-    if part.rollout_count == data.rollout_count:
-        return counted(data.rollout_count, "rollout")
-    return f"{count(part.rollout_count)} of {counted(data.rollout_count, 'rollout')}"
+def _title(data: Rollouts, part: Rollouts, selected: Selection | None) -> str:
+    """Return how many rollouts are shown, of how many, and of which groups."""
+    every = counted(data.rollout_count, "rollout")
+    many = every if part.rollout_count == data.rollout_count else f"{count(part.rollout_count)} of {every}"
+    return f"{many}: {selected.groups}" if selected is not None and selected.groups else many
 
 
 def _note(packed: Transcripts) -> str:

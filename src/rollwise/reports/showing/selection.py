@@ -1,8 +1,8 @@
 """Which rollouts are meant: ids, rows with ids, or rows of a result, whose groups are looked up in the rollouts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -11,10 +11,11 @@ from rollwise.errors import ArgumentError, meant
 from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.named import column_named
+from rollwise.schema.named import column_named, values_named
 from rollwise.schema.other_names import meant_column
 
 _SIDES = ("of", "group", "baseline")  # columns of CONTRAST: what is compared, and its two values
+_LONGEST, _MOST_NAMED = 60, 3  # characters of a name in the title, and groups that are named there
 _NEAR = 10_000  # ids among which a misspelled one is looked for
 
 
@@ -28,6 +29,13 @@ def check_turns(frame: pl.DataFrame) -> None:
         )
 
 
+class Selection(NamedTuple):
+    """Ids of transcripts, and the groups that they are of in words; empty where rollouts themselves were selected."""
+
+    ids: pl.Series
+    groups: str = ""
+
+
 def chosen(data: Rollouts, ids: pl.Series) -> Rollouts:
     """Return the rollouts with these ids, whole."""
     selected = pl.col("rollout_id").is_in(ids.implode())
@@ -35,7 +43,7 @@ def chosen(data: Rollouts, ids: pl.Series) -> Rollouts:
     return replace(data, turns=data.turns.filter(selected), rollouts=data.rollouts.filter(key))
 
 
-def chosen_ids(data: Rollouts, selection: object) -> pl.Series:
+def selected_by(data: Rollouts, selection: object) -> Selection:
     """Return the ids of the rollouts that a selection means."""
     if isinstance(selection, str):
         return _known(data, pl.Series([selection]))
@@ -45,10 +53,8 @@ def chosen_ids(data: Rollouts, selection: object) -> pl.Series:
         return _known(data, pl.Series(selection, dtype=pl.String))
     rows = frame_of(selection, "show: selection")
     if "rollout_id" in rows.columns:
-        ids = rows["rollout_id"].cast(pl.String).unique(maintain_order=True)
-        if data.tree and "tree" in rows.columns:  # rows of paths
-            ids = rows["tree"].cast(pl.String).unique(maintain_order=True)
-        return _known(data, ids)
+        name = "tree" if data.tree and "tree" in rows.columns else "rollout_id"  # rows of paths
+        return _known(data, values_named(rows, name).cast(pl.String).unique(maintain_order=True))
     return _of_groups(data, rows)
 
 
@@ -57,7 +63,7 @@ def _id_of(data: Rollouts) -> str:
     return "tree" if data.tree else "rollout_id"
 
 
-def _known(data: Rollouts, ids: pl.Series) -> pl.Series:
+def _known(data: Rollouts, ids: pl.Series) -> Selection:
     """Return the ids, all of which the table has."""
     available = data.turns["rollout_id"].unique(maintain_order=True)
     unknown = ids.filter(~ids.is_in(available.implode()))
@@ -65,10 +71,10 @@ def _known(data: Rollouts, ids: pl.Series) -> pl.Series:
         raise ArgumentError(
             f"show: the turns have no rollout {unknown[0]!r}; {meant(unknown[0], available.head(_NEAR).to_list(), most=3)}"
         )
-    return ids
+    return Selection(ids)
 
 
-def _of_groups(data: Rollouts, rows: pl.DataFrame) -> pl.Series:
+def _of_groups(data: Rollouts, rows: pl.DataFrame) -> Selection:
     """Return the ids of the rollouts in the groups of these rows, by the columns that name groups."""
     names = labels.grouping(rows)
     groups = list(_groups(rows, names))
@@ -83,10 +89,29 @@ def _of_groups(data: Rollouts, rows: pl.DataFrame) -> pl.Series:
                 f"have ids; {meant_column(name, data.turns)}"
             )
     matching = pl.any_horizontal([pl.lit(value=False), *(_matches(group) for group in groups)])
-    return table.filter(matching)[_id_of(data)].unique(maintain_order=True)
+    ids = values_named(table.filter(matching), _id_of(data)).unique(maintain_order=True)
+    return Selection(ids, _in_words(groups, table))
 
 
-def _groups(rows: pl.DataFrame, names: Sequence[str]) -> Iterable[dict[str, list[Any]]]:
+def _in_words(groups: Sequence[dict[str, list[Any]]], table: pl.DataFrame) -> str:
+    """Return the names of the groups, or their number where there are many; empty for all rollouts."""
+    if len(groups) > _MOST_NAMED:
+        return labels.counted(len(groups), "group")
+    named = [
+        " · ".join(
+            f"{labels.label(name)} {_joined(values)}" if table.schema[name].is_numeric() else _joined(values)
+            for name, values in group.items()
+        )
+        for group in groups
+    ]
+    return ", ".join(filter(None, named))
+
+
+def _joined(values: Sequence[Any]) -> str:
+    return " and ".join(labels.isolated(labels.shorten(labels.value_name(value), _LONGEST)) for value in values)
+
+
+def _groups(rows: pl.DataFrame, names: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
     """Yield the columns of each group with the values, as text, that a rollout of it has; pooled ones have any."""
     sides = [name for name in _SIDES if set(_SIDES) <= set(rows.columns)]
     text = rows.select(column_named(name).cast(pl.String) for name in [*names, *sides]).unique(maintain_order=True)

@@ -111,6 +111,11 @@ def notebook(path: Path, folder: Path) -> str:
                 parts.append(f"![{alt}]({name}){{ .plot loading=lazy }}")
             elif '<div id="rw' in (table := data.get("text/html", "")):
                 parts.append(f'<div class="table">{BLANKS.sub(" ", table)}</div>')
+            elif "<iframe" in table:
+                pictures += 1
+                name = f"{path.stem}-{pictures}.html"
+                (folder / name).write_text(f'<!doctype html><meta charset="utf-8">{table}', encoding="utf-8")
+                parts.append(f'<iframe src="{name}" title="Transcripts" class="transcripts" loading="lazy"></iframe>')
             elif text := data.get("text/plain", "".join(output.get("text", ""))):
                 parts.append(f"```text\n{text.rstrip()}\n```")
     head = f"*This page is `notebooks/{path.name}` of the repository, with what it printed.*"

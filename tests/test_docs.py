@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import json
 import re
+import runpy
 import tomllib
 from importlib import import_module
 from inspect import getdoc, isfunction
@@ -79,6 +81,34 @@ def test_the_help_of_every_public_function_has_an_example(namespace: str) -> Non
     assert [name for name, function in functions.items() if ">>> " not in (getdoc(function) or "")] == [], (
         "add Examples"
     )
+
+
+def test_a_notebook_is_a_page_with_what_it_printed(tmp_path: Path) -> None:
+    """Texts, code, pictures as files, tables as they are, a viewer in a frame of its own, and all else as text."""
+    notebook = runpy.run_path(str(ROOT / "docs" / "exhibits.py"))["notebook"]
+    outputs = [
+        {"data": {"image/png": "aGk=", "text/plain": "<Plot: Rates, 40 % [30, 50].>"}},
+        {"data": {"text/html": '<div id="rw1">\n<table></table>\n</div>', "text/plain": "a table"}},
+        {"data": {"text/html": '<iframe srcdoc="x">\n</iframe>', "text/plain": "<Viewer>"}},
+        {"text": ["one\n", "two\n"]},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "\n", "About."]},
+        {"cell_type": "code", "source": ["f(1)"], "outputs": outputs},
+    ]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
+    assert notebook(tmp_path / "n.ipynb", tmp_path).split("\n\n") == [
+        "# Title",
+        "*This page is `notebooks/n.ipynb` of the repository, with what it printed.*",
+        "\nAbout.",
+        "```python\nf(1)\n```",
+        "![Rates, 40 % [30, 50].](n-1.png){ .plot loading=lazy }",
+        '<div class="table"><div id="rw1"> <table></table> </div></div>',
+        '<iframe src="n-2.html" title="Transcripts" class="transcripts" loading="lazy"></iframe>',
+        "```text\none\ntwo\n```\n",
+    ]
+    assert (tmp_path / "n-1.png").read_bytes() == b"hi"
+    assert '<iframe srcdoc="x">' in (tmp_path / "n-2.html").read_text()
 
 
 def test_the_reusable_workflow_has_the_steps_of_the_example() -> None:

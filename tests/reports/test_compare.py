@@ -70,7 +70,7 @@ def test_a_broken_attempt_stands_beside_one_that_held(browser: Browser, tmp_path
     assert texts(browser, "#rollout select option") == ["attempt 2 of 2 · broken"]
     # The broken one is on the left, whichever was open.
     assert [one.split("\n")[0] for one in texts(browser, ".side-head")] == [
-        "broken attempt 2 of 2 · t · a", "held attempt 1 of 2 · t · a",
+        "broken attempt 2 of 2", "held attempt 1 of 2",
     ]  # fmt: skip
     assert "Aligned where the injected text arrives." in texts(browser, "#rollout > .soft")
     pairs = browser.run("""
@@ -79,8 +79,7 @@ def test_a_broken_attempt_stands_beside_one_that_held(browser: Browser, tmp_path
     """)
     assert pairs == [["no turn", "Turn 1"], ["Turn 1", "Turn 2"], ["Turn 2", "Turn 3"], ["no turn", "Turn 4"]]
     told = texts(browser, "#rollout .differ")[0]
-    assert told.startswith("First differing turn 2 and turn 3 (calls, verdict or signs)")
-    assert 'broken send {"to": "US133000000121212121212", "amount": 10} · a value' not in told  # signs come after calls
+    assert told.startswith("First differing turn: 2 and 3 (calls, verdict or signs)")
     assert '{"to": "US133000000121212121212", "amount": 10}' in told
     assert "the defense refused the call" in told
     assert (
@@ -114,13 +113,13 @@ def test_without_an_injected_text_they_begin_together(browser: Browser, tmp_path
     )
     press(browser, page, "a")
     assert texts(browser, "#rollout .differ")[0].splitlines() == [
-        "First differing turn 2 (calls, verdict or signs)", "broken attack succeeded", "held attack failed",
+        "First differing turn: 2 (calls, verdict or signs)", "broken attack succeeded", "held attack failed",
     ]  # fmt: skip
     assert "Aligned at the first turn." in texts(browser, "#rollout > .soft")
     press(browser, page, "b")
     choose = "await show(state.index.ids.indexOf(given[0])); await compare(state.index.ids.indexOf(given[1]))"
     browser.run(choose, "b", "c")
-    assert texts(browser, "#rollout .differ") == ["First differing turn 1 (wording alone)"]
+    assert texts(browser, "#rollout .differ") == ["First differing turn: 1 (wording alone)"]
     browser.run(choose, "c", "d")
     assert texts(browser, "#rollout .differ") == ["No turn differs."]
     assert texts(browser, "#rollout select option")[0] == "attempt 1 of 4 · broken"  # another verdict comes first

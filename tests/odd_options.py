@@ -44,6 +44,7 @@ _CHOICES: dict[str, list[Any]] = {
     "step": ["train_step", "attempt"],
     "columns": ["num_turns", ["num_turns", "worst"], "target"],
     "rows": ["target", "attack"],
+    "selection": [None, pl.DataFrame({"target": ["base"]}), pl.DataFrame({"extra": [1, None]}), "no id"],
     "column": ["score", "response"],
     "condition": [pl.col("score") > 0.4],
     "where": [None, pl.col("n") > 3],

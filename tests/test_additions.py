@@ -25,8 +25,8 @@ SOURCE = Path(rw.__file__).parent
 STATISTICS = list(SUMMARIZED)
 METRICS = sorted(function.__name__ for function in ABOUT if function.__module__.startswith("rollwise.metrics."))
 VERBS = sorted(name for name in rw.__all__ if callable(getattr(rw, name)))
-WITHOUT_CASES = {"convert", "evaluate", "judge", "propose", "scan", "score", "turns", "write"}
-"""Verbs without golden results: they write files, ask questions or call judges, and have tests of their own."""
+WITHOUT_CASES = {"convert", "evaluate", "judge", "propose", "scan", "score", "show", "turns", "write"}
+"""Verbs without golden results: they write files or pages, ask questions or call judges, and have tests of their own."""
 JUDGES = sorted(name for name in rw.judges.__all__ if name[0].isupper())
 ROLLOUTS = pl.DataFrame(
     {

@@ -18,13 +18,30 @@ def test_the_face_is_small() -> None:
     assert len(NAMESPACES) <= 10
 
 
-def test_every_name_of_the_face_is_on_one_page_of_the_reference() -> None:
-    """A verb on the page of `rollwise`, a function of a namespace on the page of the namespace, and on no other."""
-    generating = runpy.run_path(str(ROOT / "docs" / "generate.py"))
-    pages = generating["namespaces"]()
+def test_every_function_has_a_page_of_the_reference() -> None:
+    """A page for each function, to which the page of its namespace leads; classes stand on the page of the namespace."""
+    reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+    pages, namespaces = reference["pages"](), reference["namespaces"]()
     listed = re.findall(r"^::: rollwise\.(\S+)$", "\n".join(pages.values()), re.MULTILINE)
     assert sorted(name for name in listed if "." not in name) == sorted(VERBS)
     assert len(listed) == len(set(listed))
+    for place, names in reference["functions"]().items():
+        assert [name for name in names if f"]({place}/{name}.md)" not in namespaces[place]] == []
+        assert [
+            name for name in names if f"# {reference['full_name'](place, name)}\n" not in pages[f"{place}/{name}"]
+        ] == []
     written = {path.stem for path in (ROOT / "docs" / "pages" / "reference").glob("*.md")}
-    assert set(pages) >= NAMESPACES
-    assert {*pages, *generating["TABLES"], "gallery"} == written
+    assert set(namespaces) >= NAMESPACES
+    assert {*namespaces, *reference["TABLES"], "gallery"} == written
+
+
+def test_a_signature_is_wrapped_and_says_what_is_near() -> None:
+    """One parameter a line where one line is too narrow; functions that name each other, and pages that call one, stand below."""
+    reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+    written = {"how-to/try.md": ("Try it", "`rw.curve(rollouts)`"), "how-to/other.md": ("Other", "`m.curve(x)`")}
+    page = reference["pages"](None, written)["rollwise/curve"]
+    assert "rw.curve(\n    rollouts,\n    *,\n" in page
+    assert "- [`plots.curve`](../plots/curve.md): " in page  # of the same name
+    assert "- [Try it](../../how-to/try.md)" in page
+    assert "Other" not in page
+    assert "rw.measure(turns, *metrics, keep=None, **named)\n" in reference["pages"]()["rollwise/measure"]

@@ -41,7 +41,7 @@ def test_from_a_package_index_every_link_is_an_address() -> None:
     text = ADDRESS["absolute"](README, TRIED, "1.2.3")
     assert len(links(text)) == len(links(README)) > 15
     assert [place for place in links(text) if not place.startswith("https://")] == []
-    assert f"]({TRIED}/raw/v1.2.3/data/jailbreak_rates.svg)" in text
+    assert f"]({TRIED}/raw/v1.2.3/docs/pages/assets/report.png)" in text
     assert f"]({TRIED}/blob/v1.2.3/docs/pages/how-to/plan-an-evaluation.md)" in text
     assert FENCE.findall(text) == FENCE.findall(README)
     assert ADDRESS["absolute"](README, "", "1.2.3") == README

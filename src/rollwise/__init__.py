@@ -17,9 +17,10 @@ as independent, and no interval has zero width (except that of a quantile of tie
 ['base', 'guarded']
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rollwise.faces import lazy
+from rollwise.notebook import format_frames
 
 if TYPE_CHECKING:
     from rollwise import comparisons as comparisons
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from rollwise.readers.scan import scan as scan
     from rollwise.readers.turns import turns as turns
     from rollwise.reports import report as report
+    from rollwise.reports.showing import show as show
     from rollwise.rollout.simulation import simulate as simulate
 
 if TYPE_CHECKING:  # code of other projects imports these from the top; `rollwise.compat` is where they are listed
@@ -86,3 +88,13 @@ __version__ = "0.1.0"
 __all__, __getattr__, __dir__ = lazy(
     __name__, namespaces=("comparisons", "judges", "rollout", "readers", "schema", "metrics")
 )
+
+
+def _html_of(frame: Any) -> str:
+    """Return what a cell of a notebook shows of a frame."""
+    from rollwise.tables.cells import html_of
+
+    return html_of(frame)
+
+
+format_frames(_html_of)

@@ -20,6 +20,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rollwise.notebook import error_lines
+
 PAIR = " and returns a pair, `frame, problems`"  # what errors="collect" does, which the command line leaves out
 _LONGEST_VALUE = 200  # characters of a value that a sentence shows
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096  # bytes of the name of a file, and of a path
@@ -34,6 +36,10 @@ class RollwiseError(ValueError):
 
     def __init__(self, *messages: object) -> None:
         super().__init__(*(brief(" ".join(str(message).split("\n"))) for message in messages))
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a cell of a notebook shows, for which IPython asks."""
+        return error_lines(self)
 
 
 class SchemaError(RollwiseError):

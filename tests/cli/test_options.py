@@ -28,7 +28,8 @@ KEEPING = {"where"}
 WRITING = {"out", "format", "overwrite", "spreadsheet"}
 # What a command has besides its verb: how a table is printed, what is asked of a gate's answer, another form of output.
 OWN = {
-    "summarize": {"across"},
+    "summarize": {"across", "title", "label", "best"},
+    **{name: {"title", "label"} for name in ("contrast", "rank", "curve", "attempts")},
     "gate": {"require", "file", "expect", "undecided"},
     "convert": {"to", "organization", "collection", "metric", "by", "lower_is_better", "higher_is_better"},
     "simulate": {"truth"},

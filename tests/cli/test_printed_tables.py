@@ -3,6 +3,7 @@
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -48,6 +49,55 @@ def test_every_command_prints_documents(rollwise, summary, form: str) -> None:
     words = ("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--by", "attack")
     code, out, _ = rollwise(*words, "--format", form)
     assert (code, out) == (0, f"{getattr(rw.tables, form)(summary)}\n")
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_a_document_has_the_words_of_its_author(rollwise, summary, crossed: bool) -> None:
+    """Title, label and the best in bold, as in `rw.tables`."""
+    plain = ("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--by", "attack")
+    words = CROSSED if crossed else plain
+    said: Any = {"title": "Rates of two models", "label": "tab:two", "best": "lowest"}
+    places: Any = {"rows": "target", "columns": "attack"} if crossed else {}
+    table = (rw.tables.pivot if crossed else rw.tables.table)(summary, **places, **said)
+    options = [part for name, value in said.items() for part in (f"--{name}", value)]
+    assert rollwise(*words, "--format", "latex", *options)[:2] == (0, f"{table.latex}\n")
+    assert "Rates of two models" in table.latex
+    assert r"\label{tab:two}" in table.latex
+    code, out, _ = rollwise(*words, "--format", "html", "--best", "lowest", "--title", said["title"])
+    assert code == 0
+    assert "Rates of two models" in out
+    assert "Bold: the lowest estimate" in out
+
+
+@pytest.mark.parametrize("command", [("contrast", "--of", "target"), ("rank",), ("curve",), ("attempts",)])
+def test_every_result_has_a_title(rollwise, command: tuple[str, ...]) -> None:
+    """Of contrast, rank, curve and attempts too."""
+    code, out, _ = rollwise(command[0], LOGS, *command[1:], "--format", "markdown", "--title", "What we found")
+    assert code == 0
+    assert out.startswith("What we found\n\n|")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([*CROSSED, "--title", "a"], "--title is for documents: give it with --format markdown, latex or html"),
+        (
+            [*CROSSED, "--format", "csv", "--best", "lowest"],
+            "--best is for documents: give it with --format markdown, latex or html",
+        ),
+        ([*CROSSED, "--format", "html", "--label", "tab:a"], "--label is for documents: give it with --format latex"),
+        (["rank", LOGS, "--title", "a"], "--title is for documents: give it with --format markdown, latex or html"),
+        (
+            ["curve", LOGS, "--out", "{}/x.csv", "--title", "a"],
+            "--title is for documents: give it where the command prints",
+        ),
+    ],
+)
+def test_words_of_the_author_need_a_document(rollwise, tmp_path: Path, words: list[object], says: str) -> None:
+    """A title that would not be shown is refused, before anything is read."""
+    code, out, err = rollwise(*(str(word).format(tmp_path) for word in words))
+    assert (code, out) == (2, "")
+    assert says in err
 
 
 @pytest.mark.parametrize(

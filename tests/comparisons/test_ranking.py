@@ -194,3 +194,19 @@ def test_all_ranks_hold_together(rates: tuple[float, ...], attempts: int) -> Non
         ranks = rw.rank(frame, of="target", metric="attack_success", resamples=1_000).sort("group")
         held += bool((ranks["rank_low"].to_numpy() <= first).all() and (ranks["rank_high"].to_numpy() >= last).all())
     assert held / number >= 0.95 - 3 * (0.95 * 0.05 / number) ** 0.5
+
+
+@pytest.mark.slow
+def test_a_winner_of_ten_equal_groups_is_rarely_claimed() -> None:
+    """No rank is told from another and no pair differs in at least .95 of tables (three errors allowed); `best` names one."""
+    rng, number = np.random.default_rng(21), repeated(300)
+    ranked = differed = 0
+    for _ in range(number):
+        chances = rng.beta(0.7, 1.6333, 20)  # common to all groups: mean .3, correlation .3
+        successes = {f"m{k}": rng.binomial(3, chances).tolist() for k in range(10)}
+        ranks = rw.rank(rollouts(successes, attempts=3), of="target", metric="attack_success", resamples=1_000)
+        ranked += bool((ranks["rank_low"] > 1).any() or (ranks["rank_high"] < 10).any())
+        pairs = rw.contrast(rollouts(successes, attempts=3), of="target", metrics="attack_success", resamples=1_000)
+        differed += bool((pairs["p_adjusted"] <= 0.05).any())
+    most = 0.05 + 3 * (0.05 * 0.95 / number) ** 0.5
+    assert max(ranked, differed) / number <= most

@@ -151,6 +151,31 @@ def test_goals_with_most_of_the_rollouts_are_said() -> None:
     assert equal["reason"][0] is None
 
 
+def test_rates_that_follow_the_numbers_of_rollouts_are_said() -> None:
+    """Twelve goals broken in 2 of 2 or 1 of 2, and twelve in 0 or 1 of 8: what is tried more often is broken less often."""
+    successes, sizes = [2, 1] * 6 + [0, 1] * 6, [2] * 12 + [8] * 12
+    goals = [f"g{goal:02}" for goal, size in enumerate(sizes) for _ in range(size)]
+    won = [attempt < hits for hits, size in zip(successes, sizes, strict=True) for attempt in range(size)]
+    frame = rollouts(won, goals)
+    lower, pooled, by_goal = (
+        rw.summarize(frame, metrics="attack_success", **options).row(0, named=True)  # type: ignore[arg-type]
+        for options in ({}, {"method": "beta-binomial"}, {"weighting": "goal"})
+    )
+    assert lower["reason"] == (
+        "goals with more rollouts have lower rates; for the mean over goals use weighting='goal' if difficulty decided on the "
+        "numbers, or method='beta-binomial' if successes did"
+    )
+    assert pooled["reason"] == (
+        "goals with more rollouts have lower rates: right only if nothing but successes so far decided on numbers"
+    )
+    assert by_goal["reason"] is None
+    higher = rw.summarize(frame.with_columns(pl.col("attack_success").not_()), metrics="attack_success")
+    assert higher["reason"][0] == str(lower["reason"]).replace("lower", "higher", 1)
+    # In each of the two halves all goals have one size.
+    halves = frame.with_columns(target=pl.when(pl.col("goal") < "g12").then(pl.lit("a")).otherwise(pl.lit("b")))
+    assert rw.summarize(halves, by="target", metrics="attack_success")["reason"].null_count() == 2
+
+
 @pytest.mark.parametrize("metric", ["num_turns", "tokens_used", "seconds_used", "dollars_used", "num_tool_calls"])
 def test_amounts_are_never_negative(metric: str) -> None:
     """Counts, tokens, seconds and dollars of four rollouts: t reaches below 0, where no mean can be; other numbers keep it."""

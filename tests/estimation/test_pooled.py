@@ -1,5 +1,6 @@
 """`summarize(method="beta-binomial")`: all goals' chances from one distribution, and all attempts of loops that stopped."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -57,8 +58,25 @@ def test_one_goal_of_many_rollouts_counts_as_one_goal() -> None:
     assert (0.9 + 6 / 3) / 20 < row["estimate"] < 0.22
     assert (row["low"], row["high"]) == chances.interval(chances.rate(), 0.95)
     assert (row["n"], row["n_clusters"], row["method"]) == (157, 20, "beta-binomial with and without immune units")
-    assert row["estimand"] == "mean chance of attack_success over units, every unit weighing the same; unit: goal"
+    assert row["estimand"] == "mean chance of attack_success, every cluster weighing the same; unit: goal"
     assert (row["reason"], row["design_effect"]) == (None, None)
+    assert (row["bound_low"], row["bound_high"]) == (96 / 157, 96 / 157)  # the share of the rollouts, beside it
+
+
+def test_a_table_shows_the_share_of_the_rollouts_beside_the_pooled_estimate() -> None:
+    """96 of 157 are 61 %; with ten without a verdict in place of three, 96 or up to 106 of 164: 59 to 65 %."""
+    open_: list[Sequence[object]] = [*DOMINATED[:-1], [None] * 10]
+    shown = [
+        rw.tables.markdown(rw.summarize(table(rows), metrics="attack_success", method="beta-binomial"))
+        for rows in (list[Sequence[object]](DOMINATED), open_)
+    ]
+    heads, cells = ([re.split(r" *\| *", text.split("\n")[line].strip("| ")) for text in shown] for line in (0, 2))
+    assert [(head[2], row[2]) for head, row in zip(heads, cells, strict=True)] == [
+        ("share of rollouts (%)", "61"),
+        ("share of rollouts", "59 to 65 %"),
+    ]
+    assert "n = 157 rollouts in 20 goals" in shown[0]
+    assert "share of rollouts" not in rw.tables.markdown(rw.summarize(table(DOMINATED), metrics="attack_success"))
 
 
 def test_all_attempts_of_loops_that_stopped_count() -> None:

@@ -28,8 +28,8 @@ NAMES = {
 """The heading of each family."""
 NOTES = {
     "unequal": "the correlation of attempts at a goal is estimated from all goals, because large ones hardly show it",
-    "informative": "the floor by the correlation assumes that numbers do not follow chances",
-    "adaptive": "the floor by the correlation assumes that numbers do not follow chances",
+    "informative": "in a tenth of the tables 30 goals do not show that numbers follow rates, and the correlation counts there",
+    "adaptive": "few goals do not always show that numbers follow rates, and the correlation counts where they do not",
     "dominated": "one goal decides the share of the rollouts, and only the others say how far it may be off",
     "rare": "with one attempt at each goal it is Wilson's, whose lower end one success puts above the truth",
     "laws": "near 0 and 1 few goals show how they differ, so the variance is shrunk toward that of copies",

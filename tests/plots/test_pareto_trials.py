@@ -154,8 +154,8 @@ def test_a_key_has_the_references_too(both):
 
 @pytest.mark.integration
 def test_names_keep_off_the_dots(both):
-    """Names beside points cover no dot, in a column of a paper as well."""
-    ax = plt.figure(figsize=(3.3, 3.0), layout="constrained").add_subplot()
+    """Names beside points cover no dot, in Axes of half a page as well; narrower ones have a key."""
+    ax = plt.figure(figsize=(5.0, 3.2), layout="constrained").add_subplot()
     runs = {(name, str(run)): (x + run, y - run) for name, (x, y) in GROUPS.items() for run in (-2, 0, 2)}
     plots.pareto(both(GROUPS), trials=both(runs), references=both({"theirs": (12, 30)}), ax=ax)
     ax.figure.draw_without_rendering()

@@ -12,10 +12,9 @@ from hypothesis import given
 from matplotlib import font_manager, rcParams
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
+from rollwise import plots
 from rollwise.plots import legends, lettering, theme, ticking
 from rollwise.schema import labels
 
@@ -165,19 +164,21 @@ def test_money_and_amounts_are_read_back(value):
     assert float(number) * size == pytest.approx(value, rel=1e-3)
 
 
-def test_a_key_stands_beside_wide_axes_and_above_narrow_ones():
-    """Above it leaves room for the title."""
-    for width, above in ((7.0, False), (3.0, True)):
-        figure = Figure(figsize=(width, 3.0), layout="constrained")
-        ax = figure.add_subplot()
-        ax.set_title("title", loc="left")
-        legends.key_outside(ax, [Line2D([], [], label=name) for name in ("one", "two", "three")])
-        figure.draw_without_rendering()
-        (legend,) = ax.findobj(Legend)
-        key, box = legend.get_window_extent(), ax.get_window_extent()
-        assert (key.y0 >= box.y1 - 3, key.x0 >= box.x1 - 3) == (above, not above)
-        (title,) = [text for text in ax.findobj(Text) if text.get_text() == "title"]
-        assert not above or title.get_window_extent().y0 >= key.y1 - 3
+def test_a_key_and_a_title_stand_above_axes_of_the_user(summary_of, rate):
+    """One above the other, and both above the heading of the numbers."""
+    rows = [rate(k, 20, target=target, attack=attack) for k, target in enumerate("ab", 3) for attack in "xy"]
+    figure = Figure(figsize=(6.0, 3.0))
+    ax = figure.add_subplot()
+    plots.forest(summary_of(rows), ax=ax, title="title")
+    figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    key = legend.get_window_extent()
+    (heading,) = [text for text in ax.texts if text.get_text().startswith("estimate")]
+    (title,) = [text for text in ax.findobj(Text) if text.get_text() == "title"]
+    assert ax.get_window_extent().y1 < heading.get_window_extent().y0 < key.y0
+    assert key.y1 < title.get_window_extent().y0
+    assert title.get_window_extent().y1 < figure.bbox.y1
 
 
 def test_letters_are_borrowed_from_an_installed_font(monkeypatch):

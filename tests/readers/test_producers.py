@@ -53,7 +53,7 @@ def test_logs_hold_no_path_of_the_machine_that_made_them(tool):
 
 
 def test_the_page_of_formats_says_what_was_compared():
-    page = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "generate.py"))["formats"]()
+    page = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "reference.py"))["formats"]()
     for tool in NAMES:
         facts = record(tool)
         assert f"| {tool} | {facts['version']} | {facts['date']} | [`{facts['format']}`](#{facts['format']}) |" in page

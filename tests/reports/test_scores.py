@@ -105,7 +105,7 @@ def test_means_are_by_group_and_groups_apart_are_named(tmp_path: Path) -> None:
     assert title(data) == "The mean score is 8 for high, 2 for low; no rollout has a verdict"
     drawn = figures(data, tmp_path / "figures")
     assert {"mean_final_score", "spread_final_score"} == drawn.keys()
-    assert "high" in drawn["spread_final_score"].alt
+    assert "high" in drawn["spread_final_score"].wide.split(">", 1)[0]  # its label
     alike = made(scored(*[1, 5, 9] * 5, target="a") + scored(*[1, 5, 9] * 5, target="b"))
     assert "The mean score is 5.0 in 2 groups, which their intervals do not tell apart." in of_scores(
         alike, "final_score"

@@ -39,7 +39,7 @@ def test_the_steps_have_a_figure_and_a_section(found: Frames, tmp_path: Path) ->
     expected = rw.training(rw.measure(_turns(), keep="train_step"))
     assert found.trained.equals(expected)
     drawn = figures(found, tmp_path / "figures")
-    assert "90 %" in drawn["training_attack_success"].alt
+    assert "90 %" in drawn["training_attack_success"].wide.split(">", 1)[0]  # its label
     (section,) = [one for one in results(found, drawn, 0.95) if one.id == "training"]
     table = next(part.table for part in section.parts if part.table)
     assert [row[0] for row in table.rows] == ["50", "200", "1000"]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -51,7 +52,7 @@ def rollouts() -> pl.DataFrame:
         *({"rollout_id": "long", "attempt": 1, "outcome": "success", **same, "target": "other", "turn": turn,
            "prompt": f"say {turn}", "response": f"answer {turn}", "succeeded": turn == 100} for turn in range(1, 131)),
     ]  # fmt: skip
-    overrides = {
+    overrides: dict[str, Any] = {
         "turn": pl.Int32, "attempt": pl.Int32, "outcome": schema.OUTCOMES, "ending": schema.ENDINGS,
         "tool_calls": schema.TOOL_CALLS,
     }  # fmt: skip

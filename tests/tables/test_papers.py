@@ -58,6 +58,26 @@ def test_a_table_in_latex_has_a_caption_a_label_and_names_once() -> None:
     ]
 
 
+def groups_of(page: str) -> list[str]:
+    """The lines above rows of an HTML table, as written."""
+    return re.findall(r'<th class="gt_group_heading"[^>]*>(.*?)</th>', page)
+
+
+def test_names_stand_once_in_html_too() -> None:
+    """Above their rows, escaped once; the best stays bold in its own row, and a pivot has no such lines."""
+    page = tables.table(summary(), best="lowest").html
+    assert groups_of(page) == ["base", "guarded"]
+    assert page.count(">PAIR<") == page.count(">GCG<") == 2
+    assert re.findall(r'<td style="[^">]*font-weight: bold;[^>]*>([^<]*)<', page) == ["10.0 %"]
+    odd = [row | {"target": "<b>&amp;" if row["target"] == "base" else "guarded"} for row in ROWS]
+    assert groups_of(tables.html(summary(*odd))) == ["&lt;b&gt;&amp;amp;", "guarded"]
+    assert groups_of(tables.html(summary(*ROWS[::2]))) == []  # a row for each name
+    assert groups_of(tables.pivot(summary(), rows="target", columns="attack").html) == []
+    assert groups_of(tables.html(summary(*[row | {"run": run} for run in ("a", "b") for row in ROWS]))) == [
+        "base · a", "guarded · a", "base · b", "guarded · b",
+    ]  # fmt: skip
+
+
 def test_the_author_names_the_table() -> None:
     """The title is the beginning of the caption, and stands above the table in Markdown and HTML; its letters are escaped."""
     table = tables.table(summary(), title="Rates & <b>more</b> of 50 %", label="tab:rates")

@@ -8,7 +8,7 @@ from rollwise.choices import Axis, Band, CurveKind, DifferenceMethod, Method, We
 from rollwise.cli.app import ESTIMATE, METHOD, app
 from rollwise.cli.inputs import MeasuredInput, TableInput, measured_logs, rollouts_of, runs_of
 from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice
-from rollwise.cli.tables import Output, cluster_of, crossed_of
+from rollwise.cli.tables import Document, Output, SummaryDocument, cluster_of, crossed_of
 from rollwise.cli.varying import telling
 from rollwise.cli.where import conditions_of, kept
 from rollwise.errors import ArgumentError, counted, either
@@ -64,7 +64,7 @@ def measure(
 
 @app.command(rich_help_panel=ESTIMATE)
 def summarize(
-    output: Output,
+    output: SummaryDocument,
     logs: TableInput,
     metric: Metrics = None,
     by: By = None,
@@ -118,7 +118,7 @@ def summarize(
 
 @app.command(rich_help_panel=ESTIMATE)
 def contrast(
-    output: Output,
+    output: Document,
     logs: TableInput,
     of: Annotated[
         str | None,
@@ -192,7 +192,7 @@ def contrast(
 
 @app.command(rich_help_panel=ESTIMATE)
 def rank(
-    output: Output,
+    output: Document,
     logs: TableInput,
     of: Annotated[str, typer.Option("--of", help="Column whose values are ranked.")] = "target",
     metric: Annotated[str, typer.Option("--metric", help="Metric whose means are ranked.")] = "attack_success",
@@ -235,7 +235,7 @@ def rank(
 
 @app.command(rich_help_panel=ESTIMATE)
 def curve(
-    output: Output,
+    output: Document,
     logs: TableInput,
     metric: Annotated[str, typer.Option("--metric", help="Time to an event.")] = "time_to_success",
     by: By = None,
@@ -279,7 +279,7 @@ def curve(
 
 @app.command(rich_help_panel=ESTIMATE)
 def attempts(
-    output: Output,
+    output: Document,
     logs: TableInput,
     metric: Annotated[
         str, typer.Option("--metric", help="Success metric of an attempt: Boolean or numeric.")

@@ -5,20 +5,24 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet
-from rollwise.errors import ArgumentError, WriteError
+from rollwise.choices import Best
+from rollwise.cli.app import OUTPUT
+from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet, choice
+from rollwise.errors import ArgumentError, WriteError, either
 from rollwise.files.masking import for_message
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-PRINTED = ("table", "markdown", "latex", "html")  # formats for readers; the others are for programs
+DOCUMENTS = ("markdown", "latex", "html")
+PRINTED = ("table", *DOCUMENTS)  # formats for readers; the others are for programs
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Output:
     def check(self) -> None:
         """Check that the output can be written."""
         ready(self.out, overwrite=self.overwrite, spreadsheet=self.spreadsheet, format=self.format)
+
+    def said(self) -> dict[str, Any]:
+        """Return what the author says of the table: nothing."""
+        return {}
 
     def emit(self, frame: "pl.DataFrame", *, crossed: tuple[str, str] | None = None, answer: str | None = None) -> None:
         """Write the frame, or print it. A table of two `crossed` columns has their values as rows and columns.
@@ -49,7 +57,9 @@ class Output:
         elif self.format in PRINTED:
             from rollwise import tables
 
-            table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
+            said = self.said()
+            named = partial(tables.pivot, rows=crossed[0], columns=crossed[1]) if crossed else tables.table
+            table = named(frame, **said)
             if self.format != "table":
                 tell(getattr(table, self.format), data=True)
             elif has_color(sys.stdout):
@@ -70,6 +80,54 @@ class Output:
             tell(document(answer or answer_of(frame), frame), data=True)
         else:
             tell(frame.write_ndjson(), data=True, nl=False)
+
+
+@dataclass(frozen=True)
+class Document(Output):
+    """An output that may be a document for a paper or a page, with a heading of the author."""
+
+    title: Annotated[
+        str | None,
+        typer.Option(
+            "--title",
+            help="Heading of the table in Markdown, HTML and LaTeX.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            help="What LaTeX refers to the table by, as in tab:rates.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Check that the output can be written, and that it has what was asked for."""
+        super().check()
+        for option, value in self.said().items():
+            forms = DOCUMENTS if option != "label" else ("latex",)
+            if value is not None and (self.out is not None or self.format not in forms):
+                where = "where the command prints" if self.out is not None else f"with --format {either(forms)}"
+                raise ArgumentError(f"--{option} is for documents: give it {where}")
+
+    def said(self) -> dict[str, Any]:
+        """Return what the author says of the table."""
+        return {"title": self.title, "label": self.label}
+
+
+@dataclass(frozen=True)
+class SummaryDocument(Document):
+    """A document whose best estimates may be bold."""
+
+    best: Annotated[Best | None, choice("best", "Estimate of each metric in bold in documents", Best, OUTPUT)] = None
+
+    def said(self) -> dict[str, Any]:
+        """Return what the author says of the table."""
+        return super().said() | {"best": self.best}
 
 
 def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002

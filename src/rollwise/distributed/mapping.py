@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rollwise.errors import ArgumentError, RollwiseError, type_and_message
+from rollwise.notebook import bars
 
 Map: TypeAlias = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """What calls a function on each of some items and returns the results, in any order: `map`, or that of a pool or a cluster."""
@@ -24,11 +25,9 @@ class Task:
 
 def spread(work: Callable[[Any], Any], items: Sequence[object], apply: Map) -> Iterator[tuple[int, Any]]:
     """Yield the number and the result of each item as the map returns it."""
-    from tqdm.auto import tqdm
-
     missing = set(range(len(items)))
     # Results arrive in any order, and a lost worker may make a cluster repeat a task: each number must come exactly once.
-    with tqdm(total=len(items), unit="file", disable=None) as bar:
+    with bars()(total=len(items), unit="file", disable=None) as bar:
         for returned in _results(Task(work), list(enumerate(items)), apply):
             if not isinstance(returned, tuple) or len(returned) != 2 or returned[0] not in range(len(items)):
                 raise ArgumentError(

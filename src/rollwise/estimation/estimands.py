@@ -25,7 +25,7 @@ def estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, I
     start = f"{statistic_in_words(statistic)} of {cells.metric}"
     weighting = f", every {cells.options.weighting} weighing the same; unit: "
     if cells.options.method == POOLED and statistic == "mean" and cells.kind == "proportion":
-        start, weighting = f"mean chance of {cells.metric} over units", ", every unit weighing the same; unit: "
+        start, weighting = f"mean chance of {cells.metric}", ", every cluster weighing the same; unit: "
     sizes = np.where(sample.is_unnamed, sample.nulls, -1)
     columns = np.stack([horizons, sample.nulls, sizes, *(missing[name] for name in texts)], axis=1)
     # Few combinations of these numbers occur in many groups: each is put into words once.

@@ -33,7 +33,7 @@ from rollwise.estimation.unjudged import (
 )
 from rollwise.measurement.unused_verdicts import NOTE, RATES
 from rollwise.stats.clusters import ONE_CLUSTER, ones_or, weighted_mean, weighted_means
-from rollwise.stats.design_effect import copies_effects
+from rollwise.stats.design_effect import copies_effects, follow, relations_of_weights
 from rollwise.stats.estimate import BoolArray, Estimate, Estimates, FloatArray, IntArray, TextArray
 from rollwise.stats.extremes import extremes, standard_deviations
 from rollwise.stats.incidence import cumulative_incidence
@@ -44,6 +44,14 @@ from rollwise.stats.units import ways_of
 
 FEW_GOALS_DOMINATE = "a few goals dominate; use weighting='goal' to weight goals equally, or method='beta-binomial'"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
+
+_RATES_FOLLOW = (
+    "goals with more rollouts have {} rates; for the mean over goals use weighting='goal' if difficulty decided on the numbers, "
+    "or method='beta-binomial' if successes did"
+)
+_POOLED_AND_FOLLOW = (
+    "goals with more rollouts have {} rates: right only if nothing but successes so far decided on numbers"
+)
 
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
     "bootstrap": "percentile",
@@ -130,7 +138,8 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
             _add_ways_out(estimates, cells)
             _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
-                _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
+                sizes = _of_sizes(cells, sample, share=share)
+                _add_reasons(estimates, ~np.isnan(estimates.low) & (sizes != None), sizes)  # noqa: E711
             if cells.options.cluster == "auto" and cells.options.weighting != "goal":  # whose note says the same
                 _add_reasons(estimates, ~np.isnan(estimates.low) & sample.is_unnamed, UNNAMED)
             _add_reasons(estimates, first != None, first)  # noqa: E711  # for each group
@@ -197,13 +206,28 @@ def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray
         estimates.reason[group] = join_reasons(estimates.reason[group], text)
 
 
-def _dominated(cells: Cells, sample: Sample) -> BoolArray:
-    """Return where goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
-    if sample.names != ("goal",) or cells.options.weighting != "rollout" or cells.options.method == POOLED:
-        return np.zeros(sample.groups.count, dtype=np.bool_)
+def _of_sizes(cells: Cells, sample: Sample, *, share: bool) -> TextArray:
+    """Say of each group what numbers of rollouts do to its mean, or None.
+
+    Rates may follow the numbers of rollouts of goals; or goals that all rollouts weigh the same in are worth fewer than half as
+    many goals of equal size. The numbers of loops that stop at a success, of which all attempts count, follow by design.
+    """
+    found = np.full(sample.groups.count, None, dtype=object)
+    if sample.names != ("goal",) or cells.options.weighting != "rollout":
+        return found
     (units,) = ways_of(sample.codes, sample.groups)
-    effects = copies_effects(ones_or(None, sample.values.size), units, sample.groups)
-    return np.asarray(effects > 2 * sample.groups.sizes / np.maximum(units.counts, 1))
+    ones, pooled = ones_or(None, sample.values.size), cells.options.method == POOLED
+    if not pooled:
+        dominated = copies_effects(ones, units, sample.groups) > 2 * sample.groups.sizes / np.maximum(units.counts, 1)
+        found[dominated] = FEW_GOALS_DOMINATE
+    if share:
+        sizes = units.sums(ones)
+        relation = relations_of_weights(units.sums(sample.values) / sizes, sizes, units.groups)
+        stopped = sample.groups.sums(later_attempts(sample.rows.data, cells.metric)[sample.rows.numbers]) > 0
+        for group in np.flatnonzero(follow(relation) & ~stopped).tolist():
+            words = _POOLED_AND_FOLLOW if pooled else _RATES_FOLLOW
+            found[group] = words.format("higher" if relation[group] > 0 else "lower")
+    return found
 
 
 def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:

@@ -107,9 +107,10 @@ def summarize(
         ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"beta-binomial"`` is for shares: the
         mean chance of all goals, each of one weight, whose chances are draws from one distribution (`stats.beta_binomial`).
         Its interval is about half as wide where one goal has most of the rollouts, and it counts all attempts of loops that
-        stopped at a success; but its estimate is not the share of the rollouts, and numbers of rollouts must not follow chances
-        in another way. ``"normal"`` is the interval that the NeMo
-        Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
+        stopped at a success; but its estimate is not the share of the rollouts, which `bound_low` and `bound_high` show beside it
+        (equal where every verdict is known), and numbers of rollouts must not follow chances in another way. ``"normal"`` is the
+        interval that the NeMo Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small
+        samples.
         Times have one method each; extremes and standard deviations have no interval. ``"within-goals"`` is for the
         aggregates over goals alone: it draws rollouts within each goal, for inference to these goals only (rliable's
         stratified bootstrap). Functions of your own have percentiles at a level that is raised so that the normal quantile

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rollwise.notebook import bars
+
 
 @contextmanager
 def progress_bar(total: int, name: str, unit: str, *, shown: bool, done: int = 0) -> Iterator[Any]:
     """Yield a tqdm bar; it draws nothing unless `shown` and stderr is a terminal, as `disable` of the bar then says."""
-    if shown:
-        from tqdm.auto import tqdm
-    else:
-        from tqdm.std import tqdm  # without looking for a notebook, which takes time
-    with tqdm(total=total, initial=done, desc=name, unit=unit, disable=None if shown else True) as bar:
+    with bars(shown=shown)(total=total, initial=done, desc=name, unit=unit, disable=None if shown else True) as bar:
         yield bar

@@ -18,6 +18,7 @@ from rollwise.files.atomic import MANIFEST, content_hash, removed, whole_folder
 from rollwise.files.manifests import Manifest, Part, manifest_of
 from rollwise.files.object_stores import Options, address_of, path_of
 from rollwise.measurement.batches import in_batches, reading
+from rollwise.notebook import bars
 from rollwise.readers.sources.hive import NULL
 from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.labels import say
@@ -164,12 +165,10 @@ def _sorted_files(
     lazy: pl.LazyFrame, plan: pl.DataFrame, draft: Path
 ) -> Generator[tuple[int, pl.DataFrame], None, None]:
     """Yield the number and the sorted rows of each file: batches are first distributed to files on disk, then read back."""
-    from tqdm.auto import tqdm
-
     numbered = lazy.join(plan.lazy(), on="rollout_id", how="left", maintain_order="left")
     with (
         tempfile.TemporaryDirectory(dir=draft) as place,
-        tqdm(total=plan[-1, _FILE] + 1, unit="file", disable=None) as bar,
+        bars()(total=plan[-1, _FILE] + 1, unit="file", disable=None) as bar,
     ):
         for batch in in_batches(numbered, BATCH):
             for (number,), rows in batch.partition_by(_FILE, include_key=False, as_dict=True).items():

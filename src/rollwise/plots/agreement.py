@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import interval_rows, theme
+from rollwise.plots import interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -55,11 +55,8 @@ def agreement(
         Which rows to draw; by default all. `statistic` may be several, in the order of their panels.
     sort
         Greatest estimate on top; otherwise the order of the frame.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by judge; by default a color-blind safe one for each.
     title
@@ -96,11 +93,7 @@ def agreement(
     return interval_rows.draw(
         marks,
         panels,
-        verb="agreement",
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
+        layout.Page("agreement", ax, size, title, caption),
         description=_caption(rows, marks),
         alt=labels.alt_text(rows, shape=schema.AGREEMENT),
         choose="statistic=",

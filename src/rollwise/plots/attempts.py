@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import curve_figure, curve_panel, legends
+from rollwise.plots import curve_figure, curve_panel, layout, legends
 from rollwise.plots.curve_marks import OF_GOALS, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -91,17 +91,13 @@ def attempts(
     rows = _drawn_rows(frame, marks)
     return curve_figure.lay_out(
         marks,
-        verb="attempts",
+        layout.Page("attempts", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         words=_words,
         at_risk=at_risk,
         key=_shared(marks),
         also=_end_of_observation,
-        title=title,
         description=_caption(frame, rows, forecast, marks, min_at_risk),
-        caption=caption,
     )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import factors, interval_rows, theme
+from rollwise.plots import factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -58,11 +58,8 @@ def contrast(
         Which rows to draw; by default all, one panel for each metric and statistic.
     sort
         Greatest difference on top; otherwise the order of the frame.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
     title
@@ -103,11 +100,7 @@ def contrast(
     return interval_rows.draw(
         marks,
         panels,
-        verb="contrast",
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
+        layout.Page("contrast", ax, size, title, caption),
         description=_caption(rows, marks),
         alt=labels.alt_text(rows),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import curve_figure
+from rollwise.plots import curve_figure, layout
 from rollwise.plots.curve_marks import COMBINATION, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -65,7 +65,7 @@ def curve(
     title
         Title above the figure.
     caption
-        Whether to describe the intervals below the figure; by default if `ax` is high enough.
+        Whether to describe the intervals below the figure.
 
     Raises
     ------
@@ -99,15 +99,11 @@ def curve(
     crossing = bool((marks["kind"] == "hazard").all()) and curve_figure.overlaid(marks)
     return curve_figure.lay_out(
         marks,
-        verb="curve",
+        layout.Page("curve", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         at_risk=at_risk,
         key=crossing,
-        title=title,
         description=curve_figure.caption(rows, marks, min_at_risk),
-        caption=caption,
     )
 
 
@@ -171,14 +167,10 @@ def trajectory(
     intervals = curve_figure.caption(rows, marks, min_at_risk, most=1)
     return curve_figure.lay_out(
         marks,
-        verb="trajectory",
+        layout.Page("trajectory", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         at_risk=at_risk,
-        title=title,
         description=f"{intervals} Only rollouts with the event; each position has the rollouts that reached it.",
-        caption=caption,
     )
 
 

@@ -1,13 +1,12 @@
 """Figure of panels of curves: its grid, its key, and the caption below."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import curve_labels, curve_panel, layout, legends, lettering, theme
+from rollwise.plots import curve_labels, curve_panel, layout, theme
 from rollwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_needed
 from rollwise.plots.curve_panel import Wording
 from rollwise.plots.figures import Plot
@@ -17,7 +16,6 @@ from rollwise.schema.named import column_named
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST = 95.0  # height in points that curves keep; an optional table or caption is left out to keep it
 _GRAY = 16  # up to so many panels show the other groups in gray
 _ROOM = 0.32  # share of a panel that names at the ends of curves may take
 _NAMED, _SMALL = 230.0, 105.0  # least width in points of a panel whose curves are named at their ends, and of any other
@@ -27,23 +25,19 @@ Also = Callable[["Axes", pl.DataFrame], None]
 
 def lay_out(
     marks: pl.DataFrame,
+    page: layout.Page,
     *,
-    verb: str,
     alt: str,
-    ax: "Axes | None" = None,
-    size: theme.Size | None = None,
     words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
     at_risk: bool | None = None,
     key: bool = False,
     also: Also | None = None,
-    title: str | None = None,
     description: str = "",
-    caption: bool | None = None,  # like `at_risk`, by default if `ax` stays high enough
 ) -> Plot:
-    """Draw the marks of curves into `ax`, or into a new figure with a grid of panels."""
+    """Draw the marks of curves into the Axes of the user, or into a new figure with a grid of panels."""
     panels = marks.partition_by("panel", maintain_order=True)
-    if ax is not None and len(panels) > 1:
-        raise ArgumentError(_several_panels(panels, verb))
+    if page.ax is not None and len(panels) > 1:
+        raise ArgumentError(_several_panels(panels, page.verb))
     curves = max(part["group"].n_unique() for part in panels)
     combinations = [part.select(COMBINATION).row(0) for part in panels]
     behind = 1 < len(panels) <= _GRAY and curves == 1 and not key
@@ -51,16 +45,14 @@ def lay_out(
         description = f"{description} Gray: the other groups."
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
-        if sheet.ax is not None:
-            return _into(sheet, panels[0], marks, words(marks), at_risk=at_risk, key=key, also=also, caption=caption)
-        return _onto(
+        return _paint(
             sheet,
             panels,
             marks,
             words,
             curves=curves,
             combinations=combinations,
-            at_risk=at_risk is not False,
+            at_risk=sheet.has_room if at_risk is None else at_risk,
             key=key,
             also=also,
             behind=behind,
@@ -68,13 +60,9 @@ def lay_out(
 
     return layout.lay(
         paint,
-        verb=verb,
+        page,
         alt=alt,
-        ax=ax,
-        size=size,
         natural=_natural(len(panels), curves),
-        title=title,
-        caption=caption,
         description=description,
         named=[*marks["group"], *marks["title"].drop_nulls()],
     )
@@ -87,52 +75,6 @@ def _several_panels(panels: Sequence[pl.DataFrame], verb: str) -> str:
         return f"{verb}: one ax cannot hold {len(panels)} panels ({listing(combinations)}); choose metric= and kind="
     groups = listing(str(part["title"][0]) for part in panels)
     return f"{verb}: one ax cannot hold {len(panels)} groups ({groups}); filter the frame to one of them"
-
-
-def _into(
-    sheet: layout.Sheet,
-    part: pl.DataFrame,
-    marks: pl.DataFrame,
-    words: Wording,
-    *,
-    at_risk: bool | None,
-    key: bool,
-    also: Also | None,
-    caption: bool | None,
-) -> Callable[[], None]:
-    """Draw one panel into the Axes of the user: reserve the space beside them, then decide what fits below."""
-    (ax,) = sheet.panels(1, columns=1, high=0.0)
-    # Too many curves for names at their ends are named in a key, which takes height from the curves.
-    crowded = key or curve_labels.crowded(marks)
-    named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
-    table, sheet.description = _fitting(ax, part, sheet.description, named, at_risk=at_risk, caption=caption)
-    room = max(_ROOM * theme.size_in_points(ax)[0], theme.em(50))
-    panel = curve_panel.draw(ax, part, marks, words, at_risk=table, room=0.0 if crowded else room)
-    if also is not None:
-        also(ax, part)
-    if crowded:
-        legends.key_outside(ax, named)
-    sheet.below = panel.below + 4
-    return partial(curve_panel.finish, panel)
-
-
-def _fitting(
-    ax: "Axes",
-    part: pl.DataFrame,
-    description: str,
-    named: Sequence[Any],
-    *,
-    at_risk: bool | None,
-    caption: bool | None,
-) -> tuple[bool, str]:
-    """Decide on the table and the caption: unless requested or refused, they are drawn if the Axes stay high enough."""
-    across, up = theme.size_in_points(ax)
-    up -= legends.key_height(ax, named) if named else 0.0
-    # The table has priority over the caption.
-    height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
-    at_risk = height_left >= _LEAST if at_risk is None else at_risk
-    height_left = (height_left if at_risk else up) - lettering.caption_height(description, across)
-    return at_risk, description if caption or (caption is None and height_left >= _LEAST) else ""
 
 
 def _grid(panels: int) -> int:
@@ -148,7 +90,7 @@ def _natural(panels: int, curves: int) -> float:
     return 7.2 if panels == 1 else wide * _grid(panels) + 0.35
 
 
-def _onto(
+def _paint(
     sheet: layout.Sheet,
     panels: list[pl.DataFrame],
     marks: pl.DataFrame,
@@ -161,7 +103,7 @@ def _onto(
     also: Also | None,
     behind: bool,
 ) -> Callable[[], None]:
-    """Draw a grid of panels of equal size into a new figure."""
+    """Draw a grid of panels of equal size, or the only one."""
     single = len(panels) == 1
     columns = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
     # Names that do not fit whole at the ends of their curves, in one column if necessary, are in a key.
@@ -197,7 +139,7 @@ def _onto(
             words(axis_marks),
             # The other groups in gray give a reference for a single curve.
             behind=axis_marks.filter(pl.col("panel") != place) if behind else None,
-            at_risk=at_risk and sheet.has_room and not (small and directly),
+            at_risk=at_risk and not (small and directly),
             compact=not single,
             room=room,
             high=sheet.high,
@@ -211,7 +153,7 @@ def _onto(
             also(ax, part)
         drawn.append(panel)
     if key:  # the same for all panels
-        sheet.entries = curve_labels.entries(axes[0], marks, whole=True)
+        sheet.entries = curve_labels.entries(axes[0], marks)
 
     def finish() -> None:
         for panel in drawn:

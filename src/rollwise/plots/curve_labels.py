@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 _DIRECT = 6  # at most so many curves are named at their ends
-_OWN_LINES = 3  # at most so many names have a line each above narrow Axes
-_NAME, _NARROW_NAME = 24, 14  # characters of a name, of one in narrow Axes
-
 _ROW, _HEADING = 13.0, 14.0  # at letters of 10 points: a row of the table, its heading
 
 
@@ -77,24 +74,12 @@ def never(curve: pl.DataFrame) -> str:
     return f"0 of {labels.count(line['at_risk'].max())}; at most {labels.number(last['high'][0], rate=True)}"  # type: ignore[arg-type]
 
 
-def crowded(marks: pl.DataFrame) -> bool:
-    """Return whether there are more curves than can be named at their ends."""
-    return marks.drop_nulls("estimate")["group"].n_unique() > _DIRECT
-
-
-def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False, whole: bool = False) -> list[Any]:
-    """Return a marker and a name for each curve, for a key; short names unless it holds whole ones."""
+def entries(ax: "Axes", marks: pl.DataFrame) -> list[Any]:
+    """Return a marker and a name for each curve, for a key."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
-    words = [row["group"] for row in curves]
-    if narrow:
-        # A few names may have a line each; more share lines, as each line takes height from the curves.
-        line = int((theme.size_in_points(ax)[0] - 30) / lettering.LETTER)
-        words = labels.shorten_all(words, max(line, _NARROW_NAME) if len(curves) <= _OWN_LINES else _NARROW_NAME)
-    elif not whole:
-        words = labels.shorten_all(words, _NAME if len(curves) > _DIRECT else 2 * _NAME)
     return [
         Patch(
             facecolor=row["color"],
@@ -102,11 +87,11 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False, whole: boo
             hatch=strokes.HATCHES[row["series"] % len(strokes.HATCHES)],
             alpha=0.8,
             linewidth=0,
-            label=name,
+            label=row["group"],
         )
         if row["style"] == "stack"
-        else Line2D([], [], label=name, linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
-        for row, name in zip(curves, words, strict=True)
+        else Line2D([], [], label=row["group"], linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
+        for row in curves
     ]
 
 
@@ -130,12 +115,12 @@ def height_of(curves: int, *, compact: bool) -> float:
 
 def table_below(
     ax: "Axes", curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool, room: float
-) -> tuple["Axes | None", float]:
-    """Add an empty table in separate Axes, one row per curve; return the Axes and their height in points."""
+) -> "Axes | None":
+    """Add an empty table in separate Axes, one row per curve."""
     table_curves = _rows(curves)
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
-        return None, 0.0
+        return None
     # The first number is centered at the left edge: row names must leave half its width.
     half = lettering.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
     height = height_of(len(table_curves), compact=compact)
@@ -157,15 +142,8 @@ def table_below(
         for tick_label, curve in zip(table.get_yticklabels(), table_curves, strict=True):
             tick_label.set_color(theme.ink(curve["color"][0], ax.get_facecolor()))
     if heading and names:
-        table.annotate(
-            behind,
-            (0, 1),
-            xycoords="axes fraction",
-            va="top",
-            fontsize=theme.small(),
-            color=theme.shade(ax, theme.MUTED),
-        )
-    return table, height
+        lettering.write(table, behind, (0, 1), va="top", color=theme.shade(ax, theme.MUTED))
+    return table
 
 
 def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:

@@ -64,7 +64,6 @@ class Panel:
     axis_marks: pl.DataFrame  # marks of all panels of the same quantity, which share their axes
     names: Sequence[tuple["Annotation", float]]  # and the value at the end of each curve
     table: "Axes | None"
-    below: float  # points below the Axes used by tick labels, axis label and table
     words: Wording
     first_column: bool
 
@@ -75,23 +74,21 @@ def draw(
     axis_marks: pl.DataFrame,
     words: Wording,
     *,
+    across: float,
+    high: float,
     behind: pl.DataFrame | None = None,
     at_risk: bool = True,
     compact: bool = False,
     room: float = 0.0,
-    high: float | None = None,
     first_column: bool = True,
     bottom: bool = True,
     title: str | None = None,
-    across: float | None = None,
 ) -> Panel:
     """Draw everything whose position does not depend on the final size of the Axes.
 
-    Names at the ends of curves have `room` points, or are elsewhere. `high` and `across` are the final height of the Axes and the
-    width of the panel in points, if they are known.
+    Names at the ends of curves have `room` points, or are elsewhere. `across` and `high` are the width of the panel and
+    the height of the Axes in points.
     """
-    size = theme.size_in_points(ax)
-    across, high = across or size[0], high or size[1]
     theme.dress(ax)
     part = theme.visible(part, ax)
     # Limits come first: whiskers beyond them are drawn as arrows.
@@ -128,12 +125,12 @@ def draw(
         ax.set_xticks(range(len(names)), labels=names)
         lettering.literal(ax.get_xticklabels())
         below += theme.em(11.0) * max(name.count("\n") for name in names)
-    table, table_height = (
+    table = (
         curve_labels.table_below(
             ax, curves, words.behind, below=below, compact=compact, names=first_column, room=room or 0.25 * across
         )
         if at_risk
-        else (None, 0.0)
+        else None
     )
     return Panel(
         ax=ax,
@@ -141,7 +138,6 @@ def draw(
         axis_marks=axis_marks,
         names=_named(ax, curves, room),
         table=table,
-        below=below + table_height,
         words=words,
         first_column=first_column,
     )
@@ -172,18 +168,7 @@ def _named(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> "Sequence
     if len(set(lines)) > _MOST_ZERO:
         lines = [f"{len(zero)} of {len(curves)}: 0 at the end"]
     if lines:
-        ax.annotate(
-            "\n".join(lines),
-            (0, 1),
-            xycoords="axes fraction",
-            xytext=(6, -3),
-            textcoords="offset points",
-            va="top",
-            fontsize=theme.small(),
-            color=theme.shade(ax, theme.MUTED),
-            parse_math=False,
-            zorder=5,
-        )
+        lettering.write(ax, "\n".join(lines), (0, 1), by=(6, -3), va="top", zorder=5)
     return []
 
 

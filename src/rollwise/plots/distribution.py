@@ -73,11 +73,8 @@ def distribution(
     log
         Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
         least: scores and shares are not.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by group name; by default a color-blind safe one for each.
     title
@@ -120,7 +117,7 @@ def distribution(
         ax.set_xlabel(labels.quantity(metric), fontsize=theme.normal(), parse_math=False)
         {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind](sheet, ax, seen, named)
         if sheet.description:
-            sheet.description += _of_key(sheet, ax, named) if kind == "ecdf" else _of_rows(ax, named)
+            sheet.description += _of_rows(ax, named) if kind != "ecdf" else _of_each(named) if sheet.ax else ""
         ticking.amounts(ax, "x")
         # Integer data get integer ticks; bars of integers start at halves.
         single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
@@ -129,12 +126,8 @@ def distribution(
 
     return layout.lay(
         paint,
-        verb="distribution",
+        layout.Page("distribution", ax, size, title, caption),
         alt=alternatives.distribution(marks),
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
         description=_caption(marks, groups, kind),
         named=marks["group"],
     )
@@ -271,26 +264,16 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     return " ".join(sentences)
 
 
-def _of_key(sheet: layout.Sheet, ax: "Axes", groups: pl.DataFrame) -> str:
-    """Return notes for the caption if the key has no space for them."""
-    key = ax.get_legend()
-    if sheet.entries:
-        return ""
-    if key is None and groups.height > 1:
-        return f" The names of {groups.height} groups need a taller figure."
-    if key is None or all(
-        strokes.named(row) in {text.get_text() for text in key.get_texts()} for row in groups.to_dicts()
-    ):
-        return ""
-    return f" Each group: n = {labels.span(groups['n'])}."
-
-
 def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
     """Return notes for the caption if the rows have no space for them."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):
         return f" The names of {labels.counted(groups.height, 'group')} need a taller figure."
-    return "" if any("\n" in name for name in named) else f" Each group: n = {labels.span(groups['n'])}."
+    return "" if any("\n" in name for name in named) else _of_each(groups)
+
+
+def _of_each(groups: pl.DataFrame) -> str:
+    return f" Each group: n = {labels.span(groups['n'])}."
 
 
 def _tallest(marks: pl.DataFrame) -> str:

@@ -17,13 +17,11 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 _FEW = 4  # at most so many groups have the key inside the Axes
 _LINE = 11.0  # height in points of a line of small type
-_UNDER = 22.0  # points that the label of the axis will take from the Axes of the user
-_LEAST = 96.0  # height in points that curves keep before the key gets more
 
 
-def named(group: Mapping[str, Any], most: int = 44) -> str:
+def _named(group: Mapping[str, Any]) -> str:
     """Return the name of the group with its numbers of rollouts."""
-    return f"{labels.shorten(group['group'], most)} ({_sizes(group)})"
+    return f"{labels.shorten(group['group'], 200)} ({_sizes(group)})"
 
 
 def _sizes(group: Mapping[str, Any]) -> str:
@@ -55,26 +53,24 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
             markersize=theme.MARKER_SIZES[group["marker"]],
             markeredgecolor=ax.get_facecolor(),
             markevery=half if has_values else None,
-            label=named(group, 200 if sheet.new else 44),
+            label=_named(group) if sheet.ax is None else group["group"],
         )
     ax.set_xlim(*ends)
     ax.set_ylim(-0.02, 1.02)
     ticking.percent(ax, "y")
     ax.set_ylabel("share of rollouts at or below x", fontsize=theme.normal())
-    _key(sheet, ax, groups["group"].to_list())
+    _key(sheet, ax)
 
 
-def _key(sheet: Sheet, ax: "Axes", names: list[str]) -> None:
-    """Draw the key inside the Axes if there is space, else outside; it leaves space for the curves and for a caption."""
+def _key(sheet: Sheet, ax: "Axes") -> None:
+    """Draw the key inside the Axes if there is space, else above."""
     entries = ax.get_lines()
-    across = sheet.width - theme.em(70) if sheet.new else theme.size_in_points(ax)[0]
     # The key needs free space inside the Axes, which a long name does not leave.
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + theme.em(32)
-    if len(entries) <= _FEW and longest < 0.42 * across:
+    if len(entries) <= _FEW and longest < 0.42 * (sheet.width - theme.em(70)):
         lettering.literal(ax.legend(fontsize=theme.small(), frameon=False, loc="best").get_texts())
     else:
-        up = theme.size_in_points(ax)[1] - lettering.caption_height(sheet.description, 0.8 * across)
-        sheet.key(entries, height=max(up - _LEAST, 0.4 * up), short=names)
+        sheet.entries = entries
 
 
 def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
@@ -151,11 +147,9 @@ def bars(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -
 
 def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
-    wide = max(0.3 * ax.get_figure(root=True).get_figwidth() * 72, theme.em(48))  # type: ignore[union-attr]
+    wide = max(0.3 * sheet.width, theme.em(48))
     # Names get the lines that fit; one of them is for the numbers of rollouts.
-    caption = lettering.caption_height(sheet.description, theme.size_in_points(ax)[0]) if sheet.description else 0.0
-    high = sheet.high if sheet.new else theme.size_in_points(ax)[1] - caption - theme.em(_UNDER)
-    lines = int(high / groups.height / theme.em(_LINE))
+    lines = int(sheet.height() / groups.height / theme.em(_LINE))
     names = lettering.filled_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 3))
     names_with_sizes = [
         f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)

@@ -60,8 +60,9 @@ class Plot:
 
     In a notebook it shows itself as the last expression of a cell. In a script, `save` writes it and `show` opens it in a
     window. The figure is not in pyplot's list of open figures, so many plots do not pile up and need not be closed; it changes
-    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`. A figure whose Axes were passed as `ax` gets a
-    constrained layout if it has no layout engine, so that names and numbers have space.
+    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`. Axes that were passed as `ax` get the marks,
+    labels, a legend above, and the title; the caption is only in `caption`. Their figure gets a constrained layout if it has no
+    layout engine, so that names and numbers have space.
 
     At another size (`resize`, `save(..., size=)`, matplotlib's `figure.set_size_inches`) a new figure is drawn again by the same
     rules, in fonts of the same size: names wrap, ticks and numbers thin out. Change its texts and lines after that, not before.

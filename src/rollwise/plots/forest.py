@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import factors, interval_rows, theme
+from rollwise.plots import factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.heat_map import heat_map, heat_marks
 from rollwise.plots.theme import Size
@@ -117,11 +117,7 @@ def forest(
     return interval_rows.draw(
         marks,
         panels,
-        verb="forest",
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
+        layout.Page("forest", ax, size, title, caption),
         description=labels.caption(rows),
         alt=labels.alt_text(rows),
     )

@@ -75,11 +75,8 @@ def heat_map(
     sort
         Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
         order of the frame.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure, as large as its cells need.
+    size, ax
+        As in `forest`.
     title
         Title above the figure.
     caption
@@ -117,14 +114,13 @@ def heat_map(
     def paint(sheet: layout.Sheet) -> None:
         columns = min(most, max(int(sheet.width / min(wide, theme.em(_PANEL))), 1))
         across = sheet.width / columns
-        height = None if sheet.is_free else sheet.height() - theme.em(60)
+        height = None if sheet.is_free else sheet.height() - theme.em(60 if ax is None else 0)
         last = min(columns, len(parts)) - 1
         plans = [
             heat_cells.plan(part, across, height, names=place % columns == 0, key=several or place == last)
             for place, part in enumerate(parts)
         ]
         axes = sheet.panels(len(parts), columns=columns, high=max(map(heat_cells.high, plans)))
-        sheet.below = theme.em(14)
         for place, (panel_ax, part, plan) in enumerate(zip(axes, parts, plans, strict=True)):
             scale = heat_cells.scale(marks.filter(metric=part["metric"][0], statistic=part["statistic"][0]))
             names = place % columns == 0
@@ -133,13 +129,9 @@ def heat_map(
 
     return layout.lay(
         paint,
-        verb="heat_map",
+        layout.Page("heat_map", ax, size, title, caption),
         alt=labels.alt_text(drawn),
-        ax=ax,
-        size=size,
         natural=max(wide * most / 72, _WIDE),
-        title=title,
-        caption=caption,
         description=_caption(drawn, marks),
         named=[*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()],
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import curve_figure, theme
+from rollwise.plots import curve_figure, layout, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -54,11 +54,8 @@ def incidence(
         Rollouts below which a stack is drawn as uncertain.
     at_risk
         Whether to put the number of rollouts at risk below.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw a single group; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by label of the ending: ``success``, ``attack gave up`` ...
     title, caption
@@ -85,16 +82,12 @@ def incidence(
     )
     return curve_figure.lay_out(
         marks,
-        verb="incidence",
+        layout.Page("incidence", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         at_risk=at_risk,
         key=True,
         also=_whisker,
-        title=title,
         description=_caption(rows, marks, min_at_risk),
-        caption=caption,
     )
 
 

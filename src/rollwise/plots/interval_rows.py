@@ -58,23 +58,19 @@ class Panel:
 def draw(
     marks: pl.DataFrame,
     panels: Sequence[Panel],
+    page: layout.Page,
     *,
-    verb: str,
-    ax: "Axes | None",
-    size: theme.Size | None,
-    title: str | None,
-    caption: bool | None,
     description: str,
     alt: str,
     choose: str = "metric= and statistic=",
 ) -> Plot:
-    """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
+    """Draw each panel of the marks; footnotes follow the caption."""
     marks = labels.merge_reasons(marks, options=False)
-    if ax is not None and len(panels) > 1:
+    if page.ax is not None and len(panels) > 1:
         what = listing(panel.quantity for panel in panels)
-        raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+        raise ArgumentError(f"{page.verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
-    reasons = _reasons(marks) if caption is not False else {}
+    reasons = _reasons(marks) if page.caption is not False else {}
     rows = row_names.Rows.of(marks)
     parts_of = marks.filter(pl.col("part").is_not_null()).unique("lane", maintain_order=True).sort("lane")
 
@@ -90,17 +86,13 @@ def draw(
         for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
         if parts_of.height:
-            sheet.key([_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)])
+            sheet.entries = [_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)]
 
     return layout.lay(
         paint,
-        verb=verb,
+        page,
         alt=alt,
-        ax=ax,
-        size=size,
         natural=_natural(rows.names, len(panels)),
-        title=title,
-        caption=caption,
         description=" ".join([description, *_notes(marks, reasons)]),
         named=[*rows.names, *parts_of["part"]],
     )
@@ -304,15 +296,14 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
     at = x_min if row["estimate"] is None else row["estimate"]
     # Halves avoid overflow of the sum for very large numbers.
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
-    ax.annotate(
+    lettering.write(
+        ax,
         f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
         (at, row["at"]),
-        xytext=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
-        textcoords="offset points",
+        "data",
+        by=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
         ha="left" if to_the_right else "right",
         va="center",
-        fontsize=theme.small(),
-        color=theme.shade(ax, theme.MUTED),
         style="italic",
         zorder=5,
         bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
@@ -341,37 +332,15 @@ def _numbers(
         if edge + wide > across:
             break
         edge += wide
-        place: dict[str, Any] = {
-            "textcoords": "offset points",
-            "ha": "right",
-            "fontsize": theme.small(),
-            "annotation_clip": False,
-        }
-        ax.annotate(
-            heading,
-            (1, 1),
-            xycoords="axes fraction",
-            xytext=(edge, up),
-            va="bottom",
-            color=theme.shade(ax, theme.MUTED),
-            **place,
-        )
+        lettering.write(ax, heading, (1, 1), by=(edge, up), va="bottom", ha="right")
         for row in rows.drop_nulls(columns_named(name)).iter_rows(named=True):
-            coordinates = ("axes fraction", "data")
-            look: dict[str, Any] = {"color": theme.shade(ax, theme.MUTED)} if row["few"] else {}
+            place: tuple[Any, Any] = ((1, row["at"]), ("axes fraction", "data"))
+            look: dict[str, Any] = {} if row["few"] else {"color": None}
             if colored and not row["few"] and name == columns[0][0]:
                 look = {"color": theme.ink(row["color"], ax.get_facecolor())}
-            ax.annotate(row[name], (1, row["at"]), xycoords=coordinates, xytext=(edge, 0), va="center", **look, **place)
+            lettering.write(ax, row[name], *place, by=(edge, 0), va="center", ha="right", **look)
             if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
-                raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
-                ax.annotate(
-                    reasons[row["reason"]],
-                    (1, row["at"]),
-                    xycoords=coordinates,
-                    xytext=(edge + 1, 0),
-                    va="center",
-                    **raised,
-                )
+                lettering.write(ax, reasons[row["reason"]], *place, by=(edge + 1, 0), va="center", ha="left")
         edge += theme.em(12.0)
 
 

@@ -7,6 +7,7 @@ constrained layout gives the panels their place; title, key and caption have ban
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,78 +23,75 @@ if TYPE_CHECKING:
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
 _EDGE = 5.0  # points between a band and the edge
+_TALL = 205.0  # height of the Axes of the user with all texts, at letters of 10 points, with space for a table below
 _LOW = 70.0  # height of panels in points below which the caption is left out
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the user asked of a plot: where it is drawn, at which size, and the texts around it."""
+
+    verb: str
+    ax: "Axes | None" = None
+    size: theme.Size | None = None
+    title: str | None = None
+    caption: bool | None = None
+
+
 class Sheet:
-    """The new figure, or the Axes of the user, that a plot is painted on."""
+    """The new figure, or the Axes of the user, that a plot is painted on; sizes are in points."""
 
     def __init__(
-        self, figure: "Figure", width: float, *, ax: "Axes | None", description: str, has_room: bool, is_free: bool
+        self,
+        figure: "Figure",
+        width: float,
+        tall: float | None,
+        *,
+        description: str,
+        has_room: bool,
+        ax: "Axes | None" = None,
     ) -> None:
         self.figure = figure
+        self.width, self.tall = width, tall  # with all that is beside the Axes; not tall: as high as it needs to be
         self.ax = ax
-        self.width = width  # of the figure or the Axes, in points
         self.description = description
-        self.is_free = is_free  # the figure is as high as it needs to be
         self.has_room = has_room  # for what can be left out: a table below, a caption
-        self.entries: list[Any] = []  # of the key above
-        self.below = theme.axis_height()  # points used below the Axes of the user
-        self.key_top: float | None = None  # where a key below them begins
+        self.entries: Sequence[Any] = ()  # of the key above
         self.axes: list[Axes] = []
         self.columns = 1
         self.high = 0.0
 
     @property
-    def new(self) -> bool:
-        """Return whether the figure is new, so that it can be as high as it needs to be."""
-        return self.ax is None
+    def is_free(self) -> bool:
+        """Return whether the figure is as high as it needs to be."""
+        return self.tall is None
 
     @property
     def narrow(self) -> bool:
         """Return whether it is as narrow as a column of a paper."""
-        return self.width < NARROW * 72 if self.new else self.width <= legends.NARROW
+        return self.width < NARROW * 72
 
     def panels(self, count: int, *, columns: int, high: float) -> "list[Axes]":
         """Return the Axes of so many panels in so many columns, each `high` points high if the figure has no other height."""
+        self.columns, self.high = min(columns, count), high
         if self.ax is not None:
             self.axes = [self.ax]
             return self.axes
-        self.columns, self.high = min(columns, count), high
         rows = math.ceil(count / self.columns)
         if self.is_free:
             self.figure.set_size_inches(self.width / 72, (rows * (high + theme.em(130)) + theme.em(200)) / 72)
         grid = self.figure.subplots(rows, self.columns, squeeze=False)
-        self.axes = list(grid.flat)
-        for unused in self.axes[count:]:
+        for unused in grid.flat[count:]:
             unused.set_visible(False)
-        self.axes = self.axes[:count]
+        self.axes = list(grid.flat[:count])
         return self.axes
 
-    def key(
-        self,
-        entries: Sequence[Any],
-        *,
-        below: float | None = None,
-        height: float = float("inf"),
-        short: Sequence[str] = (),
-    ) -> None:
-        """Draw a key of colors and lines above a new figure, or below the Axes of the user as `legends.key` does."""
-        if self.ax is None:
-            self.entries = list(entries)
-            return
-        self.key_top = self.below if below is None else below
-        self.below = legends.key(self.ax, entries, below=self.key_top, height=height, short=short)
-
     def height(self) -> float:
-        """Return the height in points of the Axes of the user, or of what a new figure of a given height has for them."""
-        if self.ax is not None:
-            under = lettering.caption_height(self.description, self.width) if self.description else 0.0
-            return theme.size_in_points(self.ax)[1] - under
-        return self.figure.get_figheight() * 72 - theme.em(60)
+        """Return the height of the only panel, with the names and numbers above and below it."""
+        return self.high if self.tall is None else self.tall - theme.em(60)
 
     def across(self) -> float:
-        """Return the width in points of one panel with what is beside it."""
+        """Return the width of one panel with what is beside it."""
         return self.width / self.columns
 
 
@@ -102,85 +100,86 @@ Paint = Callable[[Sheet], Callable[[], None] | None]
 
 def lay(
     paint: Paint,
+    page: Page,
     *,
-    verb: str,
     alt: str,
-    ax: "Axes | None" = None,
-    size: theme.Size | None = None,
     natural: float = 7.2,
-    title: str | None = None,
-    caption: bool | None = None,
     description: str = "",
     letters: Iterable[str] = (),
     named: Iterable[str] = (),
 ) -> Plot:
-    """Paint a plot into a new figure, `natural` inches wide without a `size`, or into the Axes of the user."""
-    named = (
-        list(dict.fromkeys(named)) if caption is not False else []
-    )  # what the caption names in full if the figure does not
-    letters = [*letters, *named, title or ""]
-    description = "" if caption is False else description
-    if ax is not None:
-        if size is not None:
-            raise ArgumentError(f"{verb}: size= is that of a new figure; with ax= the size is that of its figure")
+    """Paint a plot into a new figure, `natural` inches wide without a size, or into the Axes of the user.
+
+    The caption tells all names that are `named` and that the figure does not hold in full.
+    """
+    named = list(dict.fromkeys(named)) if page.caption is not False else []
+    letters = [*letters, *named, page.title or ""]
+    about = {"caption": description if page.caption is not False else ""}
+
+    def told(sheet: Sheet, drawn: Any) -> None:
+        about["caption"] = " ".join([*filter(None, [sheet.description]), *lettering.cut(drawn, named)])
+
+    if page.ax is not None:
+        if page.size is not None:
+            raise ArgumentError(f"{page.verb}: size= is that of a new figure; with ax= the size is that of its figure")
         with lettering.fonts_for(letters), theme.quiet():
-            texts = _into(paint, ax, title, description)
-            return Plot([ax], alt, {"caption": " ".join([*filter(None, texts), *lettering.cut(ax, named)])})
-    chosen = theme.inches(size, verb)
-    about = {"caption": description}
+            told(_into(paint, page.ax, page.title, about["caption"]), page.ax)
+        return Plot([page.ax], alt, about)
+    chosen = theme.inches(page.size, page.verb)
+    sentences = about["caption"]
 
     def draw(figure: "Canvas", width: float, height: float | None) -> "list[Axes]":
+        tall = None if height is None else height * 72
         with lettering.fonts_for(letters), theme.quiet():
             for has_room in (True, False):
-                sheet = Sheet(
-                    figure, width * 72, ax=None, description=description, has_room=has_room, is_free=height is None
-                )
-                if _onto(paint, sheet, width, height, title=title, caption=caption) or not has_room:
+                sheet = Sheet(figure, width * 72, tall, description=sentences, has_room=has_room)
+                if _onto(paint, sheet, page) or not has_room:
                     break
                 figure.clear()
-            about["caption"] = " ".join([*filter(None, [sheet.description]), *lettering.cut(figure, named)])
+            told(sheet, figure)
             return sheet.axes
 
     from rollwise.plots.canvas import Canvas
 
-    width, height = chosen if chosen is not None else (natural, None)
-    figure = Canvas(draw, width, height)
+    figure = Canvas(draw, *(chosen or (natural, None)))
     return Plot(figure.panels, alt, about)
 
 
-def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> list[str]:
-    """Paint into the Axes of the user; return the caption."""
-    theme.make_room(ax)
+def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> Sheet:
+    """Paint into the Axes of the user, with a key and a title above."""
     figure: Any = ax.get_figure(root=True)
+    theme.make_room(ax)
     theme.settle(figure)
-    sheet = Sheet(figure, theme.size_in_points(ax)[0], ax=ax, description=description, has_room=True, is_free=False)
+    box = ax.get_tightbbox() or ax.get_window_extent()
+    width, tall = (side * 72 / figure.dpi for side in (box.width, box.height))
+    sheet = Sheet(figure, width, tall, ax=ax, description=description, has_room=tall >= theme.em(_TALL))
     finish = paint(sheet)
+    quantities = {axis.label: axis.label.get_text() for axis in (ax.xaxis, ax.yaxis)}
+    ticking.fit_labels([ax])  # a label wider than the figure leaves no space for the Axes
+    theme.settle(figure)
+    if sheet.entries:
+        legends.key(ax, sheet.entries, most=0.45 * tall)
+    if title is not None:
+        words = lettering.filled(title, max(theme.size_in_points(ax)[0], theme.em(80)), size=theme.normal(), lines=2)
+        ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False, pad=legends.above(ax) + 5)
+    theme.settle(figure)
+    for label, words in quantities.items():
+        label.set_text(words)
     ticking.fit_labels([ax])
-    under = lettering.caption_below(ax, sheet.description, below=sheet.below) if sheet.description else None
     if finish is not None:
         theme.settle(figure)
         finish()
-    theme.settle(figure)
-    ticking.fit_labels([ax])
-    if under is not None:
-        lettering.rewrap(ax, under, sheet.description)
-    if sheet.key_top is not None:
-        theme.settle(figure)
-        legends.to_the_left(ax, sheet.key_top)
-    ticking.keep_neighbors_apart(ax)
-    lettering.title_above(ax, title)
-    return [sheet.description or description]
+    return sheet
 
 
-def _onto(
-    paint: Paint, sheet: Sheet, width: float, height: float | None, *, title: str | None, caption: bool | None
-) -> bool:
+def _onto(paint: Paint, sheet: Sheet, page: Page) -> bool:
     """Paint a new figure; return whether everything has space."""
     from rollwise.plots.canvas import RoundedLayout
 
     figure: Any = sheet.figure
+    title, height = page.title, sheet.tall
     figure.set_layout_engine(RoundedLayout())
-    figure.set_size_inches(width, height or figure.get_figheight())
+    figure.set_size_inches(sheet.width / 72, figure.get_figheight() if height is None else height / 72)
     finish = paint(sheet)
     engine = figure.get_layout_engine()
     engine.set(wspace=0.06 if sheet.columns > 1 else 0.02, w_pad=0.04, h_pad=0.04)
@@ -188,7 +187,7 @@ def _onto(
     words = lettering.filled(title, sheet.width - 2 * _EDGE, size=theme.normal() + 1, lines=3) if title else ""
     title_high = 1.35 * (theme.normal() + 1) * (words.count("\n") + 1) if words else 0.0
     key, key_high = legends.key_above(figure, sheet.entries) if sheet.entries else (None, 0.0)
-    shown = sheet.description if sheet.has_room and (caption or width >= NARROW) else ""
+    shown = sheet.description if sheet.has_room and (page.caption or not sheet.narrow) else ""
     text = lettering.filled(shown, sheet.width - 2 * _EDGE) if shown else ""
     text_high = 1.32 * theme.small() * (text.count("\n") + 1) + 3 if text else 0.0
     above, below = title_high + key_high + (_EDGE if words or key else 0.0), text_high + (_EDGE if text else 0.0)
@@ -202,10 +201,10 @@ def _onto(
         collapsed = any("collapsed" in str(warning.message) for warning in caught)
         return not collapsed, min(theme.size_in_points(panel)[1] for panel in sheet.axes)
 
-    if height is not None and above + below > 0.9 * height * 72:
+    if height is not None and above + below > 0.9 * height:
         if sheet.has_room:
             return False
-        above, below = (band * 0.9 * height * 72 / (above + below) for band in (above, below))
+        above, below = (band * 0.9 * height / (above + below) for band in (above, below))
     fit = fitted if height is not None else partial(_heightened, sheet, above + below, fitted)
     fits, high = fit()
     if finish is not None:

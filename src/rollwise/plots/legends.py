@@ -2,141 +2,70 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from rollwise.plots import lettering, theme, ticking
-from rollwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NARROW = 300.0  # Axes of this width or less, in points, have no key beside them
-_LETTERS = 8  # characters of the shortest name
-
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> tuple[Any, float]:
     """Draw the key of colors and lines in rows above the whole figure; return it and its height in points."""
-    across, beside = figure.get_figwidth() * 72, theme.em(46.0)
-    names = lettering.filled_all([str(entry.get_label()) for entry in entries], across - beside, lines=3)
-    widths = [max(map(lettering.text_width, name.split("\n"))) + beside for name in names]
-    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
-    key = figure.legend(list(entries), names, loc="upper left", ncols=columns, frameon=False, fontsize=theme.small())
+    key = _key(figure, entries, figure.get_figwidth() * 72, loc="upper left")
     key.set_in_layout(False)
-    lettering.literal(key.get_texts())
     return key, key.get_window_extent().height * 72 / figure.dpi
 
 
-def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
-    """Draw the key of colors and lines to the right of the Axes, or above narrow ones."""
-    across = theme.size_in_points(ax)[0]
-    look: dict[str, Any] = {"handles": list(entries), "frameon": False, "fontsize": theme.small()}
-    if wide(ax):
-        lettering.literal(ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), **look).get_texts())
-        return
-    columns = _columns(entries, across)
-    look |= {"ncols": columns, "handlelength": 1.4, "columnspacing": 1.0, "labelspacing": 0.2, "borderaxespad": 0.1}
-    lettering.literal(ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), **look).get_texts())
-    if ax.get_title(loc="left"):
-        ax.set_title(ax.get_title(loc="left"), loc="left", pad=10 + 13 * ceil(len(entries) / columns))
+def key(ax: "Axes", entries: Sequence[Any], *, most: float) -> None:
+    """Draw the key above the Axes of the user, with shorter names if it is higher than `most` points, or not at all."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure: Any = ax.get_figure(root=True)
+    edge = ax.get_window_extent()
+    box = ax.get_tightbbox() or edge
+    place = ax.transAxes + ScaledTranslation((box.x0 - edge.x0) / figure.dpi, above(ax) / 72, figure.dpi_scale_trans)
+    across = box.width * 72 / figure.dpi
+    where: dict[str, Any] = {"bbox_to_anchor": (0, 1), "bbox_transform": place, "borderaxespad": 0.2}
+    for columns, lines in ((1, 3), (1, 1), (2, 1), (3, 1)):
+        drawn = _key(ax, entries, across, columns, lines, loc="lower left", **where)
+        names = {text.get_text() for text in drawn.get_texts()}
+        if drawn.get_window_extent().height * 72 / figure.dpi <= most and len(names) == len(entries):
+            return
+    drawn.remove()
 
 
-def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
-    """Return the height in points of the key above the Axes."""
-    return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, theme.size_in_points(ax)[0]))
+def _key(owner: Any, entries: Sequence[Any], across: float, least: int = 1, lines: int = 3, **place: Any) -> Any:
+    """Draw a key with as many columns as `across` points hold; names are cut to fit into the `least` number of columns."""
+    beside = theme.em(46.0)
+    names = lettering.filled_all([str(entry.get_label()) for entry in entries], across / least - beside, lines=lines)
+    widths = [max(map(lettering.text_width, name.split("\n"))) + beside for name in names]
+    columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
+    drawn = owner.legend(list(entries), names, ncols=columns, frameon=False, fontsize=theme.small(), **place)
+    lettering.literal(drawn.get_texts())
+    return drawn
 
 
-def _columns(entries: Sequence[Any], across: float) -> int:
-    longest = max(lettering.text_width(entry.get_label()) for entry in entries) + 30
-    return min(max(int(across / longest), 1), len(entries))
-
-
-def wide(ax: "Axes") -> bool:
-    """Return whether a key fits beside the Axes."""
-    return theme.size_in_points(ax)[0] >= NARROW
+def above(ax: "Axes") -> float:
+    """Return how many points something reaches above the Axes."""
+    box, figure = ax.get_tightbbox(), ax.get_figure(root=True)
+    return 0.0 if box is None else max(box.y1 - ax.get_window_extent().y1, 0.0) * 72 / figure.dpi  # type: ignore[union-attr]
 
 
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
     """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
-    muted = theme.shade(ax, theme.MUTED)
-    ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    ax.axvline(at, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
-    ax.annotate(
+    lettering.write(
+        ax,
         words,
         (at, 1 if top else 0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4 if far else 4, -2 if top else 3),
-        textcoords="offset points",
+        ("data", "axes fraction"),
+        by=(-4 if far else 4, -2 if top else 3),
         va="top" if top else "bottom",
         ha="right" if far else "left",
-        fontsize=theme.small(),
-        color=muted,
     )
-
-
-def key(
-    ax: "Axes",
-    entries: Sequence[Any],
-    *,
-    below: float,
-    height: float = float("inf"),
-    short: Sequence[str] = (),
-) -> float:
-    """Draw the color key below Axes of the user, `below` points under them; return the height used below in points.
-
-    If the key is higher than `height`, entries get their `short` names, shortened as far as necessary; the key is left out if
-    even those do not fit.
-    """
-    # The key starts at the left edge of the figure, below the names of the y axis.
-    figure = ax.get_figure(root=True)
-    theme.settle(figure)
-    across = theme.size_in_points(ax)[0]
-    left_margin = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
-    most = max(int((across + left_margin - 32) / lettering.LETTER), 8)
-    names = [labels.shorten(str(entry.get_label()), most) for entry in entries]
-    columns = _columns_of(names, across + left_margin)
-    # Shorten names until the key fits.
-    for letters in range(min(most, max(map(len, short), default=0)), _LETTERS - 1, -2):
-        if _rows_height(names, columns) <= height:
-            break
-        names = labels.shorten_all(short, letters)
-        columns = _columns_of(names, across + left_margin)
-    if _rows_height(names, columns) > height:
-        return below
-    legend = ax.legend(
-        entries,
-        names,
-        fontsize=theme.small(),
-        frameon=False,
-        loc="upper left",
-        ncols=columns,
-        handlelength=1.5,
-        columnspacing=0.9,
-        borderaxespad=0,
-        borderpad=0,
-        bbox_to_anchor=(-left_margin / across, -below),
-        bbox_transform=theme.points_below(ax),
-    )
-    lettering.literal(legend.get_texts())
-    return below + _rows_height(names, columns)
-
-
-def to_the_left(ax: "Axes", below: float) -> None:
-    """Move the key below the Axes to the left edge of the figure again, once the Axes have their final place."""
-    legend, figure = ax.get_legend(), ax.get_figure(root=True)
-    if legend is not None and figure is not None:
-        left = max(ax.get_window_extent().x0 * 72 / figure.dpi - 4, 0.0)
-        legend.set_bbox_to_anchor((-left / theme.size_in_points(ax)[0], -below), theme.points_below(ax))
-
-
-def _columns_of(names: Sequence[str], across: float) -> int:
-    """Return how many names fit side by side."""
-    return max(int(across / (max(map(lettering.text_width, names)) + 32)), 1)
-
-
-def _rows_height(names: Sequence[str], columns: int) -> float:
-    return 6 + 14.0 * ceil(len(names) / columns)
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:

@@ -22,7 +22,6 @@ _WORD = re.compile(r"(?:[/-]*[^\s/-]+[/-]*|[/-]+)[^\S\u00a0]*|\s+")
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
 _SPACE = re.compile(r"\s+")
 _MOST_NAMES = 40  # names that a caption lists
-LETTER = 4.9  # average width in points of a character of small type
 GAP = "\u00a0 "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
 _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installed
     "Noto Sans CJK SC",
@@ -130,69 +129,24 @@ def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
     return broken.replace("\u00a0", " ")
 
 
-def title_above(ax: "Axes", title: str | None) -> None:
-    """Write a title above the Axes of the user, and above what stands there already."""
-    if title is None:
-        return
-    # The headings of columns of numbers are above the Axes too.
-    figure: Any = ax.get_figure(root=True)
-    drawn = ax.get_tightbbox()
-    above = 0.0 if drawn is None else (drawn.y1 - ax.get_window_extent().y1) * 72 / figure.dpi
-    words = filled(title, max(theme.size_in_points(ax)[0], theme.em(80)), size=theme.normal(), lines=2)
-    ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False, pad=max(above, 0.0) + 5)
-
-
-def caption_height(sentence: str, across: float) -> float:
-    """Return the height of the sentence in points, below Axes of that width."""
-    return theme.em(11.5 * (1 + filled(sentence, across).count("\n"))) + 8.0
-
-
-def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
-    """Wrap a sentence below the Axes again, after everything beside the Axes has its place."""
-    under.set_in_layout(False)
-    figure, box = ax.get_figure(root=True), ax.get_tightbbox(for_layout_only=True)
-    x_min = ax.get_window_extent().x0
-    under.set_in_layout(True)
-    if figure is not None and box is not None:
-        width = min(box.x1, figure.bbox.x1) - x_min
-        under.set_text(filled(sentence, max(width * 72 / figure.dpi, theme.em(100))))
-
-
-def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
-    """Write the sentence in small type `below` points below the Axes, as wide as the Axes with everything beside them."""
-    figure = ax.get_figure(root=True)
-    theme.settle(figure)
-    outer = ax.get_tightbbox()
-    dpi = figure.dpi if figure is not None else 100.0
-    full_width = theme.size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
-    names_width = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
-    return ax.annotate(
-        filled(sentence, max(full_width, theme.em(140))),
-        (0, 0),
-        xycoords="axes fraction",
-        xytext=(-names_width, -below),
-        textcoords="offset points",
-        va="top",
-        fontsize=theme.small(),
-        color=theme.shade(ax, theme.MUTED),
-        linespacing=1.25,
-        parse_math=False,
-        annotation_clip=False,
-    )
+def write(
+    ax: "Axes",
+    words: str,
+    at: tuple[float, float],
+    coordinates: Any = "axes fraction",
+    *,
+    by: tuple[float, float] = (0, 0),
+    **look: Any,
+) -> Any:
+    """Write small, muted type `by` points from a place, which may be outside the Axes."""
+    usual: dict[str, Any] = {"fontsize": theme.small(), "color": theme.shade(ax, theme.MUTED), "annotation_clip": False}
+    place: dict[str, Any] = {"xycoords": coordinates, "xytext": by, "textcoords": "offset points", "parse_math": False}
+    return ax.annotate(words, at, **usual | place | look)
 
 
 def note(ax: "Axes", words: str) -> None:
     """Write a few words in the middle of empty Axes."""
-    ax.annotate(
-        words,
-        (0.5, 0.5),
-        xycoords="axes fraction",
-        ha="center",
-        va="center",
-        fontsize=theme.small(),
-        style="italic",
-        color=theme.shade(ax, theme.MUTED),
-    )
+    write(ax, words, (0.5, 0.5), ha="center", va="center", style="italic")
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

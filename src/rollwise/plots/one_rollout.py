@@ -88,7 +88,7 @@ def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
 
 
-def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> None:
+def key(sheet: Sheet, states: pl.DataFrame) -> None:
     """Draw the key of colors and markers."""
     from matplotlib.lines import Line2D
 
@@ -97,7 +97,7 @@ def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> No
         states.iter_rows(named=True), key=lambda row: order.index(row["state"]) if row["state"] in order else 99
     )
     style: dict[str, Any] = {"linestyle": "none", "markersize": 8}
-    entries = [
+    sheet.entries = [
         Line2D(
             [],
             [],
@@ -108,7 +108,6 @@ def key(sheet: Sheet, states: pl.DataFrame, *, below: float | None = None) -> No
         )
         for row in rows
     ]
-    sheet.key(entries, below=below)
 
 
 def snippet(text: object, most: int = 72) -> str:

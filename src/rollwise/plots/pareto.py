@@ -67,11 +67,8 @@ def pareto(
     labels
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
         if there is not enough space. References are always named.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
     title
@@ -121,16 +118,14 @@ def pareto(
         steps = strokes.scene(ax, placed, frame, ways, front=front)
         points = placed.filter(pl.col("role") != "trial")
         on_front = points.filter(pl.col("pareto") | (pl.col("role") == "reference"))
-        # Without `labels=`: name all points if there is space, else use a key, or name the front if a key is too high.
+        # Without `labels=`: name all points if there is space, else use a key.
         if labels is not None:
             named = points if labels == "all" else on_front
-        elif points.height <= _NAMED and strokes.have_room(sheet, ax, points["group"]):
+        elif points.height <= _NAMED and strokes.have_room(sheet, points["group"]):
             named = points
-        elif not sheet.new and 0.19 * points.height > 0.4 * sheet.figure.get_figheight():
-            named = on_front
         else:
             named = points.clear()
-            sheet.key(strokes.entries(ax, points))
+            sheet.entries = strokes.entries(ax, points)
         if sheet.description and 0 < named.height < points.height:
             sheet.description += " Named: the groups on the front."
         # Names come last, as they avoid everything drawn before.
@@ -138,13 +133,9 @@ def pareto(
 
     return layout.lay(
         paint,
-        verb="pareto",
+        layout.Page("pareto", ax, size, title, caption),
         alt=alternatives.pareto(marks),
-        ax=ax,
-        size=size,
         natural=6.4,
-        title=title,
-        caption=caption,
         description=description,
         named=marks["group"],
     )

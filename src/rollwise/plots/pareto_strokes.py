@@ -170,19 +170,15 @@ class Box:
         return area - self.overlap(Box(0.0, 0.0, width, height))
 
 
-def have_room(sheet: Sheet, ax: "Axes", names: Iterable[str]) -> bool:
+def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
     """Return whether the names leave at least three quarters of the Axes free, and are short enough for them."""
-    if sheet.new:
-        width, height = sheet.across() - theme.em(60), sheet.high
-    else:
-        theme.settle(ax.get_figure(root=True))
-        width, height = theme.size_in_points(ax)
+    width, height = sheet.across() - theme.em(60), min(sheet.high, sheet.height())
     longest = theme.em(_NAME)
     area = sum(
         min(lettering.text_width(name), longest) * theme.em(_LINE) * (1 + lettering.filled(name, longest).count("\n"))
         for name in names
     )
-    return area <= 0.25 * width * height and (not sheet.new or longest <= 0.6 * width)
+    return area <= 0.25 * width * height and longest <= 0.6 * width
 
 
 def name_points(
@@ -227,16 +223,14 @@ def name_points(
         assert best is not None
         _, x_min, far, box = best
         occupied.append(box)
-        ax.annotate(
+        lettering.write(
+            ax,
             text,
             (x, y),
-            xytext=(x_min - at[0], box.bottom - at[1]),
-            textcoords="offset points",
+            "data",
+            by=(x_min - at[0], box.bottom - at[1]),
             va="bottom",
-            fontsize=theme.small(),
             color=theme.ink(color, ax.get_facecolor()),
-            parse_math=False,
-            annotation_clip=False,
             linespacing=1.1,
             zorder=6,
             arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": color, "shrinkB": 4} if far == _FAR else None,

@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing, plural
-from rollwise.plots import curve_figure, curve_panel
+from rollwise.plots import curve_figure, curve_panel, layout
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -74,16 +74,12 @@ def profile(
     rows = _finished(frame, cluster).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
     return curve_figure.lay_out(
         marks,
-        verb="profile",
+        layout.Page("profile", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         words=lambda axis_marks: _words(axis_marks, rows, cluster),
         at_risk=False,
         key=curve_figure.overlaid(marks),
-        title=title,
         description=_caption(rows, marks, cluster),
-        caption=caption,
     )
 
 

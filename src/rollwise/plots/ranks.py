@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import interval_rows, theme
+from rollwise.plots import interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -85,11 +85,7 @@ def ranks(
     return interval_rows.draw(
         marks,
         panels,
-        verb="ranks",
-        ax=ax,
-        size=size,
-        title=title,
-        caption=caption,
+        layout.Page("ranks", ax, size, title, caption),
         description=labels.caption(rows),
         alt=_alternative(rows, marks),
         choose="metric= and level=, or one group",

@@ -67,11 +67,8 @@ def reliability(
         The grouping column with the bins.
     level
         The level of the intervals; by default the greatest.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+    size, ax
+        As in `forest`.
     colors
         Colors by group name; by default a color-blind safe one for each.
     title
@@ -101,7 +98,7 @@ def reliability(
     names = groups["group"].to_list()
 
     def paint(sheet: layout.Sheet) -> None:
-        several = sheet.new and len(names) > _OVERLAID
+        several = sheet.ax is None and len(names) > _OVERLAID
         columns = min(len(names), max(int(sheet.width / theme.em(_PANEL)), 1), 4) if several else 1
         high = min(theme.em(260.0), 0.85 * sheet.width / columns - theme.em(40))
         axes = sheet.panels(len(names) if several else 1, columns=columns, high=max(high, 80.0))
@@ -120,22 +117,19 @@ def reliability(
                 panel_ax.set_ylabel(axis_labels[1], fontsize=theme.normal(), parse_math=False)
             else:
                 panel_ax.tick_params(axis="y", labelleft=False)
-            sheet.below = _counts(panel_ax, part, labeled=place % columns == 0)
+            if sheet.has_room:
+                _counts(panel_ax, part, labeled=place % columns == 0)
             if several:
                 words = lettering.filled(names[place], sheet.across() - theme.em(30), size=theme.normal(), lines=3)
                 panel_ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False)
             elif len(names) > 1:
-                sheet.key(entries)
+                sheet.entries = entries
 
     return layout.lay(
         paint,
-        verb="reliability",
+        layout.Page("reliability", ax, size, title, caption),
         alt=alternatives.reliability(marks),
-        ax=ax,
-        size=size,
         natural=4.6 if len(names) <= _OVERLAID else 7.2,
-        title=title,
-        caption=caption,
         description=_caption(chosen),
         named=names,
     )
@@ -263,8 +257,8 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
     return line
 
 
-def _counts(ax: "Axes", marks: pl.DataFrame, *, labeled: bool) -> float:
-    """Draw the bars that count the answers in each bin; return the height used below the Axes in points."""
+def _counts(ax: "Axes", marks: pl.DataFrame, *, labeled: bool) -> None:
+    """Draw the bars that count the answers in each bin."""
     strip = theme.below_axes(ax, below=theme.axis_height(), height=theme.em(_STRIP))
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.patch.set_visible(False)
@@ -287,7 +281,6 @@ def _counts(ax: "Axes", marks: pl.DataFrame, *, labeled: bool) -> float:
     strip.tick_params(axis="y", length=0)
     if labeled:
         strip.set_ylabel("n", fontsize=theme.small(), rotation=0, ha="right", va="center")
-    return theme.axis_height() + theme.em(_STRIP + 12.0)
 
 
 def _caption(chosen: pl.DataFrame) -> str:

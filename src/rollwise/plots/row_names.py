@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -128,26 +128,20 @@ def put(ax: "Axes", place: Place, *, named: bool) -> None:
             at = place.height_of(row, lane)
             ax.axhline(at, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
         if place.above and named:
-            ax.annotate(
+            lettering.write(
+                ax,
                 name,
                 (0, place.height_of(row, 0)),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, theme.em(7.5)),
-                textcoords="offset points",
-                fontsize=theme.small(),
-                annotation_clip=False,
-                parse_math=False,
+                ("axes fraction", "data"),
+                by=(0, theme.em(7.5)),
+                color=None,
                 bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
             ).set_in_layout(False)
 
 
 def _rule(ax: "Axes", place: Place) -> None:
     """Draw a thin line above the rows of few rollouts, and say what they are."""
-    muted = theme.shade(ax, theme.MUTED)
     first = place.at[place.few or 0]
     at = (first + place.at[(place.few or 0) - 1]) / 2 - (0.15 if place.above else 0.0)
-    ax.axhline(at, color=muted, linewidth=0.8, zorder=0.6)
-    words: dict[str, Any] = {"fontsize": theme.small(), "color": muted, "style": "italic", "ha": "right", "va": "top"}
-    ax.annotate(
-        "n < 10", (1, at), xycoords=("axes fraction", "data"), xytext=(0, -2), textcoords="offset points", **words
-    )
+    ax.axhline(at, color=theme.shade(ax, theme.MUTED), linewidth=0.8, zorder=0.6)
+    lettering.write(ax, "n < 10", (1, at), ("axes fraction", "data"), by=(0, -2), style="italic", ha="right", va="top")

@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import curve_figure, curve_panel, legends, theme
+from rollwise.plots import curve_figure, curve_panel, layout, legends, theme
 from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -84,16 +84,12 @@ def sweep(
     description = caption_of(frame, choice, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
-        verb="sweep",
+        layout.Page("sweep", ax, size, title, caption),
         alt=labels.alt_text(frame),
-        ax=ax,
-        size=size,
         words=lambda axis_marks: words_of(axis_marks, frame, names),
         at_risk=at_risk,
         also=None if at is None else lambda panel_ax, _: legends.marked(panel_ax, at, "chosen"),
-        title=title,
         description=description,
-        caption=caption,
     )
 
 

@@ -110,7 +110,7 @@ def sweep_pareto(
             if at is not None:
                 legends.marked(ax, at, "chosen")
         if keyed:
-            sheet.entries = curve_labels.entries(panels[0], curves[0], whole=True)
+            sheet.entries = curve_labels.entries(panels[0], curves[0])
         placed = strokes.in_ink(marks, last)
         steps = strokes.scene(last, placed, frame, ways, front=front)
         if frame.schema[choice].is_numeric():
@@ -131,12 +131,9 @@ def sweep_pareto(
     intervals = caption_of(frame, choice, pl.concat(curves), _MIN_AT_RISK)
     return layout.lay(
         paint,
-        verb="sweep_pareto",
+        layout.Page("sweep_pareto", None, size, title, caption),
         alt=alternatives.sweep_pareto(marks),
-        size=size,
         natural=_WIDE,
-        title=title,
-        caption=caption,
         description=" ".join([intervals, beside, *sentences(marks, [], front=front)]),
         named=marks["curve"].drop_nulls(),
         letters=marks["group"],
@@ -245,7 +242,7 @@ def _short_names(sheet: layout.Sheet, ax: "Axes", placed: pl.DataFrame, chosen: 
     none = pl.lit(f"no {labels.label(placed['choice'][0])}")  # its color shows the group, as for the other points
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
     names = placed.select(called.alias("group"))["group"]
-    if placed.height <= _NAMED and strokes.have_room(sheet, ax, names):
+    if placed.height <= _NAMED and strokes.have_room(sheet, names):
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
     is_named = (place == 0) | (place == size - 1) | here

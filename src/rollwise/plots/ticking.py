@@ -191,23 +191,6 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
             fitting_ticks(ax, theme.size_in_points(ax)[0], theme.em(22.0))
 
 
-def keep_neighbors_apart(ax: "Axes") -> None:
-    """Reduce ticks of neighboring Axes, which may be narrower now; Axes with a table below keep theirs."""
-    from matplotlib.ticker import MaxNLocator
-
-    figure = ax.get_figure(root=True)
-    neighbors = [
-        neighbor
-        for neighbor in (figure.axes if figure is not None else ())
-        if neighbor is not ax and not neighbor.child_axes
-    ]
-    # Set by this module; Axes of the user have an AutoLocator.
-    adjustable = [neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator]
-    if adjustable:
-        theme.settle(figure)
-        keep_apart(adjustable)
-
-
 def ticks_among(ax: "Axes", positions: Sequence[float], across: float, distance: float) -> list[float]:
     """Set ticks of the x axis at positions at least `distance` points apart: at all, at round ones, or at every m-th."""
     from matplotlib.ticker import MaxNLocator

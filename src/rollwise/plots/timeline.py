@@ -60,12 +60,9 @@ def timeline(
         ``"seconds"``, if known for every turn or step; otherwise ``"turn"``, or ``"step"`` for STEPS. By default seconds if
         known.
     most
-        How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure.
+        How many tools or kinds of steps have their own lane; the others share one.
+    size, ax
+        As in `forest`.
     title
         Title above the figure; by default the id of the rollout.
     caption
@@ -84,9 +81,6 @@ def timeline(
     (['turns', 'score'], 'turn')
     """
     check_option_types(timeline, locals())
-    if ax is not None:  # names of lanes, a key and a caption need space
-        theme.make_room(ax)
-        most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / theme.em(12)) - 2, 1))
     # One lane per score, tool and kind of step, from top to bottom.
     marks = timeline_marks(frame, rollout_id=rollout_id, axis=axis, most=most)
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
@@ -116,12 +110,8 @@ def timeline(
 
     return layout.lay(
         paint,
-        verb="timeline",
+        layout.Page("timeline", ax, size, title or labels.plain(rows["rollout_id"][0]), caption),
         alt=alternatives.timeline(marks, outcome),
-        ax=ax,
-        size=size,
-        title=title or labels.plain(rows["rollout_id"][0]),
-        caption=caption,
         description=_caption(rows, marks),
         named=marks["lane_name"],
         letters=marks["text"].drop_nulls(),
@@ -290,17 +280,7 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
 
 def _beside(ax: "Axes", lane: float, words: str) -> None:
     """Write a few words to the right of a lane."""
-    ax.annotate(
-        words,
-        (1, lane),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=theme.small(),
-        color=theme.shade(ax, theme.MUTED),
-        annotation_clip=False,
-    )
+    lettering.write(ax, words, (1, lane), ("axes fraction", "data"), by=(3, 0), va="center")
 
 
 def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:
@@ -311,16 +291,7 @@ def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:
         ax.axvline(at, color=theme.shade(ax, theme.GRAY), linewidth=0.7, zorder=1)
         words = "turn 1" if last == float("-inf") and turn == 1 else f"{turn}"
         if at > last:
-            ax.annotate(
-                words,
-                (at, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                fontsize=theme.small(),
-                color=theme.shade(ax, theme.MUTED),
-                annotation_clip=False,
-            )
+            lettering.write(ax, words, (at, 1), ("data", "axes fraction"), by=(0, 3))
             last = at + (lettering.text_width(words) + 6) / (0.75 * sheet.width) * (x_max - x_min)
 
 

@@ -34,6 +34,7 @@ MARKS = {
 }
 _MOST = 60  # most rows of a figure
 _MOST_LINES = 1_000  # most lines of a text
+_ROW, _LOW_ROW = 17.3, 12.0  # height of a row in points, and of one in a figure of a given height
 _INDENT = 14.0  # indentation of a child in points
 _BARS, _TIMED = 0.4, 330.0  # share of the width for bars of times, in a figure of at least so many points
 _WIDTH = 100  # width in characters without a terminal
@@ -64,11 +65,8 @@ def trace_tree(
         Which rollout; not needed where there is one.
     most
         How many rows to draw; the caption counts the rest.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw; by default a new figure, as high as it needs to be.
+    size, ax
+        As in `forest`.
     title
         Title above the figure; by default the id of the rollout.
     caption
@@ -89,22 +87,20 @@ def trace_tree(
     check_option_types(trace_tree, locals())
     marks = trace_marks(frame, rollout_id=rollout_id)
     rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
-    if ax is not None:  # leave space for a caption and a key below
-        theme.make_room(ax)
-        most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / theme.em(12)), 3))
-    shown = marks.head(min(max(most, 1), marks.height))
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
+        fit = most if sheet.is_free else min(most, int(sheet.height() / theme.em(_LOW_ROW)))
+        shown = marks.head(max(fit, 1))
+        sheet.description = sheet.description and _caption(rows, marks, shown)
         timed = sheet.width >= theme.em(_TIMED) and shown["end"].count() > 1
-        high = 17.3 * shown.height + (14.0 if timed else 0.0)
+        high = _ROW * shown.height + (14.0 if timed else 0.0)
         (ax,) = sheet.panels(1, columns=1, high=theme.em(max(high, 40.0)))
         seen = theme.visible(shown, ax)
         ax.set(xlim=(0, 1), ylim=(seen.height + (0.4 if timed else -0.4), -0.6))
         ax.set_axis_off()
-        sheet.below = 4.0
         states = seen.unique("state", maintain_order=True)
         if states.height > 1:
-            one_rollout.key(sheet, states, below=4.0)
+            one_rollout.key(sheet, states)
 
         def finish() -> None:
             across = theme.size_in_points(ax)[0]
@@ -119,14 +115,10 @@ def trace_tree(
 
     return layout.lay(
         paint,
-        verb="trace_tree",
+        layout.Page("trace_tree", ax, size, title or labels.plain(rows["rollout_id"][0]), caption),
         alt=alternatives.trace_tree(marks),
-        ax=ax,
-        size=size,
-        title=title or labels.plain(rows["rollout_id"][0]),
-        caption=caption,
-        description=_caption(rows, marks, shown),
-        letters=[*shown["name"], *shown["text"].drop_nulls()],
+        description=_caption(rows, marks, marks),
+        letters=[*marks["name"].head(most), *marks["text"].head(most).drop_nulls()],
     )
 
 
@@ -321,16 +313,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, left: float, acro
         words = (
             f"{words[: max(min(len(words) - 2, int(len(words) * width / lettering.text_width(words))), 3)].rstrip()}…"
         )
-    ax.annotate(
-        words,
-        (x, y),
-        xytext=(9, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=theme.small(),
-        parse_math=False,
-        annotation_clip=False,
-    )
+    lettering.write(ax, words, (x, y), "data", by=(9, 0), va="center", color=None)
 
 
 def _bars(ax: "Axes", seen: pl.DataFrame) -> None:

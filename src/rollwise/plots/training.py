@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import curve_figure, curve_panel
+from rollwise.plots import curve_figure, curve_panel, layout
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -78,15 +78,11 @@ def training(
     description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
     return curve_figure.lay_out(
         marks,
-        verb="training",
+        layout.Page("training", ax, size, title, caption),
         alt=labels.alt_text(rows),
-        ax=ax,
-        size=size,
         words=lambda axis_marks: _words(axis_marks, rows),
         at_risk=at_risk,
-        title=title,
         description=description,
-        caption=caption,
     )
 
 

@@ -23,6 +23,7 @@ from rollwise.files.manifests import levels
 from rollwise.files.object_stores import path_of
 from rollwise.files.swaps import inside
 from rollwise.files.writers import defused, flat, formulas_in_words, write
+from rollwise.notebook import bars
 from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.readers.verdicts import read_verdicts
@@ -127,11 +128,9 @@ def report(
     ('report.html', True)
     """
     check_option_types(report, locals(), own=("title", "inputs"))
-    from tqdm.auto import tqdm
-
     out = path_of(out)
     options: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed, "unjudged": unjudged}
-    steps = tqdm(total=len(STEPS), disable=None if progress else True, leave=False)
+    steps = bars()(total=len(STEPS), disable=None if progress else True, leave=False)
 
     def begin(step: str) -> None:
         steps.n = STEPS.index(step)

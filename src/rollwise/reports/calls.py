@@ -6,8 +6,9 @@ import polars as pl
 
 from rollwise.plots import theme
 from rollwise.reports.comparisons import UNITS, assessed
-from rollwise.reports.frames import SPENT, Frames, numeric_columns
+from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import naming, visible
+from rollwise.reports.rollouts import numeric_columns
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named, values_named
 

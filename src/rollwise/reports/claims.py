@@ -21,6 +21,7 @@ MOST_OPEN = 0.1  # share of rollouts without a verdict that the first screen say
 MOST_LINKS = 4
 _TIMES = ("", "", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
 _ALONE = "an interval for this group alone, chosen by its value"
+_BOUND_ALONE = "a bound for one group alone, chosen by its value"
 _ASK = (
     "Name the column that holds the verdict (`rollwise map FILE` shows how), or let a judge read the answers "
     "(`rw.judge`): the page then has rates."
@@ -271,6 +272,7 @@ def _best(data: Frames, head: Headline) -> Claim | None:
     else:
         value, text = sure, [*name, f": {_count(data, head, row, each=rows.height > 1)}"]
         details = [f"the {'lowest upper' if least else 'highest lower'} end of {groups}, {confidence}"]
+    details += [_BOUND_ALONE] if rows.height < named.height else []
     details += [f"over the {common} that all met"] if common else []
     return Claim("best", value, text, "; ".join(details))
 

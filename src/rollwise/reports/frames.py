@@ -18,15 +18,13 @@ from rollwise.estimation.doctor import findings
 from rollwise.estimation.doctor_facts import Facts, step_in
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.training import training
-from rollwise.measurement.measure import measure
-from rollwise.measurement.trees import paths
 from rollwise.measurement.unused_verdicts import NOTE
-from rollwise.metrics import EFFORT, OUTCOME, TIMING
 from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts, unit_in
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
 from rollwise.reports.headline import Headline, headline
+from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.reports.same_goals import Shared, shared_goals
-from rollwise.reports.scored import combined, scored_in
+from rollwise.reports.scored import scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
 from rollwise.schema.arguments import By, Cluster, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
@@ -51,7 +49,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Rollouts):
     """All frames of a report; those without rows are left out of the page.
 
     `summary` lacks metrics that apply to no rollout; it has no time to success, and `curve` is empty, if `doctor` finds that the
@@ -64,10 +62,7 @@ class Frames:
     that is a tree has one row per path in `rollouts`.
     """
 
-    by: tuple[str, ...]
     unjudged: Unjudged
-    turns: pl.DataFrame
-    rollouts: pl.DataFrame
     summary: pl.DataFrame
     scores: tuple[str, ...]
     curve: pl.DataFrame
@@ -125,26 +120,6 @@ class Frames:
         return pl.concat(parts) if parts else pl.DataFrame()
 
     @property
-    def tree(self) -> bool:
-        """Return whether rollouts are trees, whose paths are measured."""
-        return schema.is_tree(self.turns)
-
-    @property
-    def noun(self) -> str:
-        """Return what a row of `rollouts` is: the branches of a tree are no rollouts of their own."""
-        return "path" if self.tree else "rollout"
-
-    @property
-    def rollout_count(self) -> int:
-        """Number of rollouts; a tree counts once."""
-        return int(self.turns["rollout_id"].n_unique()) if self.tree else self.rollouts.height
-
-    @property
-    def turn_count(self) -> int:
-        """Number of turns of all rollouts."""
-        return int(self.turns["turn"].count())
-
-    @property
     def units(self) -> tuple[str, ...]:
         """Rates that the page shows, those with a verdict first: success of attacks only where one was tried or judged."""
         selected = [metric for metric in UNITS if metric != "attack_success" or is_attacked(self.rollouts)]
@@ -195,7 +170,7 @@ def frames(
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     likely_step = step_in(turns)
     kept_columns = list(dict.fromkeys([*numeric_columns(turns, names), *([likely_step] if likely_step else [])]))
-    rollouts = _measured(turns, kept_columns, scored=True)
+    rollouts = measured(turns, kept_columns, scored=True)
     allowed = findings(Facts(turns, rollouts))
     is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
     step = likely_step if is_trained else None
@@ -219,7 +194,7 @@ def frames(
     scores = scored_in(turns, rollouts)
     before = None
     if earlier is not None:
-        before = Earlier(earlier, with_detectors(_measured(earlier, numeric_columns(earlier, groups))))
+        before = Earlier(earlier, with_detectors(measured(earlier, numeric_columns(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
     shared = {name: goals for name, goals in found.items() if goals is not None}
     compared = contrasts(rollouts, groups, step, **treated)
@@ -248,18 +223,6 @@ def frames(
         shared=shared,
         headline=headline(rollouts, summary, (*UNITS, *scores), groups, step, shared, compared, **treated),
     )
-
-
-def numeric_columns(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
-    """Return the numeric columns among the names that `measure` does not keep automatically."""
-    columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
-    return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]
-
-
-def _measured(turns: pl.DataFrame, keep: list[str], *, scored: bool = False) -> pl.DataFrame:
-    """Measure the rollouts, with their scores where these are wanted; of trees, their paths."""
-    scores = combined(turns) if scored else ()
-    return measure(paths(turns) if schema.is_tree(turns) else turns, OUTCOME, TIMING, EFFORT, scores, keep=keep)
 
 
 def is_attacked(rollouts: pl.DataFrame) -> bool:

@@ -66,7 +66,8 @@ def page(
         policy=policy(style, scripts),
         style=style,
         scripts=scripts,
-        transcripts=transcripts,
+        index=transcripts.index,
+        chunks=transcripts.chunks,
         many=MANY,
     )
 

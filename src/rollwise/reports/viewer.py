@@ -12,7 +12,7 @@ import polars.selectors as cs
 
 from rollwise.measurement.batches import at_once
 from rollwise.reports.comparisons import UNITS
-from rollwise.reports.frames import Frames
+from rollwise.reports.rollouts import Rollouts
 from rollwise.schema import TURNS, labels
 from rollwise.schema.named import column_named, columns_named, values_named
 
@@ -57,8 +57,8 @@ class Transcripts:
         return len(self.ids)
 
 
-def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
-    """Pack the transcripts of a report; if not all fit into a page, the first ones of each group and result.
+def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
+    """Pack the transcripts of a page; if not all fit into a page, the first ones of each group and result.
 
     A chunk is JSON as deflate-raw in base64: ``facts`` with a list for each column that is constant within rollouts, and ``turns``
     with a list for each other column; columns without values are left out. The index holds the number of rollouts of each
@@ -142,7 +142,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     return Transcripts(packed(index), chunks, index["ids"], rollouts.height)
 
 
-def _results(data: Frames) -> pl.DataFrame:
+def _results(data: Rollouts) -> pl.DataFrame:
     """Return the result of each rollout in words; for a tree, whether any of its paths succeeded."""
     table = data.rollouts
     if data.tree:
@@ -156,7 +156,7 @@ def _results(data: Frames) -> pl.DataFrame:
     return table.select("rollout_id", *words)
 
 
-def _amounts(data: Frames) -> pl.DataFrame:
+def _amounts(data: Rollouts) -> pl.DataFrame:
     """Return what each rollout cost, and the number of its attempt of how many; unknown where numbers are missing between."""
     # Amounts of a tree would be those of one of its paths.
     table = (

@@ -5,10 +5,15 @@ from typing import TypeVar
 import numpy as np
 
 from rollwise.stats.clusters import Grouping, ones_or, weighted_means
-from rollwise.stats.estimate import FloatArray
+from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.units import Groups, Units, units_of
 
 Number = TypeVar("Number", float, FloatArray)
+
+_RELATED = 2.576
+"""Standard errors from which weights follow means: the normal quantile of .995, so that unrelated ones are said to in 1 %."""
+ROUNDING = 1e-9
+"""Relative difference of weights below which they are equal."""
 
 
 def copies_effect(weights: FloatArray, unit: Grouping) -> float:
@@ -50,8 +55,46 @@ def shrunk(observed: Number, mixed: Number, copies: float) -> Number:
     return (mixed * observed + copies / 2) / (mixed + 0.5)
 
 
+def relations(products: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return how many standard errors Σ(W_g - W̄)·p_g is from 0, from it and from Σ(W_g - W̄)²·(p_g - p̄)²; 0 where that is 0.
+
+    p_g are the clusters' means and p̄ is their average. The standard error allows that means of large clusters vary less. One
+    dominating cluster cannot show a relation: its product is as large as its standard error.
+    """
+    return np.divide(products, np.sqrt(squares), out=np.zeros_like(products), where=squares > 0)
+
+
+def follow(relation: FloatArray) -> BoolArray:
+    """Return where weights follow means by their `relations`, in either direction."""
+    return np.asarray(np.abs(relation) > _RELATED)
+
+
+def relations_of_weights(means: FloatArray, masses: FloatArray, clusters: Groups) -> FloatArray:
+    """Return the `relations` of the weights (U,) of each group's clusters to their means (U,): float (T,), 0 for equal weights.
+
+    Examples
+    --------
+    >>> means, sizes = np.repeat([0.5, 0.2], 5) + np.tile([-0.02, 0.0, 0.02, -0.01, 0.01], 2), np.repeat([2.0, 6.0], 5)
+    >>> relations_of_weights(means, sizes, Groups.single(10)).round(2)  # Σ(W - 4)p = -3, √(4·10·.15² + 4·2·.001) = .953
+    array([-3.15])
+    """
+
+    def deviations(values: FloatArray) -> FloatArray:
+        average = weighted_means(values, ones_or(None, values.size), clusters)[clusters.codes]
+        found = values - average
+        return np.where(np.abs(found) > ROUNDING * np.abs(average), found, 0.0)
+
+    of_weights, of_means = deviations(masses), deviations(means)
+    return relations(clusters.sums(of_weights * of_means), clusters.sums(np.square(of_weights * of_means)))
+
+
 def correlation_effect(
-    average: FloatArray | float, between: FloatArray | float, weights: FloatArray, way: Grouping
+    average: FloatArray | float,
+    between: FloatArray | float,
+    weights: FloatArray,
+    way: Grouping,
+    *,
+    related: BoolArray | bool = False,
 ) -> FloatArray:
     """Return the design effect that follows from the intraclass correlation, for clusters of unequal weight; 1 for equal ones.
 
@@ -61,6 +104,8 @@ def correlation_effect(
 
         ρ = (S/T - h) / (1 - h), within [0, 1],    d = N·[(1 - ρ)·Σw²/W² + ρ·Σ(W_g/W)²]  (1 + ρ(m - 1) without weights).
 
+    Where weights follow means, chances are no draws from one distribution, and d = 1: the squared deviations alone count.
+
     Parameters
     ----------
     average, between
@@ -69,6 +114,8 @@ def correlation_effect(
         Positive float (n,).
     way
         The clusters.
+    related
+        Where weights `follow` means, one for all positions or bool (T,).
 
     References
     ----------
@@ -83,7 +130,8 @@ def correlation_effect(
     >>> round(float(correlation_effect(rates.mean(), rates.var(ddof=1), np.ones(49), clusters)), 2)
     17.63
     """
-    return effect_of_variance(np.asarray(between), np.asarray(average * (1 - average)), weights, way)
+    effects = effect_of_variance(np.asarray(between), np.asarray(average * (1 - average)), weights, way)
+    return np.where(related, 1.0, effects)
 
 
 def effect_of_variance(between: FloatArray, of_one: FloatArray, weights: FloatArray, way: Grouping) -> FloatArray:
@@ -103,13 +151,17 @@ def effect_of_variance(between: FloatArray, of_one: FloatArray, weights: FloatAr
 
 
 def correlation_effects(means: FloatArray, weights: FloatArray, units: Units, groups: Groups) -> FloatArray:
-    """Return the `correlation_effect` of each group, float (T,), from the means (U,) of its clusters; 1 for fewer than two."""
+    """Return the `correlation_effect` of each group, float (T,), from the means (U,) of its clusters.
+
+    It is 1 for fewer than two clusters, and where their weights follow their means.
+    """
     counts = units.counts
     average = weighted_means(means, ones_or(None, means.size), units.groups)
     squares = units.groups.sums(np.square(means - average[units.groups.codes]))
     between = squares / np.maximum(counts - 1, 1)
     effects = _effects(between, average * (1 - average), weights, units, groups)
-    return np.where(counts > 1, effects, 1.0)
+    related = follow(relations_of_weights(means, units.sums(weights), units.groups))
+    return np.where((counts > 1) & ~related, effects, 1.0)
 
 
 def _effects(between: FloatArray, of_one: FloatArray, weights: FloatArray, units: Units, groups: Groups) -> FloatArray:

@@ -14,7 +14,7 @@ from rollwise.stats.clusters import (
     equal_weights,
     groupings,
 )
-from rollwise.stats.design_effect import copies_effect, correlation_effect, shrunk
+from rollwise.stats.design_effect import copies_effect, correlation_effect, follow, shrunk
 from rollwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from rollwise.stats.influence import (
     COMPETING,
@@ -271,7 +271,7 @@ def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float
 
     V₀ is the variance of independent rollouts, including censoring. d is the design effect V/V₀, shrunk as in `proportion`
     by the number of clusters with an event by this position, or with a rollout without one, whichever is smaller. It is at least
-    what the intraclass correlation implies, for clusters of unequal weight.
+    what the intraclass correlation implies, for clusters of unequal weight that do not follow their shares.
     """
     n = life_table.duration.size
     units = groupings(clusters, n)
@@ -283,7 +283,8 @@ def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float
     if len(units) > 1:
         df = crossed_df(parts, (units[0].count, units[1].count))
     elif not plain:
-        least = correlation_effect(*cluster_moments(life_table, ways[0]), life_table.weights, ways[0])
+        average, between, relation = cluster_moments(life_table, ways[0])
+        least = correlation_effect(average, between, life_table.weights, ways[0], related=follow(relation))
     mixed = np.max([mixed_clusters(life_table, way) for way in ways], axis=0)
     copies = max(copies_effect(life_table.weights, way) for way in ways)
     inside = life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)

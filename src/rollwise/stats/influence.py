@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ArgumentError
 from rollwise.stats.clusters import Grouping, groupings, ones_or, small_sample_factor
+from rollwise.stats.design_effect import ROUNDING, relations
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
 CENSORED, EVENT, COMPETING = 0, 1, 2
@@ -244,19 +245,29 @@ def incidence_variances(life_table: Watch, units: tuple[Grouping, ...]) -> list[
     return [_squares(unit, influences(life_table, unit)) for unit in units]
 
 
-def cluster_moments(life_table: Watch, way: Grouping) -> tuple[FloatArray, FloatArray]:
-    """Return the average and the variance of the clusters' own shares with the event, by position: float (T + 1,) each.
+def cluster_moments(life_table: Watch, way: Grouping) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return average, variance and `relations` to weights of the clusters' own shares with the event: float (T + 1,) each.
 
     Every cluster counts the same. Its own share is F(t) + IF_g(t)·W/W_g; without censoring it is the share among its rollouts.
     """
     masses, width = way.sums(life_table.weights), life_table.incidence.size
+    unequal = masses - masses.mean()
+    unequal[np.abs(unequal) < ROUNDING * masses.mean()] = 0.0
     total, squares, start = np.zeros(width), np.zeros(width), 0
+    related = np.zeros(
+        (3, width)
+    )  # Σd·p, Σd²·p and Σd²·p² for a cluster's share p and deviation d from the average weight
     for block in influences(life_table, way):
         deviations = block * (masses.sum() / masses[start : start + len(block), None])
         total, squares = total + deviations.sum(axis=0), squares + np.square(deviations).sum(axis=0)
+        part = unequal[start : start + len(block)]
+        related += part @ deviations, part**2 @ deviations, part**2 @ np.square(deviations)
         start += len(block)
-    between = np.maximum(squares - total**2 / way.count, 0.0) / (way.count - 1)
-    return np.clip(life_table.incidence + total / way.count, 0.0, 1.0), between
+    average = total / way.count
+    between = np.maximum(squares - total * average, 0.0) / (way.count - 1)
+    spread = related[2] - 2 * average * related[1] + average**2 * (unequal @ unequal)
+    spread = np.where(spread > ROUNDING * (unequal @ unequal), spread, 0.0)
+    return np.clip(life_table.incidence + average, 0.0, 1.0), between, relations(related[0], spread)
 
 
 def area_variances(life_table: Watch, units: tuple[Grouping, ...], horizon: int) -> list[FloatArray]:

@@ -30,7 +30,8 @@ def proportion(
     the quantile is that of t with G-1 degrees of freedom. Near 0 and 1 the data hardly show the variance between clusters, so
     d is shrunk toward m, its value if the rollouts of a cluster were copies. Without a success the effective size is thus the
     number of clusters. For clusters of unequal weight, d̂ is at least what the intraclass correlation implies
-    (`correlation_effect`), because a dominating cluster hardly shows the variance that it causes. For two crossed ways, d̂ is
+    (`correlation_effect`), because a dominating cluster hardly shows the variance that it causes; not where weights follow the
+    clusters' shares, as of attempts that depend on difficulty (`relations_of_weights`). For two crossed ways, d̂ is
     from the two-way variance, m and s are the larger of both ways, and t has Satterthwaite's degrees of freedom
     (`crossed_df`). Within strata, V and R(1-R) are those within them, and t has one degree of freedom less for each further
     stratum. A cluster whose scores sum to less than one success counts in s as that fraction.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise.tables.grid import Bar, Grid
+from rollwise.tables.narrow import headed, sections
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -15,33 +16,37 @@ _BLUE, _GUIDE = "#0072B2", "#D0D0D0"
 
 
 def gt_of(grid: Grid) -> "GT":
-    """Return the grid as a great_tables object, with drawn intervals."""
+    """Return the grid as a great_tables object: names that repeat once above their rows, and intervals drawn."""
     from great_tables import GT, loc, style
     from great_tables import html as raw
 
+    heads, columns = headed(grid.columns, [] if grid.spanner else sections(grid.columns))
     # Columns are numbered, as headings may be equal.
-    names = [f"c{place}" for place, _ in enumerate(grid.columns)]
+    names = [f"c{place}" for place, _ in enumerate(columns)]
     cells = {
         name: [_svg(cell) if isinstance(cell, Bar) else cell for cell in column.cells]
-        for name, column in zip(names, grid.columns, strict=True)
+        for name, column in zip(names, columns, strict=True)
     }
+    if heads:
+        cells["head"] = list(heads)  # which great_tables escapes
     # The id of the table scopes its styles; it depends on the content, so that equal tables are equal bytes.
     digest = hashlib.blake2b(repr(grid).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
-    table = GT(pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)), id=f"rw{digest}")
+    frame = pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String))
+    table = GT(frame, id=f"rw{digest}", groupname_col="head" if heads else None)
     table = table.cols_label(
-        {name: raw(escaping.escape(column.heading)) for name, column in zip(names, grid.columns, strict=True)}
+        {name: raw(escaping.escape(column.heading)) for name, column in zip(names, columns, strict=True)}
     )
     for side, words in (("left", True), ("right", False)):
-        chosen = [name for name, column in zip(names, grid.columns, strict=True) if column.words is words]
+        chosen = [name for name, column in zip(names, columns, strict=True) if column.words is words]
         table = table.cols_align(align=side, columns=chosen) if chosen else table
     if grid.spanner:
         table = table.tab_spanner(label=raw(escaping.escape(grid.spanner)), columns=names[1:])
         table = table.tab_options(data_row_padding_horizontal="10px", column_labels_padding_horizontal="10px")
     # Cells are escaped, except for the drawn intervals, which are SVG.
-    bars = [name for name, column in zip(names, grid.columns, strict=True) if column.graphic]
+    bars = [name for name, column in zip(names, columns, strict=True) if column.graphic]
     if bars:
         table = table.fmt_passthrough(columns=bars, escape=False)
-    for name, column in zip(names, grid.columns, strict=True):
+    for name, column in zip(names, columns, strict=True):
         if column.best:
             table = table.tab_style(style.text(weight="bold"), loc.body(columns=[name], rows=sorted(column.best)))
     if grid.heading:
@@ -49,7 +54,12 @@ def gt_of(grid: Grid) -> "GT":
     for note in (*grid.notes, grid.best, grid.caption):
         table = table.tab_source_note(raw(escaping.escape(note))) if note else table
     return table.tab_options(
-        table_font_size="13px", data_row_padding="3px", table_margin_left="0px", column_labels_font_weight="bold"
+        row_group_font_weight="bold",
+        row_group_padding="3px",
+        table_font_size="13px",
+        data_row_padding="3px",
+        table_margin_left="0px",
+        column_labels_font_weight="bold",
     ).opt_css("td, th { font-variant-numeric: tabular-nums; }")
 
 

@@ -155,6 +155,20 @@ def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
     return (0.0 if 0 <= least <= greatest / 2 else least), greatest
 
 
+def shares_of_rollouts(content: Content) -> list[Column]:
+    """Return the share of successes among all rollouts beside rates that pool goals; a range where verdicts are missing."""
+    if not any(str(row["method"]).startswith("beta-binomial") for row in content.rows):
+        return []
+    cells = []
+    for row in content.rows:
+        ends = [
+            labels.number(row[name], row["low"], row["high"], rate=True).removesuffix(" %")
+            for name in ("bound_low", "bound_high")
+        ]
+        cells.append(labels.NOTHING if row["bound_low"] is None else f"{' to '.join(dict.fromkeys(ends))} %")
+    return [Column("share of rollouts", cells)]
+
+
 def counts(content: Content, name: str, heading: str, *, omission: int = 0) -> Column:
     """Return a column of whole numbers."""
     is_said = name in {"n", "n_pairs", "n_clusters"}

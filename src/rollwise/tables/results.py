@@ -43,6 +43,7 @@ def _summary(content: parts.Content) -> list[Column]:
         *parts.varying(content, ("metric", "statistic")),
         *parts.levels(content),
         *parts.estimates(content, parts.metric_rates(content), what, ["metric", "statistic"]),
+        *parts.shares_of_rollouts(content),
         parts.counts(content, "n", "n"),
         *parts.unknown(content),
         *parts.clusters(content),

@@ -9,6 +9,8 @@ from itertools import takewhile
 
 import polars as pl
 
+from rollwise.notebook import in_notebook
+
 _OPTION = r" \(\w+='\w+'\)"
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
@@ -17,15 +19,15 @@ _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including te
 def say(sentence: str) -> None:
     """Write a sentence to stderr, so that stdout stays clean; control characters in quoted text are escaped.
 
-    Write errors (a full disk, a closed pipe) are ignored.
+    In a notebook it is output of the cell, as stderr is a red box there. Write errors (a full disk, a closed pipe) are ignored.
     """
     write_line(f"rollwise: {sentence}")
 
 
 def write_line(line: str) -> None:
-    """Write a line to stderr as `say` does, but without a name before it."""
+    """Write a line to stderr, or to the cell of a notebook, as `say` does, but without a name before it."""
     with suppress(OSError):
-        sys.stderr.write(f"{plain_lines(line)}\n")
+        (sys.stdout if in_notebook() else sys.stderr).write(f"{plain_lines(line)}\n")
 
 
 def plain(text: object) -> str:

@@ -162,9 +162,9 @@ def test_the_order_of_rows_is_taken_where_nothing_numbers_them_and_said() -> Non
     for frame in (one.drop("attempt"), unnumbered, one.with_columns(attempt=pl.lit(None, dtype=pl.Int32))):
         row = rate(frame)
         assert row["estimate"] == rate(one)["estimate"]
-        assert (
-            row["reason"]
-            == f"{WORDS} (`rw.attempts` uses all); no column `attempt` numbers them, so the order of rows is taken"
+        assert row["reason"] == (
+            f"{WORDS} (`rw.attempts` uses all); no column `attempt` numbers them, so the order of rows is taken; "
+            "method='beta-binomial' counts all, if later attempts are like the first"
         )
     shuffled = one.drop("attempt").sample(fraction=1, shuffle=True, seed=3)
     assert rate(shuffled)["n"] == one.height  # in no order, as a fixed number would be
@@ -201,7 +201,7 @@ def test_goals_that_may_have_stopped_count_their_first_attempt() -> None:
     assert (row["estimate"], row["n"]) == (pytest.approx(1 / 40), 40)
     assert row["reason"] == (
         "attempts may have stopped at the first success: only the first attempt at each goal counts, which is right either way "
-        "(`rw.attempts` uses all)"
+        "(`rw.attempts` uses all); method='beta-binomial' counts all, if later attempts are like the first"
     )
 
 

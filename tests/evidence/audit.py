@@ -17,6 +17,7 @@ NAMES = {
     "informative": "Rates: numbers of attempts that follow difficulty",
     "adaptive": "Rates: attempts until some succeeded",
     "dominated": "Rates: one goal has most of the rollouts",
+    "pooled": 'Rates: mean chance of all goals, by `method="beta-binomial"`',
     "rare": "Rates: rare successes",
     "laws": "Rates: other distributions of goals",
     "few": "Rates: few goals",
@@ -30,7 +31,8 @@ NOTES = {
     "unequal": "the correlation of attempts at a goal is estimated from all goals, because large ones hardly show it",
     "informative": "in a tenth of the tables 30 goals do not show that numbers follow rates, and the correlation counts there",
     "adaptive": "few goals do not always show that numbers follow rates, and the correlation counts where they do not",
-    "dominated": "one goal decides the share of the rollouts, and only the others say how far it may be off",
+    "dominated": "one goal decides the share of the rollouts; `reason` says that a few goals dominate, and names both ways out",
+    "pooled": "right only if nothing but successes so far decided on numbers, which `reason` says where they follow rates",
     "rare": "with one attempt at each goal it is Wilson's, whose lower end one success puts above the truth",
     "laws": "near 0 and 1 few goals show how they differ, so the variance is shrunk toward that of copies",
     "few": "with one attempt at each of a few goals it is Wilson's, whose coverage varies with the rate",
@@ -147,6 +149,11 @@ def _rates():
     ):
         words = f"{sizes[0]} beside {len(sizes) - 1} of {sizes[1]}, rate {rate:g}, icc {icc:g}"
         yield _rate("dominated", words, _drawn(sizes, _betas(len(sizes), rate, icc)), rate, pooled=True)
+    lone = _drawn([100] + [1] * 99, _two(100, 0.6, 0.3))
+    yield _rate(
+        "dominated", "100 beside 99 of 1, two chances, .6 of three goals in ten, else 0", lone, 0.18, pooled=True
+    )
+    yield from _chances()
     for goals, size, rate, icc in (
         (200, 10, 0.005, 0.3),
         (300, 3, 0.01, 0.3),
@@ -178,6 +185,35 @@ def _rates():
         yield _rate(
             "few", f"{goals} × {size}, rate {rate:g}, icc 0.3", _drawn([size] * goals, _betas(goals, rate, 0.3)), rate
         )
+
+
+def _chances():
+    """The mean chance of all goals, each of one weight, where numbers of attempts follow chances or successes."""
+
+    def at_one(pick):
+        def draw(rng):
+            chance = beta(rng, 0.3, 0.3, 20)
+            size = np.where(np.arange(20) == pick(chance), 100, 3)
+            return rng.binomial(size, chance), size
+
+        return draw
+
+    def by_difficulty(goals, easy, hard):
+        return _drawn(lambda _, chance: np.where(chance > 0.3, easy, hard), _betas(goals, 0.3, 0.3))
+
+    for words, draw in (
+        ("60 goals, until 3 successes, at most 20", _until(60, 3, 20, 0.3)),
+        ("30 goals, until 2 successes, at most 10", _until(30, 2, 10, 0.3)),
+        ("100 at the easiest of 20 goals, 3 at the others", at_one(np.argmax)),
+        ("100 at the hardest of 20 goals, 3 at the others", at_one(np.argmin)),
+        ("60 goals, 5 at easy and 15 at hard ones", by_difficulty(60, 5, 15)),
+        ("100 goals, 20 at easy and 2 at hard ones", by_difficulty(100, 20, 2)),
+    ):
+        others = {
+            "mean ± t over goals": lambda table, _: other.t_of_means(table[0] / table[1]),
+            "Wilson over all rollouts (our default)": _of_counts,
+        }
+        yield Setting("pooled", f"{words}, rate 0.3, icc 0.3", 0.3, draw, lambda table, _: _of_chances(*table), others)
 
 
 def _normal_scores(count):

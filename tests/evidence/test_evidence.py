@@ -1,6 +1,8 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """The page of evidence: it shows what is stored, nothing bad without a reason, and the competitors are what they are called."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -37,6 +39,14 @@ def test_what_covers_too_little_or_is_too_wide_has_a_reason() -> None:
     row = {"family": "rate", "setting": "none such", "coverage": 0.8, "ratio": 1.0, "repetitions": 1000}
     with pytest.raises(KeyError):
         notes.note_of(row, LEAST, MOST)
+
+
+def test_what_is_assumed_states_coverage_as_measured() -> None:
+    """Each figure such as .76 on the page of assumptions is a coverage of the table, of ours or of another method."""
+    said = set(re.findall(r"(?<![\d.])\.\d\d\b", (PAGE.parent / "assumptions.md").read_text()))
+    measured_ = {f"{share:.2f}".removeprefix("0") for share in stored("coverage")["coverage"].drop_nulls()}
+    assert len(said) >= 8
+    assert said <= measured_
 
 
 def test_real_logs_hold_their_truth() -> None:

@@ -19,7 +19,7 @@ ODD = "b \"x\" <y> & 'z'\n模"
 @pytest.fixture(scope="module")
 def rollouts() -> pl.DataFrame:
     turns, _ = rw.simulate(targets={"a": 0.2, ODD: 0.1}, attacks=("p", "q"), goals=12, attempts=2, turns=5, seed=1)
-    return rw.measure(turns, m.attack_success(), m.time_to_success())
+    return rw.measure(turns, m.attack_success(), m.time_to_success(), m.num_turns())
 
 
 def marks_of(svg: str) -> list[tuple[str, dict[str, str], str]]:
@@ -47,6 +47,20 @@ FIGURES: dict[str, tuple[Callable[[pl.DataFrame], plots.Plot], set[str]]] = {
         lambda r: plots.heat_map(rw.summarize(r, by=["target", "attack"], metrics="attack_success")),
         {"target", "attack"},
     ),
+    "ranks": (lambda r: plots.ranks(rw.rank(r, of="target", metric="attack_success", resamples=200)), {"target"}),
+    "pareto": (
+        lambda r: plots.pareto(
+            rw.summarize(r, by=["target", "attack"], metrics=["attack_success", "num_turns"], statistics="mean"),
+            better={"num_turns": "lower"},
+        ),
+        {"target", "attack"},
+    ),
+} | {
+    kind: (
+        lambda r, kind=kind: plots.distribution(r, metric="num_turns", by=["target", "attack"], kind=kind),
+        {"target", "attack"},
+    )
+    for kind in ("ecdf", "box", "histogram")
 }
 
 
@@ -83,3 +97,35 @@ def test_pooled_cells_are_all_rollouts_of_their_row(rollouts: pl.DataFrame) -> N
     assert {"target": "a"} in keys
     assert {"attack": "p"} in keys
     assert len(keys) == 9
+
+
+def test_judges_are_found_by_their_verdicts() -> None:
+    """Each row of an agreement has the judge of its verdicts; that of all judges has all of them."""
+    verdicts = pl.DataFrame(
+        {"rollout_id": f"r{k}", "judge": name, "value": float(k % every == 0)}
+        for name, every in (("x", 2), ("y", 3))
+        for k in range(30)
+    )
+    table = rw.judges.agreement(verdicts, statistics="kappa", resamples=100)
+    marks = marks_of(plots.agreement(table).svg(inline=True))
+    assert {group for group, _, _ in marks} == set(plots.marks.agreement(table)["group"])
+    for _, key, _ in marks:
+        assert verdicts.filter(pl.col(column) == value for column, value in key.items()).height
+
+
+def test_turns_of_a_timeline_are_found() -> None:
+    """By rollout and number of the turn; steps without a number of their turn by their rollout alone."""
+    turns, _ = rw.simulate(goals=2, attempts=1, turns=5, seed=2)
+    first = turns.filter(rollout_id=turns["rollout_id"][0])
+    marks = marks_of(plots.timeline(first).svg(inline=True))
+    assert {group for group, _, _ in marks} == {f"turn {turn}" for turn in first["turn"]}
+    for group, key, tooltip in marks:
+        assert first.filter(pl.col(column) == value for column, value in key.items()).height == 1
+        assert tooltip.startswith(f"{group}: ")
+    steps = pl.DataFrame(
+        {"rollout_id": "a", "step": [1, 2], "kind": ["model", "tool"], "start": 0.0, "end": [1.0, 2.0]}
+    )
+    assert {(group, key["rollout_id"]) for group, key, _ in marks_of(plots.timeline(steps).svg(inline=True))} == {
+        ("model", "a"),
+        ("tool", "a"),
+    }

@@ -33,7 +33,7 @@ def trained() -> pl.DataFrame:
 
 def scored() -> pl.DataFrame:
     """Scores without verdicts."""
-    made = simulated(attacks=["x", "y"]).drop("succeeded", "solved")
+    made = simulated(attacks=["x", "y"]).drop("succeeded", "solved", "true_succeeded")
     return rw.turns(made.with_columns(pl.lit(None, made.schema["outcome"]).alias("outcome")))
 
 

@@ -109,6 +109,19 @@ def test_paths_of_a_tree_select_the_tree() -> None:
 
 REFUSED = {
     "an unknown id": ("g", "show: the turns have no rollout 'g'; available: a, b, c and 3 more"),
+    "half a character": ("\ud800", "show: the turns have no rollout '\\\\ud800'; available: a"),
+    "lists of ids": (pl.Series([["a"]]), "show: the selection has values of List(String) where ids or names of groups are"),
+    "lists as ids": (pl.DataFrame({"rollout_id": [["a"]]}), "show: the selection has values of List(String) where"),
+    "lists as groups": (pl.DataFrame({"target": [["a"]]}), "show: the selection has values of List(String) where"),
+    "objects": (pl.Series([object()]), "show: the selection has values of Object where"),
+    "a column of turns": (
+        pl.DataFrame({"prompt": ["?"]}),
+        "show: column 'prompt' of the selection is one of turns, not of rollouts: select turns, `rw.show(turns, turns.filter(",
+    ),
+    "a number of turns": (pl.DataFrame({"turn": [1]}), "show: column 'turn' of the selection is one of turns"),
+    "a comparison of nothing": (
+        pl.DataFrame({"of": [None], "group": ["a"], "baseline": ["b"]}), "show: the turns have no column 'None'",
+    ),
     "an id of other turns": (pl.DataFrame({"rollout_id": ["a", "x"]}), "show: the turns have no rollout 'x'; available: a, b"),
     "a misspelled column": (
         pl.DataFrame({"tarhet": ["base"]}),

@@ -22,7 +22,7 @@ from rollwise.estimation.missingness import (
 )
 from rollwise.estimation.samples import Cells, Options, Sample
 from rollwise.estimation.statistics import POOLED
-from rollwise.estimation.stopped_loops import ALL_ATTEMPTS, later_attempts, why_first
+from rollwise.estimation.stopped_loops import ALL_ATTEMPTS, POOLED_ATTEMPTS, later_attempts, why_first
 from rollwise.estimation.unjudged import (
     FollowUp,
     Unknown,
@@ -155,7 +155,8 @@ def _first_attempts(cells: Cells) -> TextArray:
         if cells.options.method == POOLED and cells.kind == "proportion":
             reasons[group] = ALL_ATTEMPTS
             continue
-        reasons[group] = why_first(rows.data, cells.metric, rows.numbers[rows.groups.codes == group])
+        why = why_first(rows.data, cells.metric, rows.numbers[rows.groups.codes == group])
+        reasons[group] = join_reasons(why, POOLED_ATTEMPTS) if cells.kind == "proportion" else why
     return reasons
 
 

@@ -25,6 +25,7 @@ _ONLY = "only the first attempt at each goal counts"
 FIRST_ATTEMPTS = f"attempts stopped at the first success: {_ONLY} (`rw.attempts` uses all)"
 PERHAPS = f"attempts may have stopped at the first success: {_ONLY}, which is right either way (`rw.attempts` uses all)"
 ALL_ATTEMPTS = "attempts stopped at the first success, or may have: all count, by a likelihood that is valid for that"
+POOLED_ATTEMPTS = "method='beta-binomial' counts all, if later attempts are like the first"
 IN_ORDER = "no column `attempt` numbers them, so the order of rows is taken"
 _WENT_ON, _STOPPED, _MAY_HAVE_STOPPED = range(3)
 

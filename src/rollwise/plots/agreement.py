@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError
-from rollwise.plots import interval_rows, layout, theme
+from rollwise.plots import drawn, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
-from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.named import values_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
@@ -86,10 +85,7 @@ def agreement(
         columns = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
         panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
-    keys = ["statistic", "comparison", "level"]
-    rows = labels.finished(frame, schema.AGREEMENT, "agreement").join(
-        marks, on=columns_named(keys), how="semi", nulls_equal=True
-    )
+    rows = drawn.rows_of(frame, schema.AGREEMENT, "agreement", marks, ["statistic", "comparison", "level"])
     return interval_rows.draw(
         marks,
         panels,
@@ -125,14 +121,14 @@ def agreement_marks(
         [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
     )
     table = pl.concat([labels.choose(table, "agreement", statistic=name) for name in dict.fromkeys(statistics)])
-    by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
-    # A comparison that occurs twice would put two points on one row.
-    twice = table.select(columns_named(dict.fromkeys([*by, *key, "level"]))).is_duplicated()
-    if twice.any():
-        row = table.filter(twice).row(0, named=True)
-        raise ArgumentError(
+    by = labels.grouping(table)
+    drawn.check_once(
+        table,
+        [*by, *schema.AGREEMENT.key, "level"],
+        lambda row: (
             f"agreement: {labels.compared(row)!r} occurs twice for {row['statistic']}; filter the frame to one row each"
-        )
+        ),
+    )
     rows = table.to_dicts()
     names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]
     # Rows are sorted by the first statistic, and have the same order in all panels.
@@ -147,11 +143,13 @@ def agreement_marks(
     looks = theme.row_looks(judges, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
+    keys = labels.group_keys(table.with_columns(pl.col("judge").fill_null(schema.POOLED)), [*by, "judge"])
     marks = [
         interval_rows.mark(row, look, widest)
         | _details(row)
         | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
-        for name, judge, look, row in zip(names, judges, looks, rows, strict=True)
+        | {"key": key}
+        for name, judge, key, look, row in zip(names, judges, keys, looks, rows, strict=True)
     ]
     return interval_rows.in_order(marks, MARKS)
 

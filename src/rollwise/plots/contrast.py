@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError
-from rollwise.plots import factors, interval_rows, layout, theme
+from rollwise.plots import drawn, factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
-from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
@@ -84,10 +82,7 @@ def contrast(
     check_option_types(contrast, locals())
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
     # A single panel has space for all columns of numbers, several panels only for the p-value.
-    keys = ["metric", "statistic", "level"]
-    rows = labels.finished(frame, schema.CONTRAST, "contrast").join(
-        marks, on=columns_named(keys), how="semi", nulls_equal=True
-    )
+    rows = drawn.rows_of(frame, schema.CONTRAST, "contrast", marks, ["metric", "statistic", "level"])
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
@@ -128,13 +123,14 @@ def contrast_marks(
     check_option_types(contrast_marks, locals(), "contrast")
     frame = labels.finished(frame, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
     by = labels.grouping(frame)
-    key = [*by, *schema.CONTRAST.key]
-    if frame.select(columns_named(key)).is_duplicated().any():
-        row = frame.filter(frame.select(columns_named(key)).is_duplicated()).row(0, named=True)
-        raise ArgumentError(
+    drawn.check_once(
+        frame,
+        [*by, *schema.CONTRAST.key],
+        lambda row: (
             f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
             "filter the frame to one row for each comparison"
-        )
+        ),
+    )
     # With several baselines the name of a row includes its baseline.
     single_baseline, single_of = (frame[name].n_unique() == 1 for name in ("baseline", "of"))
     names = [
@@ -159,11 +155,7 @@ def contrast_marks(
     # Baselines have no row, but keep their colors for figures in which they are drawn.
     looks = theme.row_looks(groups, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
-    of = frame["of"][0]
-    keyed = (
-        frame.select(*columns_named(by), pl.col("group").alias(of)) if of not in by else frame.select(columns_named(by))
-    )
-    keys = labels.group_keys(keyed, keyed.columns) if single_of else [None] * frame.height
+    keys = factors.keys_of_compared(frame, by)
     marks = [
         interval_rows.mark(row, look, widest, value="difference")
         | _details(row, baseline=row["baseline"] if single_baseline else None)

@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from rollwise import schema
-from rollwise.plots import curve_figure, layout
+from rollwise.plots import curve_figure, drawn, layout
 from rollwise.plots.curve_marks import COMBINATION, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
-from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
@@ -94,7 +91,7 @@ def curve(
         colors=colors,
         one_panel=ax is not None,
     )
-    rows = _drawn_rows(frame, marks, "curve")
+    rows = drawn.rows_of(frame, schema.CURVE, "curve", marks, [*COMBINATION, "level"])
     # Hazards of several groups cross at their last, least certain points: they are named in a key, not at their ends.
     crossing = bool((marks["kind"] == "hazard").all()) and curve_figure.overlaid(marks)
     return curve_figure.lay_out(
@@ -163,7 +160,7 @@ def trajectory(
         one_panel=ax is not None,
         verb="trajectory",
     )
-    rows = _drawn_rows(frame, marks, "trajectory").filter(pl.col("at").is_in(marks["at"].implode()))
+    rows = drawn.rows_of(frame, schema.CURVE, "trajectory", marks, [*COMBINATION, "level", "at"])
     intervals = curve_figure.caption(rows, marks, min_at_risk, most=1)
     return curve_figure.lay_out(
         marks,
@@ -171,12 +168,4 @@ def trajectory(
         alt=labels.alt_text(rows),
         at_risk=at_risk,
         description=f"{intervals} Only rollouts with the event; each position has the rollouts that reached it.",
-    )
-
-
-def _drawn_rows(frame: object, marks: pl.DataFrame, verb: str) -> pl.DataFrame:
-    """Return the rows of the CURVE that are drawn."""
-    keys = [*COMBINATION, "level"]
-    return labels.finished(frame, schema.CURVE, verb).join(
-        marks.select(columns_named(keys)), on=columns_named(keys), how="semi", nulls_equal=True
     )

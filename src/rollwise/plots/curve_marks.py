@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import factors, theme
+from rollwise.plots import drawn, factors, theme
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.option_types import check_option_types
@@ -127,7 +127,14 @@ def curve_marks(
     if forecast is not None:
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
         frame = pl.concat([frame, further.select(columns_named(frame.columns))])
-    _check_once(frame, by, verb)
+    drawn.check_once(
+        frame,
+        [*by, *COMBINATION, "ending", "at", "level", "style"],
+        lambda row: (
+            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} occurs twice; "
+            "filter the frame to one curve per group"
+        ),
+    )
     frame = frame.with_columns(pl.Series("key", labels.group_keys(frame, by), dtype=pl.String))
     # All panels of a combination have the same axis, so the decision is made for all of them.
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
@@ -193,16 +200,6 @@ def _observed(frame: pl.DataFrame) -> pl.DataFrame:
     is_observed = value.any().over("metric", "kind", "axis", "at")
     observed = frame.filter((pl.col("kind") != "trajectory") | is_observed)
     return frame if observed.is_empty() else observed
-
-
-def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
-    twice = frame.select(*columns_named(by), *COMBINATION, "ending", "at", "level", "style").is_duplicated()
-    if twice.any():
-        row = frame.filter(twice).row(0, named=True)
-        raise ArgumentError(
-            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} occurs twice; "
-            "filter the frame to one curve per group"
-        )
 
 
 def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None, *, one_panel: bool) -> pl.DataFrame:

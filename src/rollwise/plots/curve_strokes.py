@@ -48,16 +48,8 @@ def gray(ax: "Axes", behind: pl.DataFrame) -> None:
 
 def symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the style of a marker, hollow if few rollouts were at risk."""
-    return {
-        "marker": row["marker"],
-        "markersize": theme.MARKER_SIZES[row["marker"]],
-        "color": row["color"],
-        "markerfacecolor": row["color"] if row["solid"] else ax.get_facecolor(),
-        "markeredgecolor": ax.get_facecolor() if row["solid"] else row["color"],
-        "markeredgewidth": 0.5 if row["solid"] else 1.3,
-        "clip_on": False,
-        "zorder": 4,
-    }
+    look = theme.symbol(ax, row["color"], row["marker"], hollow=not row["solid"])
+    return look | {"clip_on": False, "zorder": 4}
 
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

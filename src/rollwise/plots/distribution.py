@@ -26,6 +26,7 @@ MARKS = {
     "metric": pl.String,
     "row": pl.Int32,  # of the group, from 0, the greatest median first
     "group": pl.String,
+    "key": pl.String,  # JSON of the grouping columns and values
     "mark": pl.String,  # step, point, bar, or of a box: whisker_low, q1, median, q3, whisker_high
     "x": pl.Float64,
     "until": pl.Float64,  # where a bar ends
@@ -167,7 +168,11 @@ def distribution_marks(
     # Values without an end, or so large that a scale has none, cannot be drawn and count as unknown.
     value = column_named(metric).cast(pl.Float64)
     frame = frame.select(*columns_named(by), pl.when(value.abs() <= schema.LARGEST_DRAWN).then(value).alias("\0x"))
-    frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
+    frame = frame.with_columns(
+        pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String),
+        pl.Series("\0key", labels.group_keys(frame, by), dtype=pl.String),
+    )
+    keys = dict(frame.select("\0group", "\0key").iter_rows())
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")
     kind = kind or _kind(frame["\0group"].n_unique())
@@ -184,6 +189,7 @@ def distribution_marks(
             "metric": metric,
             "row": place,
             "group": name,
+            "key": keys[name],
             "n": len(values),
             "n_unknown": len(parts[name]) - len(values),
         }

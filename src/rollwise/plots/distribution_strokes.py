@@ -1,11 +1,11 @@
 """Drawing of a distribution: steps, boxes with points, bars."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rollwise.plots import lettering, theme, ticking
+from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
 from rollwise.schema import labels
 
@@ -29,6 +29,13 @@ def _sizes(group: Mapping[str, Any]) -> str:
     return f"n = {labels.count(group['n'])}{unknown}"
 
 
+def _tagged(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> Iterator[tuple[Mapping[str, Any], pl.DataFrame]]:
+    """Yield each group and its marks; what is drawn meanwhile is tagged as its."""
+    for group in groups.iter_rows(named=True):
+        with tags.tagged(ax, group["key"], group["group"], _sizes(group)):
+            yield group, placed.filter(row=group["row"])
+
+
 def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a step function for each group, with its marker at the median and a key."""
     theme.dress(ax)
@@ -37,8 +44,7 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     margin = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
     ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - margin, greatest + margin)
     order = sorted(groups["group"])
-    for group in groups.iter_rows(named=True):
-        part = placed.filter(row=group["row"])
+    for group, part in _tagged(ax, placed, groups):
         has_values = not part.is_empty()
         # The marker of a step function is where it reaches one half.
         half = [place for place, reached in enumerate(part["y"], 1) if reached >= 0.5][:1]
@@ -78,8 +84,8 @@ def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     from matplotlib.patches import Rectangle
 
     theme.dress(ax, grid="x")
-    for group in groups.iter_rows(named=True):
-        part, row, color = placed.filter(row=group["row"]), group["row"], group["color"]
+    for group, part in _tagged(ax, placed, groups):
+        row, color = group["row"], group["color"]
         if part.is_empty():
             continue
         points = part.filter(mark="point")
@@ -123,8 +129,7 @@ def bars(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -
     """Draw a row of bars for each group, all on one scale."""
     theme.dress(ax, grid="x")
     highest = float(placed["y"].max())  # type: ignore[arg-type]
-    for group in groups.iter_rows(named=True):
-        part = placed.filter(row=group["row"])
+    for group, part in _tagged(ax, placed, groups):
         starts, ends, heights = (part[name].to_list() for name in ("x", "until", "y"))
         base = group["row"] + 0.42
         # The y axis points down, so bars have negative heights.

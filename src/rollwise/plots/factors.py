@@ -8,6 +8,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import theme
 from rollwise.schema import POOLED, labels
+from rollwise.schema.named import columns_named
 
 MOST = 4  # values that colors in one row can show
 
@@ -49,6 +50,15 @@ def lanes(frame: pl.DataFrame, columns: Sequence[str], color: str | None, *, sor
     order = labels.own_order(frame, [color]) or (sorted(set(parts)) if sort else list(dict.fromkeys(parts)))
     order.sort(key=lambda part: part == POOLED)
     return [{"name": name, "lane": order.index(part), "part": part} for name, part in zip(names, parts, strict=True)]
+
+
+def keys_of_compared(frame: pl.DataFrame, by: Sequence[str]) -> Sequence[str | None]:
+    """Return the keys of groups that are compared, of the column that `of` names; none if it names several."""
+    of = frame["of"][0]
+    if frame["of"].n_unique() > 1:
+        return [None] * frame.height
+    compared = [] if of in by else [pl.col("group").alias(of)]
+    return labels.group_keys(frame.select(*columns_named(by), *compared), [*by, *([] if of in by else [of])])
 
 
 def without_rollouts(marks: Sequence[Mapping[str, Any]], note: str = "no rollouts") -> list[dict[str, Any]]:

@@ -7,13 +7,12 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import factors, interval_rows, layout, theme
+from rollwise.plots import drawn, factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.heat_map import heat_map, heat_marks
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
-from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
@@ -110,10 +109,7 @@ def forest(
             columns = [("text", interval_rows.heading(marks)), *columns, ("clusters", marks["unit"][0])]
         scale = "rate" if rate else "number"
         panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, columns))
-    keys = ["metric", "statistic", "level"]
-    rows = labels.finished(summary, schema.SUMMARY, "forest").join(
-        marks, on=columns_named(keys), how="semi", nulls_equal=True
-    )
+    rows = drawn.rows_of(summary, schema.SUMMARY, "forest", marks, ["metric", "statistic", "level"])
     return interval_rows.draw(
         marks,
         panels,
@@ -146,14 +142,14 @@ def forest_marks(
     check_option_types(forest_marks, locals(), "forest")
     frame = labels.finished(summary, schema.SUMMARY, "forest", metric=metric, statistic=statistic, level=level)
     columns = _by(frame, by)
-    # A group that occurs twice would put two points on one row.
-    twice = frame.select(*columns_named(columns), "metric", "statistic", "level").is_duplicated()
-    if twice.any():
-        row = frame.filter(twice).row(0, named=True)
-        raise ArgumentError(
+    drawn.check_once(
+        frame,
+        [*columns, "metric", "statistic", "level"],
+        lambda row: (
             f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
             "name the columns that distinguish its rows with by="
-        )
+        ),
+    )
     if color is None and factors.is_grid(frame, columns):
         return heat_marks(summary, metric=metric, statistic=statistic, level=level, sort=sort)
     # The row, color and marker of a group are the same in all panels.

@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import heat_cells, layout, theme
+from rollwise.plots import drawn, heat_cells, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -107,7 +107,7 @@ def heat_map(
         raise ArgumentError(
             f"heat_map: one ax cannot hold {len(parts)} panels ({what}); choose metric= or filter the frame"
         )
-    drawn = _drawn_rows(summary, marks)
+    rows_drawn = _drawn_rows(summary, marks)
     several = marks.select("metric", "statistic").n_unique() > 1
     wide, most = heat_cells.natural(parts[0]), min(len(parts), 3 if len(parts) != 4 else 2)
 
@@ -130,9 +130,9 @@ def heat_map(
     return layout.lay(
         paint,
         layout.Page("heat_map", ax, size, title, caption),
-        alt=labels.alt_text(drawn),
+        alt=labels.alt_text(rows_drawn),
         natural=max(wide * most / 72, _WIDE),
-        description=_caption(drawn, marks),
+        description=_caption(rows_drawn, marks),
         named=[*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()],
     )
 
@@ -186,7 +186,15 @@ def heat_marks(
     # Only the widest interval of each panel is drawn.
     widest = pl.col("level").max().over(columns_named(panel))
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
-    _check_once(frame, [*panel_columns, down, across])
+    by = [*panel_columns, down, across]
+    drawn.check_once(
+        frame,
+        [*by, "metric", "statistic"],
+        lambda row: (
+            f"heat_map: cell {labels.group_name(row, by)!r} occurs twice for {row['metric']}; "
+            "filter the frame to one row each"
+        ),
+    )
     frame = frame.with_columns(
         pl.Series("\0key", labels.group_keys(frame, labels.grouping(frame)), dtype=pl.String),
         pl.Series("\0row", labels.group_names(frame, [down])),
@@ -247,15 +255,6 @@ def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tupl
         )
     down = rows if rows is not None else free.pop(0)
     return down, columns if columns is not None else free.pop(0)
-
-
-def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
-    twice = frame.select(*columns_named(by), "metric", "statistic").is_duplicated()
-    if twice.any():
-        row = frame.filter(twice).row(0, named=True)
-        raise ArgumentError(
-            f"heat_map: cell {labels.group_name(row, by)!r} occurs twice for {row['metric']}; filter the frame to one row each"
-        )
 
 
 def _order(frame: pl.DataFrame, name: str, crossing_name: str, *, sort: bool) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import curve_figure, layout, theme
+from rollwise.plots import curve_figure, drawn, layout, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
@@ -76,10 +76,7 @@ def incidence(
     """
     check_option_types(incidence, locals())
     marks = incidence_marks(frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
-    keys = [*COMBINATION, "level"]
-    rows = labels.finished(frame, schema.CURVE, "incidence").join(
-        marks, on=columns_named(keys), how="semi", nulls_equal=True
-    )
+    rows = drawn.rows_of(frame, schema.CURVE, "incidence", marks, [*COMBINATION, "level"])
     return curve_figure.lay_out(
         marks,
         layout.Page("incidence", ax, size, title, caption),

@@ -166,14 +166,8 @@ def _draw(
     theme.dress(ax, grid="x")
     x_min, x_max = _ends(part, panel)
     ax.set_xlim(x_min, x_max)
-    if panel.scale == "rate":
-        ticking.percent(ax, "x")
-    elif panel.scale == "points":
-        ticking.points(ax, "x")
-    elif panel.scale == "rank":
-        ticking.whole(ax, "x")
-    else:
-        ticking.thousands(ax, "x")
+    scales = {"rate": ticking.percent, "points": ticking.points, "rank": ticking.whole}
+    scales.get(panel.scale, ticking.thousands)(ax, "x")
     if panel.guide is not None:
         ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
     crowded = place.lanes > 1 and not place.numbers_width
@@ -223,9 +217,7 @@ def _entry(ax: "Axes", row: Mapping[str, Any]) -> Any:
     """Return the entry of a color and marker in the key."""
     from matplotlib.lines import Line2D
 
-    size = theme.MARKER_SIZES[row["marker"]]
-    look: dict[str, Any] = {"markeredgecolor": ax.get_facecolor(), "markeredgewidth": 0.5, "linewidth": 1.5}
-    return Line2D([], [], color=row["color"], marker=row["marker"], markersize=size, label=row["part"], **look)
+    return Line2D([], [], label=row["part"], linewidth=1.5, **theme.symbol(ax, row["color"], row["marker"]))
 
 
 def _paint(
@@ -259,19 +251,8 @@ def _paint(
 
 
 def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
-    hollow = row["shape"] == "point"
-    ax.plot(
-        [row["estimate"]],
-        [row["at"]],
-        color=row["color"],
-        marker=row["marker"],
-        markersize=theme.MARKER_SIZES[row["marker"]],
-        markerfacecolor=ax.get_facecolor() if hollow else row["color"],
-        markeredgecolor=row["color"] if hollow else ax.get_facecolor(),
-        markeredgewidth=1.4 if hollow else 0.5,
-        clip_on=False,
-        zorder=4,
-    )
+    look = theme.symbol(ax, row["color"], row["marker"], hollow=row["shape"] == "point")
+    ax.plot([row["estimate"]], [row["at"]], clip_on=False, zorder=4, **look)
 
 
 def _hatched(ax: "Axes", row: Mapping[str, Any], half: float) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.comparisons.selection import Better, direction, pareto
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import theme
+from rollwise.plots import drawn, theme
 from rollwise.plots.interval_rows import shape_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
@@ -18,6 +18,7 @@ from rollwise.schema.option_types import check_option_types
 MARKS = {
     "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
     "group": pl.String,
+    "key": pl.String,  # JSON of the grouping columns and values
     "x_metric": pl.String,
     "x": pl.Float64,
     "x_low": pl.Float64,
@@ -124,13 +125,14 @@ def chosen(
             f"{verb}: the two metrics have no statistic and level in common; choose with statistic= and level="
         )
     by = labels.grouping(frame)
-    twice = frame.select(*columns_named(by), "metric").is_duplicated()
-    if twice.any():
-        row = frame.filter(twice).row(0, named=True)
-        raise ArgumentError(
+    drawn.check_once(
+        frame,
+        [*by, "metric"],
+        lambda row: (
             f"{verb}: group {labels.group_name(row, by)!r} occurs twice for {row['metric']}; "
             "filter the frame to one row each"
-        )
+        ),
+    )
     return frame
 
 
@@ -182,7 +184,8 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
             if metric in row_of_metric
         ]
         marks.append(
-            {"role": role, "group": name, "x_metric": across, "y_metric": up, "text": ", ".join(texts)}
+            {"role": role, "group": name, "key": labels.group_keys(part, by)[0], "text": ", ".join(texts)}
+            | {"x_metric": across, "y_metric": up}
             | {"shape": "point" if has_both else "missing" if "empty" in shapes else "range"}
             | {"color": look[name].color, "marker": look[name].marker}
             | ends

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import lettering, theme, ticking
+from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
@@ -37,7 +37,8 @@ def scene(
         style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 6, "markeredgewidth": 0}
         ax.plot(dots["x"].to_list(), dots["y"].to_list(), color=dots["color"][0], alpha=0.5, zorder=2, **style)
     for row in placed.filter(pl.col("role") != "trial").iter_rows(named=True):
-        _paint(ax, row)
+        with tags.tagged(ax, row["key"], row["group"], row["text"]):
+            _paint(ax, row)
     return steps
 
 
@@ -109,26 +110,14 @@ def _middle(row: Mapping[str, Any], side: str) -> float:
 
 def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
     bare = all(row[f"{side}_{end}"] is None for side in ("x", "y") for end in ("low", "high"))
-    return {
-        "linestyle": "none",
-        "color": row["color"],
-        "marker": row["marker"],
-        "markersize": theme.MARKER_SIZES[row["marker"]] + 0.5,
-        "markerfacecolor": ax.get_facecolor() if bare else row["color"],
-        "markeredgecolor": row["color"] if bare else ax.get_facecolor(),
-        "markeredgewidth": 1.3 if bare else 0.6,
-    }
+    return theme.symbol(ax, row["color"], row["marker"], hollow=bare) | {"linestyle": "none"}
 
 
 def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
     from matplotlib.lines import Line2D
 
-    names = placed["group"].to_list()
-    return [
-        Line2D([], [], label=name, **_symbol(ax, row))
-        for name, row in zip(names, placed.iter_rows(named=True), strict=True)
-    ]
+    return [Line2D([], [], label=row["group"], **_symbol(ax, row)) for row in placed.iter_rows(named=True)]
 
 
 def name(

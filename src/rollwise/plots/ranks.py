@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.plots import interval_rows, layout, theme
+from rollwise.plots import factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -118,9 +118,10 @@ def ranks_marks(
     families = rows.select(columns_named([*by, "metric", "level"])).rows()
     panels = {family: place for place, family in enumerate(dict.fromkeys(families))}
     rates = {name: labels.is_rate(name, rows) for name in rows["metric"].unique()}
-    groups = rows["group"].to_list()
+    groups = list(map(labels.plain, rows["group"]))
     places = interval_rows.places(groups, {}, sort=False)
     looks = theme.row_looks(groups, colors)
+    keys = factors.keys_of_compared(rows, by)
     marks = [
         interval_rows.mark(
             row | {"estimate": row["rank"], "low": row["rank_low"], "high": row["rank_high"]}, look, row["level"]
@@ -128,11 +129,12 @@ def ranks_marks(
         | _details(row, rate=rates[row["metric"]])
         | {
             "panel": panels[family],
-            "row": places[row["group"]],
-            "group": row["group"],
+            "row": places[group],
+            "group": group,
             "panel_name": labels.group_name(row, by) if by else None,
+            "key": key,
         }
-        for family, look, row in zip(families, looks, rows.iter_rows(named=True), strict=True)
+        for family, group, key, look, row in zip(families, groups, keys, looks, rows.iter_rows(named=True), strict=True)
     ]
     return interval_rows.in_order(marks, MARKS)
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import alternatives, layout, lettering, theme, ticking
+from rollwise.plots import alternatives, drawn, layout, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -213,9 +213,9 @@ def _chosen(
         )
     )
     for part in (sure, were):
-        if part.select(columns_named(keys)).is_duplicated().any():
-            again = part.filter(part.select(columns_named(keys)).is_duplicated())["bin"][0]
-            raise ArgumentError(f"reliability: bin {again!r} occurs twice; filter the frame to one row each")
+        drawn.check_once(
+            part, keys, lambda row: f"reliability: bin {row['bin']!r} occurs twice; filter the frame to one row each"
+        )
     bin_rows = sure.join(were, on=columns_named(keys), how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
     return _checked(bin_rows, stated), quantity
@@ -242,17 +242,14 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
         if low is not None or high is not None:
             ends = [0.0 if low is None else low, 1.0 if high is None else high]
             ax.plot([x, x], ends, color=color, linewidth=1.4, solid_capstyle="butt", zorder=2.5)
-    style: dict[str, Any] = {"markersize": theme.MARKER_SIZES[marker], "markeredgecolor": ax.get_facecolor()}
     (line,) = ax.plot(
         part["x"].to_list(),
         part["y"].to_list(),
-        color=color,
-        marker=marker,
         linewidth=0.9,
         label=name,
         clip_on=False,
         zorder=4,
-        **style,
+        **theme.symbol(ax, color, marker),
     )
     return line
 

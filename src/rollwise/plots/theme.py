@@ -113,6 +113,19 @@ def row_looks(
     return [look[value] for value in values]
 
 
+def symbol(ax: "Axes", color: str, marker: str, *, hollow: bool = False) -> dict[str, Any]:
+    """Return the style of a marker with an edge in the color of the background, or of a hollow one."""
+    ground = ax.get_facecolor()
+    return {
+        "color": color,
+        "marker": marker,
+        "markersize": MARKER_SIZES[marker],
+        "markerfacecolor": ground if hollow else color,
+        "markeredgecolor": color if hollow else ground,
+        "markeredgewidth": 1.3 if hollow else 0.5,
+    }
+
+
 def shade(ax: "Axes", strength: float) -> str:
     """Return a gray between the background of the Axes and its text color, in the style of the user."""
     return blend(ax.xaxis.label.get_color(), ax.get_facecolor(), strength)

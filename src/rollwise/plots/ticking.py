@@ -1,6 +1,6 @@
 """Ticks of an axis: percentages, dollars or thousands, as many as fit, and axes that end at round numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING
@@ -16,20 +16,20 @@ _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  
 
 def percent(ax: "Axes", axis: str) -> None:
     """Format the ticks of the axis as percentages."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    chosen = ax.xaxis if axis == "x" else ax.yaxis
-    chosen.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    chosen.set_major_formatter(FuncFormatter(_share))
+    _format(ax, axis, _share, 5)
 
 
 def points(ax: "Axes", axis: str) -> None:
     """Format the ticks of the axis as percentage points with a sign, for differences of rates."""
+    _format(ax, axis, _points, 6)
+
+
+def _format(ax: "Axes", axis: str, words: Callable[[float, object], str], most: int) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
-    chosen.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
-    chosen.set_major_formatter(FuncFormatter(_points))
+    chosen.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
+    chosen.set_major_formatter(FuncFormatter(words))
 
 
 # Functions of the module, as a figure that is pickled keeps them by name.

@@ -1,12 +1,12 @@
 """Timeline of one rollout: the state, score, tool calls and duration of its turns, or its steps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import alternatives, layout, lettering, one_rollout, theme, ticking
+from rollwise.plots import alternatives, layout, lettering, one_rollout, tags, theme, ticking
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -24,6 +24,7 @@ MARKS = {
     "until": pl.Float64,
     "value": pl.Float64,  # a score or a number of tokens
     "turn": pl.Int32,
+    "key": pl.String,  # JSON of the rollout and the turn
     "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
     "text": pl.String,
     "color": pl.String,
@@ -158,6 +159,7 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     end = 0.0
     used = [name for turn in rows.iter_rows(named=True) for name, _ in one_rollout.calls(turn)]
     judged = one_rollout.outcome(rows) is not None
+    keys = labels.group_keys(rows, ["rollout_id", "turn"])
     # The first tools have their own lanes, the others share the last one.
     own_lanes = _own_lanes(used, most)
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
@@ -165,7 +167,14 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
         end = start + (turn["seconds"] if measured == "seconds" else 1.0)
         state = one_rollout.state(turn, judged=judged)
         look = one_rollout.STATES[state]
-        about = {"at": start, "until": end, "turn": turn["turn"], "state": state, "color": look.color}
+        about = {
+            "at": start,
+            "until": end,
+            "turn": turn["turn"],
+            "key": keys[place - 1],
+            "state": state,
+            "color": look.color,
+        }
         text = turn.get("response") or turn.get("prompt") or ""
         marks.append(
             about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(text)}
@@ -192,7 +201,7 @@ def _of_steps(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     lanes = [_lane(step) for step in rows.iter_rows(named=True)]
     own_lanes = _own_lanes(lanes, most)
     look = theme.looks(labels.plain(step.get("kind") or "step") for step in rows.iter_rows(named=True))
-    marks = []
+    marks, keys = [], labels.group_keys(rows, [name for name in ("rollout_id", "turn") if name in rows.columns])
     for place, (lane, step) in enumerate(zip(lanes, rows.iter_rows(named=True), strict=True), 1):
         start, end = (step["start"], step.get("end")) if measured == "seconds" else (place - 0.5, place + 0.5)
         kind = labels.plain(step.get("kind") or "step")
@@ -203,7 +212,13 @@ def _of_steps(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
                 "mark": "event" if end is None else "step",
                 "at": start,
             }
-            | {"until": end, "turn": step.get("turn"), "state": kind, "text": one_rollout.snippet(text)}
+            | {
+                "until": end,
+                "turn": step.get("turn"),
+                "key": keys[place - 1],
+                "state": kind,
+                "text": one_rollout.snippet(text),
+            }
             | {"value": step.get("tokens"), "color": look[kind].color, "marker": look[kind].marker}
         )
     return marks
@@ -234,35 +249,41 @@ def _limits(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame, lanes: pl.Data
 
 
 def _paint(ax: "Axes", part: pl.DataFrame) -> None:
-    kind, lane = part["mark"][0], part["lane"][0]
-    if kind == "score":
+    if part["mark"][0] == "score":
         _scores(ax, part)
         return
     most = max([1.0, *part["value"].drop_nulls()])
     # Very short blocks keep a visible width; only wide ones have borders and markers.
     thin = ax.get_xlim()[1] - ax.get_xlim()[0]
     for mark in part.iter_rows(named=True):
-        if mark["until"] is None:
-            style: dict[str, Any] = {"color": mark["color"], "marker": mark["marker"], "markersize": 5.5, "alpha": 0.85}
-            ax.plot([mark["at"]], [lane], linestyle="none", markeredgewidth=0.3, zorder=3, clip_on=False, **style)
-            continue
-        wide = max(mark["until"] - mark["at"], 0.003 * thin)
-        high = 2 * _UP * (mark["value"] / most if mark["mark"] == "tokens" else 1.0)
-        bottom = lane + _UP - high if mark["mark"] == "tokens" else lane - _UP
-        ax.bar(
-            mark["at"],
-            high,
-            width=wide,
-            bottom=bottom,
-            align="edge",
-            color=mark["color"],
-            edgecolor=ax.get_facecolor(),
-            linewidth=0.6 if wide > 0.01 * thin else 0.0,
-            zorder=2.5,
-        )
-        if mark["mark"] == "turn" and wide > 0.018 * thin and mark["state"] not in one_rollout.PLAIN:
-            white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
-            ax.plot([mark["at"] + wide / 2], [lane], marker=mark["marker"], markersize=6, color=white, zorder=4)
+        group = mark["lane_name"] if mark["turn"] is None else f"turn {mark['turn']}"
+        with tags.tagged(ax, mark["key"], group, ": ".join(filter(None, [mark["state"], mark["text"]]))):
+            _block(ax, mark, most, thin)
+
+
+def _block(ax: "Axes", mark: Mapping[str, Any], most: float, thin: float) -> None:
+    """Draw a turn, a step, a call or a number of tokens."""
+    if mark["until"] is None:
+        style: dict[str, Any] = {"color": mark["color"], "marker": mark["marker"], "markersize": 5.5, "alpha": 0.85}
+        ax.plot([mark["at"]], [mark["lane"]], linestyle="none", markeredgewidth=0.3, zorder=3, clip_on=False, **style)
+        return
+    wide = max(mark["until"] - mark["at"], 0.003 * thin)
+    high = 2 * _UP * (mark["value"] / most if mark["mark"] == "tokens" else 1.0)
+    bottom = mark["lane"] + _UP - high if mark["mark"] == "tokens" else mark["lane"] - _UP
+    ax.bar(
+        mark["at"],
+        high,
+        width=wide,
+        bottom=bottom,
+        align="edge",
+        color=mark["color"],
+        edgecolor=ax.get_facecolor(),
+        linewidth=0.6 if wide > 0.01 * thin else 0.0,
+        zorder=2.5,
+    )
+    if mark["mark"] == "turn" and wide > 0.018 * thin and mark["state"] not in one_rollout.PLAIN:
+        white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
+        ax.plot([mark["at"] + wide / 2], [mark["lane"]], marker=mark["marker"], markersize=6, color=white, zorder=4)
 
 
 def _scores(ax: "Axes", part: pl.DataFrame) -> None:

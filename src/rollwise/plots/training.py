@@ -8,13 +8,12 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
-from rollwise.plots import curve_figure, curve_panel, layout
+from rollwise.plots import curve_figure, curve_panel, drawn, layout
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
@@ -69,11 +68,7 @@ def training(
     marks = training_marks(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
-    # Rates and rewards have different panels and axes.
-    keys = ["metric", "level"]
-    rows = labels.finished(frame, schema.TRAINING, "training").join(
-        marks, on=columns_named(keys), how="semi", nulls_equal=True
-    )
+    rows = drawn.rows_of(frame, schema.TRAINING, "training", marks, ["metric", "level"])
     hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]
     description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
     return curve_figure.lay_out(

@@ -7,7 +7,7 @@ const NEAR = 12, FLAT = 30; // pixels: how near a pointer must be to a mark that
 const tip = made("div", "", "");
 tip.id = "tip";
 tip.hidden = true;
-document.body.append(tip);
+document.querySelector("main").append(tip);
 
 // ── marks and rows of the same group ──
 function hold(figure, mark, x, y) {

@@ -2,6 +2,7 @@
 
 import html
 import itertools
+import json
 import math
 import re
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise import plots
+from rollwise import plots, schema
 from rollwise.files.writers import defused, flat
 from rollwise.plots import Plot, theme
 from rollwise.plots.figures import file_and_element
@@ -56,9 +57,12 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
         path = folder / _file_name(name, folder)
         path.write_text(file, encoding="utf-8")
         metric = frame["metric"][0] if "metric" in frame.columns else None
+        # Cells that pool all attacks have none of the rollouts without an attack, and no address of the viewer says so.
+        is_partial = name == "heat_map" and bool((data.rollouts["attack"] == schema.NO_ATTACK).any())
+        needed = ("attack",) if is_partial else ()
         images[name] = FigureImages(
-            _linked(wide, groups, metric),
-            _linked(narrow, groups, metric),
+            _linked(wide, groups, metric, needed),
+            _linked(narrow, groups, metric, needed),
             path.stem,
             note=shown_of("figure", full_frame, frame, by),
             csv=_csv(frame) if draw in _OF_GROUPS or name == "heat_map" else "",
@@ -67,11 +71,15 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
     return images
 
 
-def _linked(svg: str, groups: Groups, metric: str | None) -> str:
-    """Return a figure whose marks say where the transcripts of their group are."""
-    return _MARK.sub(
-        lambda found: f'class="mark" data-to="{html.escape(groups.of_key(metric, html.unescape(found[1])))}"', svg
-    )
+def _linked(svg: str, groups: Groups, metric: str | None, needed: tuple[str, ...]) -> str:
+    """Return a figure whose marks say where the transcripts of their group are, if they have all columns that are needed for it."""
+
+    def linked(found: re.Match[str]) -> str:
+        key = json.loads(html.unescape(found[1]))
+        is_whole = all(name in key for name in needed)
+        return 'class="mark"' + (f' data-to="{html.escape(groups.address(metric, key))}"' if is_whole else "")
+
+    return _MARK.sub(linked, svg)
 
 
 def _csv(frame: pl.DataFrame) -> str:

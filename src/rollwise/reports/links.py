@@ -1,6 +1,5 @@
 """Links from a group, in a table or a figure, to its transcripts."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,10 +42,6 @@ class Groups:
             )
             for row in rows.rows(named=True)
         ]
-
-    def of_key(self, metric: str | None, key: str) -> str:
-        """Return the address of the group of a mark, of which the key is JSON."""
-        return self.address(metric, json.loads(key))
 
     def _groups(self, metric: str | None) -> list[dict[str, Any]]:
         if (metric or "") not in self._of_metric:

@@ -53,7 +53,11 @@ def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> l
     selected, note = shortened(profiles, data.by, "profile.parquet")
     parts += note
     parts.append(
-        Part("folded", text=f"Share of {data.unit(metric)}s above a success rate", table=_profile_table(data, selected))
+        Part(
+            "folded",
+            text=f"Share of {data.unit(metric)}s above a rate of {labels.label(metric)}",
+            table=_profile_table(data, selected),
+        )
     )
     untried = without_attempts(data, metric, profiles)
     return [*parts, *([Part("note", text=untried)] if untried else [])]

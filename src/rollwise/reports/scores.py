@@ -22,7 +22,7 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
         parts += [
             Part("finding", text=of_scores(data, metric)), *means, *spread,
             Part("method", text=" ".join([_seen(data, metric), *of_other_goals(data, metric)])), *note,
-            Part("table" if not means else "folded", text="The scores in numbers",
+            Part("table" if not means else "folded", text=f"{labels.quantity(metric)} in numbers",
                  table=_table(data, metric, selected, level)),
         ]  # fmt: skip
     question = "" if data.is_rated else threshold(data.turns, data.rollouts, data.scores)

@@ -2,8 +2,8 @@
 // Reading rollouts: what is open, the keys, the address.
 const at = (id) => document.getElementById(id);
 const state = {
-  index: null, starts: [], chunkOf: [], shown: [], active: -1, open: -1, words: "", chosen: {}, order: "log", hits: null,
-  searching: 0, searched: 0, view: null, turn: -1, hit: -1, beside: null,
+  index: null, starts: [], chunkOf: [], shown: [], active: -1, open: -1, words: "", chosen: {}, order: "log", hits: null, about: null,
+  searching: 0, searched: 0, view: null, turn: -1, hit: -1, beside: null, jumped: -1,
 };
 
 async function begin() {
@@ -23,14 +23,17 @@ async function begin() {
     start += many;
   });
   state.columns = Object.fromEntries(index.columns.map((column) => [column.name, column]));
-  state.about = index.ids.map((id, one) => [id, ...index.columns.map((column) => column.words[column.codes[one]] ?? "")].join("\n").toLowerCase());
   at("filters").append(...index.columns.filter((column) => column.filter).map(filterNode));
   at("order-place").append(orderNode());
   at("viewer").hidden = false;
   choose();
   performance.mark("list");
-  await follow();
-  if (state.open < 0 && document.body.classList.contains("alone")) await noStranger(); // there is nothing else to read
+  if (location.hash.includes("=")) return follow();
+  // Nothing was asked for: the first transcript that the page says to read is open, else the first of the list.
+  const link = document.querySelector("#transcripts a[href^='#rollout=']");
+  const one = Math.max(0, index.ids.indexOf(new URLSearchParams(link?.hash.slice(1)).get("rollout")));
+  move(one);
+  await show(one, undefined, null);
 }
 
 async function load(one) {
@@ -66,7 +69,7 @@ async function show(one, turn, address) {
     ...view.strip.nodes, view.box.box);
   at("rollout").scrollTop = 0;
   view.strip.mark(0);
-  settle(address ?? `#rollout=${encodeURIComponent(view.id)}`);
+  if (address !== null) settle(address ?? `#rollout=${encodeURIComponent(view.id)}`);
   if (turn) goTo(turn - 1);
   else if (words) {
     growToHit(0);
@@ -94,7 +97,16 @@ function goTo(place) {
   state.view.strip.mark(state.turn);
   const heading = turn.querySelector("h4");
   at("rollout").scrollTop += heading.getBoundingClientRect().top - at("rollout").getBoundingClientRect().top - 8;
+  state.jumped = at("rollout").scrollTop;
   heading.focus({ preventScroll: true });
+}
+
+// The strip marks the turn that is read, the last one that has begun; after a jump, the turn that was jumped to.
+function read() {
+  if (!state.view || state.beside !== null || at("rollout").scrollTop === state.jumped) return;
+  const line = at("rollout").getBoundingClientRect().top + 60;
+  const place = state.view.box.turns.findLastIndex((turn) => turn.getBoundingClientRect().top <= line);
+  state.view.strip.mark(Math.max(place, 0));
 }
 
 // ── the address: #rollout=ID, or columns and what they must be ──
@@ -165,6 +177,7 @@ document.addEventListener("keydown", (event) => {
 
 if (at("viewer")) {
   at("list").addEventListener("scroll", paint, { passive: true });
+  at("rollout").addEventListener("scroll", read, { passive: true });
   addEventListener("resize", paint);
   addEventListener("hashchange", follow);
   at("keys").addEventListener("click", KEYS["?"]);

@@ -181,8 +181,10 @@ def _amounts(data: Rollouts) -> pl.DataFrame:
 
 
 def _finite(column: pl.Series) -> list[Any]:
-    """Return numbers that JSON has; null for others."""
-    return [value if value is None or math.isfinite(value) else None for value in column.to_list()]
+    """Return numbers that JSON has, of six digits, which are enough to sort by; null for others."""
+    if column.dtype.is_integer():
+        return column.to_list()
+    return [None if value is None or not math.isfinite(value) else float(f"{value:.6g}") for value in column.to_list()]
 
 
 def _fitting(rollouts: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:

@@ -1,13 +1,14 @@
 """Which rollouts are meant: ids, rows with ids, or rows of a result, whose groups are looked up in the rollouts."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, meant
+from rollwise.errors import ArgumentError, SchemaError, meant, writable
 from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
@@ -45,17 +46,26 @@ def chosen(data: Rollouts, ids: pl.Series) -> Rollouts:
 
 def selected_by(data: Rollouts, selection: object) -> Selection:
     """Return the ids of the rollouts that a selection means."""
-    if isinstance(selection, str):
-        return _known(data, pl.Series([selection]))
     if isinstance(selection, pl.Series):
-        return _known(data, selection.cast(pl.String))
-    if isinstance(selection, list | tuple) and all(isinstance(one, str) for one in selection):
-        return _known(data, pl.Series(selection, dtype=pl.String))
+        return _known(data, _text(selection))
+    texts = [selection] if isinstance(selection, str) else selection
+    if isinstance(texts, list | tuple) and all(isinstance(one, str) for one in texts):
+        return _known(data, pl.Series(map(writable, texts), dtype=pl.String))
     rows = frame_of(selection, "show: selection")
     if "rollout_id" in rows.columns:
         name = "tree" if data.tree and "tree" in rows.columns else "rollout_id"  # rows of paths
-        return _known(data, values_named(rows, name).cast(pl.String).unique(maintain_order=True))
+        return _known(data, _text(values_named(rows, name)).unique(maintain_order=True))
     return _of_groups(data, rows)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """Return ids or names of groups as text."""
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        raise ArgumentError(
+            f"show: the selection has values of {column.dtype} where ids or names of groups are expected; give text or numbers"
+        ) from error
 
 
 def _id_of(data: Rollouts) -> str:
@@ -81,8 +91,14 @@ def _of_groups(data: Rollouts, rows: pl.DataFrame) -> Selection:
     needed = list(dict.fromkeys(name for group in groups for name in group))
     table = data.rollouts
     if any(name not in table.columns for name in needed):  # numbers of the user's own are kept only if asked for
-        table = measured(data.turns, numeric_columns(data.turns, needed), scored=True)
+        with suppress(SchemaError):  # one of turns varies within a rollout
+            table = measured(data.turns, numeric_columns(data.turns, needed), scored=True)
     for name in needed:
+        if name not in table.columns and name in data.turns.columns:
+            raise ArgumentError(
+                f"show: column {name!r} of the selection is one of turns, not of rollouts: select turns, "
+                f"`rw.show(turns, turns.filter(pl.col({name!r}) == ...))`"
+            )
         if name not in table.columns:
             raise ArgumentError(
                 f"show: the turns have no column {name!r}, by which the selection is grouped: select rows of ROLLOUTS, which "
@@ -114,10 +130,10 @@ def _joined(values: Sequence[Any]) -> str:
 def _groups(rows: pl.DataFrame, names: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
     """Yield the columns of each group with the values, as text, that a rollout of it has; pooled ones have any."""
     sides = [name for name in _SIDES if set(_SIDES) <= set(rows.columns)]
-    text = rows.select(column_named(name).cast(pl.String) for name in [*names, *sides]).unique(maintain_order=True)
+    text = rows.select(_text(values_named(rows, name)) for name in [*names, *sides]).unique(maintain_order=True)
     for row in text.rows(named=True) if text.width else [{}] * min(rows.height, 1):
         group = {name: [row[name]] for name in names if row[name] != schema.POOLED}
-        yield group | ({row["of"]: [row["group"], row["baseline"]]} if sides else {})
+        yield group | ({str(row["of"]): [row["group"], row["baseline"]]} if sides else {})
 
 
 def _matches(group: dict[str, list[Any]]) -> pl.Expr:

@@ -10,7 +10,7 @@ function others(one) {
   const far = (other) => (["broken", "held"].includes(verdictOf(other)?.[1]) && verdictOf(other)[1] !== verdict ? 0 : 4)
     + (word("target", other) === target ? 0 : 2) + (word("attack", other) === attack ? 0 : 1);
   const found = [];
-  for (let other = 0; other < state.about.length; other++) {
+  for (let other = 0; other < state.index.ids.length; other++) {
     if (other !== one && column.codes[other] === column.codes[one]) found.push([far(other), other]);
   }
   return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, MOST_OTHERS).map(([, other]) => other);
@@ -63,12 +63,13 @@ function firstDiffering(one, other, { pairs, before, isAtInjection }) {
   return null;
 }
 
-function sideHead(one, view) {
-  const about = [attemptOf(one), ...["target", "attack", "task"].map((name) => word(name, one))].filter(Boolean).join(" · ");
+function sideHead(one, beside, view) {
+  const apart = ["target", "attack", "task"].filter((name) => word(name, one) !== word(name, beside));
+  const about = [attemptOf(one), ...apart.map((name) => word(name, one))].filter(Boolean).join(" · ");
   return element("div", "side-head", ...chipsOf(one), " ", element("bdi", "", plain(about)), element("small", "soft", spentOf(one).join(" · ")), element("small", "soft", element("bdi", "", plain(view.id))));
 }
 
-const turnName = (view, place) => (place < 0 ? "no turn" : `turn ${view.ordered[place][0].turn ?? place + 1}`);
+const turnName = (view, place) => (place < 0 ? "none" : String(view.ordered[place][0].turn ?? place + 1));
 
 function differenceNode(one, other, rollouts, found, pair) {
   if (!found) return element("div", "differ", element("b", "", "No turn differs."));
@@ -76,7 +77,7 @@ function differenceNode(one, other, rollouts, found, pair) {
   const where = names[0] === names[1] ? names[0] : names.join(" and ");
   const sides = found.sides.map((lines, side) => element("div", "", ...chipsOf(rollouts[side]), " ", ...lines.flatMap((line, place) => [
     ...(place ? [" · "] : []), ...written(line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line, "")])));
-  return element("div", "differ", element("b", "", `First differing ${where.startsWith("turn") ? where : `turn: ${where}`}`), ` (${found.kind})`, ...sides);
+  return element("div", "differ", element("b", "", `First differing turn: ${where}`), ` (${found.kind})`, ...sides);
 }
 
 // Opens another attempt beside the one that is read: `other` is its place in the index.
@@ -104,7 +105,7 @@ async function compare(other) {
       ...(found ? [buttonNode("First differing turn", () => box.goTo(found.place))] : []), buttonNode(reading.raw ? "Markdown" : "Raw text", KEYS.r, "r")),
     element("p", "soft", alignment.isAtInjection ? "Aligned where the injected text arrives." : "Aligned at the first turn."),
     differenceNode(left, right, rollouts, found, found ? alignment.pairs[found.place] : null),
-    element("div", "duo heads", ...both.map(([each, its]) => sideHead(each, its))),
+    element("div", "duo heads", ...both.map(([each, its], side) => sideHead(each, rollouts[1 - side], its))),
     box.node,
   );
   at("rollout").scrollTop = 0;

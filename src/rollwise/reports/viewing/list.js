@@ -40,19 +40,27 @@ function orderNode() {
 
 const wantedNow = () => Object.entries(state.chosen).filter(([, code]) => code !== undefined);
 
+// What the list knows of a rollout, in one text: made when somebody searches first, so that a page of many opens soon.
+function abouts() {
+  const { ids, columns } = state.index;
+  state.about ??= ids.map((id, one) => [id, ...columns.map((column) => column.words[column.codes[one]] ?? "")].join("\n").toLowerCase());
+  return state.about;
+}
+
 function choose() {
   const wanted = wantedNow(), words = state.words.toLowerCase();
+  const about = words ? abouts() : [];
   state.shown = [];
-  for (let one = 0; one < state.about.length; one++) {
+  for (let one = 0; one < state.index.ids.length; one++) {
     if (wanted.every(([name, code]) => state.columns[name].codes[one] === code)
-      && (!words || state.about[one].includes(words) || state.hits?.has(one))) state.shown.push(one);
+      && (!words || about[one].includes(words) || state.hits?.has(one))) state.shown.push(one);
   }
   const key = ORDERS[state.order][1];
   if (key) {
     const keys = new Map(state.shown.map((one) => [one, key(one)]));
     state.shown.sort((a, b) => keys.get(a) === keys.get(b) ? a - b : keys.get(a) - keys.get(b));
   }
-  const all = state.about.length.toLocaleString("en");
+  const all = state.index.ids.length.toLocaleString("en");
   at("count").textContent = `${state.shown.length.toLocaleString("en")} of ${all} rollouts`;
   const limits = wanted.length + (words ? 1 : 0);
   at("clear").hidden = !limits;

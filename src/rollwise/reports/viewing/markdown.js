@@ -7,7 +7,7 @@ const LINE = /^[\s|:-]*-[\s|:-]*$/; // between the head of a table and its rows
 // Bold and code inside of a line; everything else is text.
 function inline(text, words) {
   return text.split(/(\*\*(?=\S)[^*\n]*[^*\s]\*\*|`[^`\n]+`)/).flatMap((part, odd) => !(odd % 2) ? written(part, words)
-    : [part[0] === "`" ? element("code", "", ...written(part.slice(1, -1), words)) : element("b", "", ...written(part.slice(2, -2), words))]);
+    : [part[0] === "`" ? element("code", "", ...written(part.slice(1, -1), words)) : element("b", "", ...inline(part.slice(2, -2), words))]);
 }
 
 const cellsOf = (line) => line.trim().slice(1, -1).split("|").map((cell) => cell.trim());

@@ -70,7 +70,8 @@ function returned(text, words, lines, injected, paint) {
     nodes.push(element("div", "injected", flagNode("arrives"), element("div", "", ...verbatim(text.slice(start, end), words))));
     from = end;
   }
-  if (!spans.length || text.slice(from).trim()) nodes.push(...shortened(text.slice(from), words, lines, paint));
+  const rest = spans.length && !reading.raw ? text.slice(from).replace(/^\s*\n/, "") : text.slice(from);
+  if (!spans.length || rest.trim()) nodes.push(...shortened(rest, words, lines, paint));
   return nodes;
 }
 
@@ -81,7 +82,7 @@ function textNode(...nodes) {
 }
 
 function message(kind, role, ...parts) {
-  return element("div", `said ${kind}`, element("span", "role", role), element("div", "parts", ...parts));
+  return element("div", `said ${kind}${role === "tool" ? " tool" : ""}`, element("span", "role", role), element("div", "parts", ...parts));
 }
 
 // The messages of a turn. `after` says that the turn before called tools: what came since is what they returned.

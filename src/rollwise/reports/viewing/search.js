@@ -29,7 +29,7 @@ async function searchTexts() {
         || Object.values(turns).some((column) => column.slice(...rows).some(said))) state.hits.add(done);
     }
     at("progress").value = (chunk + 1) / state.index.chunks.length;
-    at("searched").textContent = `searched ${done.toLocaleString("en")} of ${state.about.length.toLocaleString("en")} rollouts, found it in ${state.hits.size.toLocaleString("en")}`;
+    at("searched").textContent = `searched ${done.toLocaleString("en")} of ${state.index.ids.length.toLocaleString("en")} rollouts, found it in ${state.hits.size.toLocaleString("en")}`;
     choose();
     await new Promise((go) => setTimeout(go));
     if (mine !== state.searching) return;

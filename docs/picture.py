@@ -32,7 +32,9 @@ def main() -> None:
             "document.documentElement.style.scrollbarWidth = 'none'; await new Promise(go => setTimeout(go, 1000))"
         )
         shot = Image.open(io.BytesIO(base64.b64decode(browser.cdp("Page.captureScreenshot")["data"])))
-        shot.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+        shot.convert("RGB").quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            PICTURE, optimize=True
+        )
     sys.stdout.write(f"{title}\n")
 
 

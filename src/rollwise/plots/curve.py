@@ -71,6 +71,7 @@ def curve(
 
     Examples
     --------
+    >>> import polars as pl
     >>> rows = {"metric": "time_to_success", "kind": "success", "axis": "turn", "level": 0.95, "at": [1.0, 2.0]}
     >>> ends = {"estimate": [0.1, 0.3], "low": [0.0, 0.1], "high": [0.3, 0.5], "at_risk": [20, 18]}
     >>> plot = curve(pl.DataFrame(rows | ends))
@@ -143,6 +144,7 @@ def trajectory(
 
     Examples
     --------
+    >>> import polars as pl
     >>> rows = {"metric": "score", "kind": "trajectory", "axis": "turn", "level": 0.95, "at": [-1.0, 0.0, 1.0]}
     >>> ends = {"estimate": [0.2, 0.7, None], "low": [0.1, 0.6, None], "high": [0.3, 0.8, None], "at_risk": [9, 20, 0]}
     >>> (ax,) = trajectory(pl.DataFrame(rows | ends)).axes

@@ -134,13 +134,19 @@ def test_without_an_injected_text_they_begin_together(browser: Browser, tmp_path
 @pytest.mark.parametrize("dark", [False, True])
 def test_signs_and_chips_can_be_read_in_the_dark(browser: Browser, tmp_path: Path, dark: bool) -> None:
     """Every color of a cell, a chip and a sign has enough contrast, read alone and beside another, and has a word or a sign."""
-    states = [{"succeeded": True}, {"refused": True}, {"succeeded": False}, {"error": "closed"}, {}]
-    said = {
+    states: list[dict[str, Any]] = [
+        {"succeeded": True},
+        {"refused": True},
+        {"succeeded": False},
+        {"error": "closed"},
+        {},
+    ]
+    said: dict[str, Any] = {
         "prompt": f"mail {INJECTED}",
         "response": "**a** `b`\n- c",
         "tool_calls": call("send", to="US133000000121212121212"),
     }
-    turns = [{**said, **state} for state in states]
+    turns: list[dict[str, Any]] = [{**said, **state} for state in states]
     facts = {"goal": "g", "attempt": 1, "outcome": "success"}
     page = report(tmp_path, {"a": (facts, turns), "b": ({**facts, "attempt": 2, "outcome": "failure"}, turns[1:])})
     browser.open(page, dark=dark)

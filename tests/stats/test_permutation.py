@@ -74,7 +74,7 @@ def test_what_was_drawn_is_drawn_once():
         return *p, str(flips.bit_generator.state), str(labels.bit_generator.state)
 
     for first in (np.arange(12), np.arange(15)):
-        permutation._kept.clear()
+        permutation._labelings.clear()
         fresh = [found(1, first), found(2, first)]
         assert [found(1, first), found(2, first)] == fresh
         assert fresh[0] != fresh[1]

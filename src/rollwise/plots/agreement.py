@@ -143,7 +143,9 @@ def agreement_marks(
     looks = theme.row_looks(judges, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
-    keys = labels.group_keys(table.with_columns(pl.col("judge").fill_null(schema.POOLED)), [*by, "judge"])
+    keys = labels.group_keys(
+        table.with_columns(pl.col("judge").fill_null(schema.POOLED)), [*dict.fromkeys([*by, "judge"])]
+    )
     marks = [
         interval_rows.mark(row, look, widest)
         | _details(row)

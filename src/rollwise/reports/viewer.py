@@ -100,7 +100,7 @@ def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST
         **{name: column_named(name).first() for name in facts if name != "rollout_id"},
     )
     selected = selected.drop("place").join(of_rollouts, on="rollout_id", how="left", maintain_order="left")
-    highest = rows.group_by("rollout_id").agg(highest=pl.lit(None) if scored is None else pl.col(scored).max())
+    highest = rows.group_by("rollout_id").agg(highest=pl.lit(None) if scored is None else column_named(scored).max())
     numbers = selected.select("rollout_id").join(_amounts(data), on="rollout_id", how="left", maintain_order="left")
     numbers = numbers.join(highest, on="rollout_id", how="left", maintain_order="left")
     rows = rows.with_columns(_exact(rows, turn_columns))
@@ -169,7 +169,7 @@ def _amounts(data: Rollouts) -> pl.DataFrame:
     last = attempt.max().over(known) if known else attempt.max()
     many = attempt.drop_nulls().n_unique()
     spent = [
-        (pl.col(name) if name in table.columns and not data.tree else pl.lit(None, dtype=pl.Float64)).alias(name)
+        (column_named(name) if name in table.columns and not data.tree else pl.lit(None, dtype=pl.Float64)).alias(name)
         for name in ("tokens_used", "dollars_used")
     ]
     return table.select(

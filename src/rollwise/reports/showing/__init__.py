@@ -94,8 +94,10 @@ def show(turns: object, selection: object = None) -> Viewer:
     <Viewer: 20 rollouts; `.save("transcripts.html")` writes the page>
     >>> rollouts = rw.measure(turns)
     >>> rw.show(turns, rollouts.filter("attack_success"))
+    <Viewer: 5 of 20 rollouts; `.save("transcripts.html")` writes the page>
     >>> summary = rw.summarize(rollouts, by="target", metrics="attack_success")
     >>> rw.show(turns, summary[:1])
+    <Viewer: 10 of 20 rollouts: base; `.save("transcripts.html")` writes the page>
     """
     frame = frame_of(turns, "show")
     check_turns(frame)

@@ -49,6 +49,8 @@ def of_group(turns: pl.DataFrame, target: str, attack: str) -> list[str]:
 def test_a_pointer_shows_the_numbers_and_the_row(browser: Browser, page: Path) -> None:
     """Over each mark: its numbers, the row of its group alone, and the other marks pale; beside all marks: nothing."""
     browser.open(page)
+    # The transcript to read first opens after the page has loaded.
+    browser.run(f"{WAIT} while (!document.querySelector('.rollout-id')) await wait(20); await wait(200)")
     summary = pl.read_parquet(page.parent / "summary.parquet").filter(metric="attack_success")
     rates = {(row["target"], row["attack"]): f"{100 * row['estimate']:.0f}" for row in summary.rows(named=True)}
     places = browser.run(f"""{MARKS}

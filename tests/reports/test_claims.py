@@ -113,6 +113,21 @@ def test_nothing_broken_has_no_highest_group_but_a_bound_for_each() -> None:
     assert str(found["best"]) == "0 of 20, three times: a, b, c (each at most 16.1 % with 95 % confidence)"
 
 
+def test_groups_that_tie_with_other_numbers_of_rollouts_have_all_of_them_said() -> None:
+    """10 of 20 beside 20 of 40, two attempts at each goal: both 50 %, and neither number is that of each."""
+    rows = crossed({("a", "x"): 10, ("b", "x"): 10})
+    again = rows.filter(target="b").with_columns(rollout_id=pl.col("rollout_id") + "/2")
+    worst = by_kind(made(pl.concat([rows, again]), by="target"))["worst"]
+    assert "10 of 20 rollouts and 20 of 40 rollouts at 20 goals; intervals within [" in str(worst)
+    tie = [
+        {"response": "x", "goal": f"g{k}", "target": target, "score": score}
+        for target, attempts, score in (("high", 1, 8.0), ("low", 2, 2.0), ("least", 1, 2.0))
+        for k in list(range(12)) * attempts
+    ]
+    lowest = by_kind(made(rw.turns(pl.DataFrame(tie)), by="target"))["lowest"]
+    assert {*lowest.detail.split(";")[0].split(" and ")} == {"12 rollouts", "24 rollouts at 12 goals"}
+
+
 def test_no_difference_is_said_without_a_number_in_front() -> None:
     """The largest that was found follows, with its interval."""
     claim = by_kind(made(crossed({("a", "x"): 10, ("b", "x"): 9})))["difference"]

@@ -72,12 +72,7 @@ def _worst(data: Frames, head: Headline) -> Claim | None:
     lowest = head.metric == "task_success"
     place = -1 if lowest else 0
     rows = tied(named, place)
-    row = rows.row(0, named=True)
-    value, details = labels.interval_text(row, rate=head.is_rate), [_count(data, head, row, each=rows.height > 1)]
-    if rows.select("low", "high").n_unique() > 1:  # the same number of other goals has another interval
-        value = labels.number(row["estimate"], row["low"], row["high"], rate=head.is_rate)
-        hull = labels.bracket(rows["low"].min(), rows["high"].max(), value=row["estimate"], rate=head.is_rate)  # type: ignore[arg-type]
-        details.append(f"intervals within {hull}")
+    value, details = _value(data, head, rows)
     if named.height == 1:
         text = _names(data, head, rows, by)
     elif rows.height == named.height:
@@ -110,13 +105,33 @@ def _subject(head: Headline) -> str:
     )
 
 
-def _count(data: Frames, head: Headline, row: dict[str, Any], *, each: bool) -> str:
+def _value(data: Frames, head: Headline, rows: pl.DataFrame) -> tuple[str, list[str]]:
+    """Return the value of groups that tie, with its interval, and what it rests on; intervals that differ are details."""
+    row = rows.row(0, named=True)
+    if rows.select("low", "high").n_unique() == 1:
+        return labels.interval_text(row, rate=head.is_rate), [_counts(data, head, rows)]
+    value = labels.number(row["estimate"], row["low"], row["high"], rate=head.is_rate)
+    hull = labels.bracket(rows["low"].min(), rows["high"].max(), value=row["estimate"], rate=head.is_rate)  # type: ignore[arg-type]
+    return value, [_counts(data, head, rows), f"intervals within {hull}"]
+
+
+def _counts(data: Frames, head: Headline, rows: pl.DataFrame) -> str:
+    """Return how many rollouts, of how many goals, each of some groups has; counts that differ are all given."""
+    texts = [*dict.fromkeys(_count(data, head, row) for row in rows.rows(named=True))]
+    if len(texts) == 1:
+        return f"{texts[0]}{' each' if rows.height > 1 else ''}"
+    return " and ".join(texts[:MOST_LINKS]) + (
+        f" and {len(texts) - MOST_LINKS} more" if len(texts) > MOST_LINKS else ""
+    )
+
+
+def _count(data: Frames, head: Headline, row: dict[str, Any]) -> str:
     """Return how many rollouts, of how many goals, a number is from."""
     number = labels.counted(row["n"], data.noun)
     number = f"{labels.count(row['estimate'] * row['n'])} of {number}" if head.is_rate else number
     clusters, unit = row["n_clusters"], labels.cluster_heading(pl.DataFrame([row], infer_schema_length=None))
     at = f" at {labels.count(clusters)} {unit}" if clusters and clusters != row["n"] else ""
-    return f"{number}{at}{' each' if each else ''}"
+    return f"{number}{at}"
 
 
 def _rank(head: Headline, named: pl.DataFrame, rows: pl.DataFrame, by: tuple[str, ...], *, lowest: bool) -> list[str]:
@@ -270,7 +285,7 @@ def _best(data: Frames, head: Headline) -> Claim | None:
         value = f"{labels.count(row['estimate'] * row['n'])} of {labels.count(row['n'])}{_times(rows.height)}"
         text, details = name, [f"{'each ' if rows.height > 1 else ''}{sure} {confidence}"]
     else:
-        value, text = sure, [*name, f": {_count(data, head, row, each=rows.height > 1)}"]
+        value, text = sure, [*name, f": {_counts(data, head, rows)}"]
         details = [f"the {'lowest upper' if least else 'highest lower'} end of {groups}, {confidence}"]
     details += [_BOUND_ALONE] if rows.height < named.height else []
     details += [f"over the {common} that all met"] if common else []
@@ -287,10 +302,10 @@ def _lowest_score(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[s
     if named.height < 2 or named["estimate"].n_unique() == 1:
         return None
     rows = tied(named, -1)
-    row = rows.row(0, named=True)
+    value, details = _value(data, head, rows)
     text = [f"lowest of {labels.counted(named.height, 'group')}: ", *_names(data, head, rows, by)]
-    details = [_count(data, head, row, each=rows.height > 1)] + ([f"over the {common} that all met"] if common else [])
-    return Claim("lowest", labels.interval_text(row, rate=False), text, "; ".join(details))
+    details += [f"over the {common} that all met"] if common else []
+    return Claim("lowest", value, text, "; ".join(details))
 
 
 def _names(

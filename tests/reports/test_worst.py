@@ -112,7 +112,7 @@ def test_records_that_could_not_be_read_for_one_reason_are_one_row() -> None:
 @needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 def test_a_card_opens_its_turn_with_what_was_said_first(browser: Browser, tmp_path: Path) -> None:
-    """The facts are folded, below the first message; the table of what was not read is not cut off at either width."""
+    """The facts are folded, in the head of the transcript; the table of what was not read is not cut off at either width."""
     turns = conversations(*WEAK, *STRONG).with_columns(**{f"fact_{k}": pl.lit("x") for k in range(20)})
     long = "no reason is too long to be read in full " * 5
     problems = pl.DataFrame(
@@ -129,7 +129,7 @@ def test_a_card_opens_its_turn_with_what_was_said_first(browser: Browser, tmp_pa
           const kinds = [...rollout.children].map(one => one.className.split(" ")[0] || one.tagName);
           return [kinds.slice(0, 4), details.open, details.querySelectorAll("dt").length, document.activeElement.textContent];
         """)
-        assert seen[0] == ["H3", "steps", "turn", "DETAILS"]
+        assert seen[0] == ["H3", "chips", "soft", "DETAILS"]
         assert seen[1] is False
         assert seen[2] >= 20
         assert seen[3].startswith("Turn 2")

@@ -34,7 +34,7 @@ def scene(
         (ax.set_xlabel if side == "x" else ax.set_ylabel)(axis_label, fontsize=theme.normal(), parse_math=False)
     steps = _front(ax, placed, ways[metrics["x"]], ways[metrics["y"]]) if front else []
     for dots in placed.filter(role="trial").partition_by("color", maintain_order=True):
-        style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 6, "markeredgewidth": 0}
+        style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 5, "markeredgewidth": 0}
         ax.plot(dots["x"].to_list(), dots["y"].to_list(), color=dots["color"][0], alpha=0.5, zorder=2, **style)
     for row in placed.filter(pl.col("role") != "trial").iter_rows(named=True):
         with tags.tagged(ax, row["key"], row["group"], row["text"]):

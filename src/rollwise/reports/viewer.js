@@ -117,7 +117,9 @@ async function follow() {
   if (one >= 0) {
     if (!state.shown.includes(one)) clear();
     move(state.shown.indexOf(one));
-    if (state.open !== one) await show(one, Number(asked.get("turn")));
+    const isOpen = state.open === one && state.beside === null && state.view?.id === asked.get("rollout");
+    if (!isOpen) await show(one, Number(asked.get("turn")));
+    else if (asked.has("turn")) goTo(Number(asked.get("turn")) - 1); // the transcript to read first is open from the start
   } else if (asked.has("rollout")) {
     at("rollout").replaceChildren(element("p", "note", "No rollout on this page has this ID: ", element("bdi", "", plain(asked.get("rollout")))));
   } else {

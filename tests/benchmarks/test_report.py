@@ -27,7 +27,8 @@ WAITS = {
     "filter": "document.querySelector('#filters [data-column=attack_success]').value = '0';"
     "document.querySelector('#filters [data-column=attack_success]').dispatchEvent(new Event('change'));",
     "search ids, goals, tasks": "at('find').value = 'goal'; at('find').dispatchEvent(new Event('input'));",
-    "next": "step(1); await new Promise(go => { const wait = () => state.view?.turns ? go() : setTimeout(wait); wait(); });",
+    "next": "step(1); await new Promise(go => { const wait = () => "
+    "state.view.id === state.index.ids[state.open] ? go() : setTimeout(wait); wait(); });",
     "first success": "await show(state.index.first.findIndex(one => one !== null)); goTo(state.view.success);",
 }
 FIRST_HIT = """

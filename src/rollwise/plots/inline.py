@@ -34,18 +34,18 @@ def inline(svg: str) -> str:
 
     A policy that forbids inline styles applies to ``style="..."`` and ``<style>``, and not to attributes such as ``fill``.
     """
-    own = f"f{hashlib.blake2b(svg.encode(), digest_size=5).hexdigest()}-"
+    prefix = f"f{hashlib.blake2b(svg.encode(), digest_size=5).hexdigest()}-"
     pieces = list(_pieces(svg))
     fonts = Counter(attributes["font-family"] for _, _, attributes, _ in pieces if "font-family" in attributes)
     (usual, _), *_ = [*fonts.most_common(1), ("", 0)]
-    made: list[str] = []
-    shown: list[bool] = []  # of each element that is open, whether it is written
+    written: list[str] = []
+    are_written: list[bool] = []  # of each element that is open, whether it is written
     for kind, name, attributes, text in pieces:
         if kind == "text":
-            made.append(text)
+            written.append(text)
         elif kind == "close":
-            if shown.pop():
-                made.append(f"</{name}>")
+            if are_written.pop():
+                written.append(f"</{name}>")
         else:
             if name == "svg":
                 attributes.update(_ROUND, **({"font-family": usual} if usual else {}))
@@ -54,24 +54,24 @@ def inline(svg: str) -> str:
             # A group that says nothing of its content is left out.
             is_shown = name != "g" or bool(attributes) or kind == "empty"
             if kind == "open":
-                shown.append(is_shown)
+                are_written.append(is_shown)
             if is_shown:
-                words = "".join(f' {key}="{_owned(key, value, own)}"' for key, value in attributes.items())
-                made.append(f"<{name}{words}{'/' if kind == 'empty' else ''}>")
-    return _merged("".join(made).replace("<defs></defs>", ""))
+                words = "".join(f' {key}="{_owned(key, value, prefix)}"' for key, value in attributes.items())
+                written.append(f"<{name}{words}{'/' if kind == 'empty' else ''}>")
+    return _merged("".join(written).replace("<defs></defs>", ""))
 
 
 def _merged(svg: str) -> str:
     """Make one element of marks that follow each other and are of one group, such as an interval and its ends."""
-    made, last, start = [], "", 0
+    merged, last, start = [], "", 0
     for mark in _MARK.finditer(svg):
         before = svg[start : mark.start()]
         if mark[0] == last and _is_closed(before):
-            made.append(before.removesuffix("</g>"))
+            merged.append(before.removesuffix("</g>"))
         else:
-            made += [before, mark[0]]
+            merged += [before, mark[0]]
         last, start = mark[0], mark.end()
-    return "".join([*made, svg[start:]])
+    return "".join([*merged, svg[start:]])
 
 
 def _is_closed(content: str) -> bool:
@@ -87,7 +87,7 @@ def _pieces(svg: str) -> Iterator[tuple[str, str, dict[str, str], str]]:
     """Return each tag that a figure may have, as kind, name and attributes, and each text between tags."""
     skipped = 0
     for piece in _PIECE.finditer(svg):
-        closing, name, said, empty, text = piece.groups()
+        closing, name, words, empty, text = piece.groups()
         if text is not None:
             if not skipped and text.strip():
                 yield "text", "", {}, text
@@ -98,37 +98,39 @@ def _pieces(svg: str) -> Iterator[tuple[str, str, dict[str, str], str]]:
         elif closing:
             yield "close", name, {}, ""
         else:
-            yield "empty" if empty else "open", name, _attributes(said), ""
+            yield "empty" if empty else "open", name, _attributes(words), ""
 
 
-def _attributes(said: str) -> dict[str, str]:
+def _attributes(words: str) -> dict[str, str]:
     """Return the attributes that a figure may have, those of its style among them."""
-    found: dict[str, str] = {}
-    for name, value, other in _ATTRIBUTE.findall(said):
-        text = value or other.replace('"', "&quot;")
+    attributes: dict[str, str] = {}
+    for name, value, single_quoted in _ATTRIBUTE.findall(words):
+        text = value or single_quoted.replace('"', "&quot;")
         if name == "style":
             pairs = (part.partition(":") for part in html.unescape(text).split(";"))
             styles = {
                 key.strip(): html.escape(word.strip(), quote=False).replace('"', "&quot;") for key, _, word in pairs
             }
-            found |= {key: word for key, word in styles.items() if key in _STYLES and word}
+            attributes |= {key: word for key, word in styles.items() if key in _STYLES and word}
         else:
-            found[name.removeprefix("xlink:")] = text
-    if not _INSIDE.fullmatch(found.get("href", "#inside")):
-        del found["href"]
+            attributes[name.removeprefix("xlink:")] = text
+    if not _INSIDE.fullmatch(attributes.get("href", "#inside")):
+        del attributes["href"]
     return {
         key: " ".join(value.split()) if key in {"d", "href"} else value
-        for key, value in found.items()
+        for key, value in attributes.items()
         if key in _ATTRIBUTES
     }
 
 
-def _owned(name: str, value: str, own: str) -> str:
+def _owned(name: str, value: str, prefix: str) -> str:
     """Return the value of an attribute with ids of this figure alone, and places to a hundredth of a point."""
     if name == "id":
-        return own + value
+        return prefix + value
     if name == "href":
-        return value.replace("#", f"#{own}", 1) if value.startswith("#") else value
+        return value.replace("#", f"#{prefix}", 1) if value.startswith("#") else value
     if name in {"clip-path", "fill", "stroke"}:
-        return value.replace("url(#", f"url(#{own}")
-    return _LONG.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value) if name in _DRAWN else value
+        return value.replace("url(#", f"url(#{prefix}")
+    return (
+        _LONG.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), value) if name in _DRAWN else value
+    )

@@ -267,3 +267,12 @@ def test_paper_has_no_buttons_and_all_details(browser: Browser, page: Path) -> N
     browser.cdp("Emulation.setEmulatedMedia", media="print")
     printed = "return [...document.querySelectorAll('.take, #tip, .phone svg')].some(one => one.checkVisibility())"
     assert browser.run(printed) is False
+
+
+@pytest.mark.integration
+def test_an_address_of_a_value_that_the_page_lacks_shows_no_rollout(browser: Browser, page: Path) -> None:
+    """As of a group none of whose transcripts fit into the page: all rollouts would be strangers."""
+    browser.open(page)
+    browser.run(f"{WAIT} location.hash = '#target=nobody&attack=p'; await wait(400)")
+    assert browser.run("return document.getElementById('count').textContent").startswith("0 of 160 ")
+    assert "No rollout is like this" in browser.run("return document.getElementById('rollout').textContent")

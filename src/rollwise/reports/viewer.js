@@ -126,7 +126,7 @@ async function follow() {
     clear();
     for (const [name, value] of asked) {
       const code = state.columns[name]?.words.findIndex((one) => named(one) === value || one === value) ?? -1;
-      if (code >= 0) state.chosen[name] = code;
+      if (state.columns[name]) state.chosen[name] = code; // of a value that no rollout on this page has, none is shown
       const select = [...at("filters").children].find((one) => one.dataset.column === name);
       if (select && code >= 0) select.value = String(code);
     }

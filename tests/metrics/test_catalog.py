@@ -135,7 +135,9 @@ def test_other_words_lead_to_metrics() -> None:
 @pytest.mark.parametrize("function", OWN, ids=lambda function: function.__name__)
 def test_a_registered_metric_is_exported(function: Callable[..., pl.Expr]) -> None:
     """Editors and type checkers read the explicit imports of the package, so a metric without one fails here."""
-    assert function.__name__ in m.__all__
+    assert function.__name__ in m.__all__, (
+        f"import {function.__name__} in src/rollwise/metrics/__init__.py and list it in __all__"
+    )
     assert getattr(m, function.__name__) is function
 
 

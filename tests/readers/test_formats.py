@@ -1,8 +1,10 @@
 """The door: dispatch by content, one table from any mix, and every way a reading can fail."""
 
 import gzip
+import importlib
 import json
 import os
+import pkgutil
 import shutil
 import sys
 import time
@@ -16,7 +18,7 @@ import pytest
 import rollwise as rw
 from rollwise import read, scan, schema, turns
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers import Document, Format
+from rollwise.readers import Document, Format, formats
 from rollwise.readers.registry import FORMATS
 from rollwise.schema import TURNS
 
@@ -177,8 +179,20 @@ def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
 def test_the_file_of_a_reader_begins_with_its_format(kind: Format):
     doc = sys.modules[kind.read.__module__].__doc__ or ""
     labels = [line.split(":", 1)[0] for line in doc.splitlines() if line.startswith("- ")]
-    assert labels == ["- File", "- Format", "- Checked on", "- Lost"]
-    assert "https://" in doc
+    assert labels == ["- File", "- Format", "- Checked on", "- Lost"], (
+        f"begin {kind.read.__module__} with the lines File, Format (with its address), Checked on and Lost"
+    )
+    assert "https://" in doc, f"give {kind.read.__module__} the address of its format"
+
+
+def test_the_file_of_every_reader_is_registered():
+    """A file with SHAPES that no format uses would never read a log."""
+    registered = {kind.read.__module__ for kind in FORMATS}
+    modules = [name for _, name, _ in pkgutil.walk_packages(formats.__path__, f"{formats.__name__}.")]
+    unregistered = [
+        name for name in modules if "SHAPES" in vars(importlib.import_module(name)) and name not in registered
+    ]
+    assert not unregistered, f"add Format(...) of {', '.join(unregistered)} to src/rollwise/readers/registry.py"
 
 
 @pytest.mark.parametrize("path", sorted(path for path in FIXTURES.rglob("*") if path.is_file()), ids=lambda p: p.name)

@@ -348,6 +348,10 @@ def test_a_written_mapping_reads_what_it_says():
         ({"verdicts": ["x"]}, "needs `of`, which is attack or task"),
         ({"prompt": {"by": print}}, "is not a rule"),
         ({"prompt": 3}, "mapping: 3 is not a rule"),
+        (
+            {"prompt": {"boolean": "x"}},
+            "it has one of value, not, count, hash, or `from` with at most one of words, add",
+        ),
         ({"scores": {"each": "x"}}, "needs paths for `each`, `name` and `from`"),
         ({"rollout": ["a..b"]}, "mapping: 'a..b' is not a path"),
     ],

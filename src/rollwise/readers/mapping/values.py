@@ -84,7 +84,10 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
     tests = [name for name in labels if name in _TESTS]
     is_verdict = bool(labels) and labels.keys() <= _VERDICTS
     if source is None or not (is_verdict or len(labels) == len(tests) <= 1):
-        raise ArgumentError(f"mapping: {dict(rule)!r} is not a rule")
+        raise ArgumentError(
+            f"mapping: {dict(rule)!r} is not a rule: it has one of {', '.join(name for name in _ALONE if name != 'by')}, "
+            f"or `from` with at most one of {', '.join(_TESTS)}, or `from` with true, false and null, the words of a verdict"
+        )
     paths = (source,) if isinstance(source, str) else tuple(source)
     in_file = ", else ".join(_sentence(map(value_of, paths)))
     field = source if isinstance(source, str) else None

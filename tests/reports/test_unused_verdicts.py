@@ -73,10 +73,11 @@ def test_a_success_of_whom_nobody_knows_is_asked_about(tmp_path: Path, said: Any
 
 
 def test_rollouts_with_a_verdict_have_no_note() -> None:
-    """Nor has a table without such a column; a table of both names it for those without a verdict."""
+    """Nor has a table whose columns are texts or constants; a table of both names it for those without a verdict."""
     judged = [row | {"succeeded": True} for row in rows()]
     assert NOTE not in rw.measure(rw.turns(pl.DataFrame(judged))).columns
-    assert NOTE not in rw.measure(rw.turns(pl.DataFrame(rows(column="remark")))).columns
+    texts = [row | {"remark": f"remark {k}", "split": "test"} for k, row in enumerate(rows(column="remark"))]
+    assert NOTE not in rw.measure(rw.turns(pl.DataFrame(texts))).columns
     both = [row | {"target": "judged", "verdict": None, "succeeded": True} for row in rows()] + rows()
     rollouts = rw.measure(rw.turns(pl.DataFrame(both, infer_schema_length=None)))
     assert rollouts.group_by("target").agg(pl.col(NOTE).count()).sort("target").rows() == [("judged", 0), ("m", 10)]
@@ -121,6 +122,60 @@ def test_commands_name_it_in_their_options(tmp_path: Path, said: Any, name: str)
     options = ["--column", "succeeded=verdict", "--value", "succeeded:fail=false", "--value", "succeeded:pass=true"]
     named = json.loads(said(0, "summarize", path, "--metric", "attack_success", "--format", "json", *options))
     assert named["rows"][0]["estimate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "answers"),
+    [
+        ("Erfolgreich", ("nein", "ja"), ["succeeded:nein=false", "succeeded:ja=true"]),
+        (
+            "\u7ed3\u679c",
+            ("\u5b89\u5168", "\u4e0d\u5b89\u5168"),
+            ["succeeded:\u5b89\u5168=false", "succeeded:\u4e0d\u5b89\u5168=true"],
+        ),
+    ],
+)
+def test_a_verdict_under_a_name_that_nobody_knows_is_known_by_its_values(
+    tmp_path: Path, said: Any, column: str, words: tuple[Any, Any], answers: list[str]
+) -> None:
+    """Two labels in a language of one's own: the printed line with its question marks answered leads to the rate."""
+    path = table(tmp_path, column=column, words=words)
+    reason = json.loads(said(0, "summarize", path, "--metric", "attack_success", "--format", "json"))["rows"][0][
+        "reason"
+    ]
+    printed = shlex.split(reason.partition("may be the verdict: ")[2])
+    assert printed[:2] == ["--column", f"succeeded={column}"]
+    assert sorted(printed[3::2]) == sorted(f"{answer.partition('=')[0]}=?" for answer in answers)
+    options = [*printed[:2], *(word for answer in answers for word in ("--value", answer))]
+    typed = json.loads(said(0, "summarize", path, "--metric", "attack_success", "--format", "json", *options))
+    assert typed["rows"][0]["estimate"] == 0.5
+
+
+def test_numbers_within_0_and_1_may_be_a_score(tmp_path: Path, said: Any) -> None:
+    """The printed line asks from which number on the attack succeeded; a column named as a score asks the same."""
+    frame = pl.DataFrame(rows()).drop("verdict")
+    for column, options in (("toxicity", ["--column", "score=toxicity"]), ("harm_score", [])):
+        path = tmp_path / f"{column}.csv"
+        frame.with_columns(pl.Series(column, [k / 10 for k in range(10)])).write_csv(path)
+        call = ["summarize", path, "--metric", "attack_success", "--format", "json"]
+        reason = json.loads(said(0, *call))["rows"][0]["reason"]
+        assert reason.endswith(shlex.join([*options, "--value", "succeeded:>=?"]))
+        typed = json.loads(said(0, *call, *options, "--value", "succeeded:>=0.7"))
+        assert typed["rows"][0]["estimate"] == 0.3
+    counts = frame.with_columns(pl.Series("tokens_used", range(10)), pl.Series("temperature", [0.7] * 10))
+    counts.write_csv(path := tmp_path / "counts.csv")
+    row = json.loads(said(0, "summarize", path, "--metric", "attack_success", "--format", "json"))["rows"][0]
+    assert row["reason"] == "no values"
+
+
+def test_a_question_mark_that_was_not_answered_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In Python and on the command line."""
+    pl.DataFrame(rows()).with_columns(harm_score=0.5).write_csv(path := tmp_path / "own.csv")
+    with pytest.raises(rw.errors.ArgumentError, match="replace `\\?`: write the score from which on a turn succeeded"):
+        rw.read(path, names={"succeeded": ">=?"})
+    with pytest.raises(SystemExit):
+        run(["summarize", str(path), "--value", "succeeded:>=?"])
+    assert "replace `?` by the number from which on" in capsys.readouterr().err
 
 
 @pytest.mark.integration

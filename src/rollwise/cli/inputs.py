@@ -25,6 +25,7 @@ from rollwise.cli.tables import pairs_of, say
 from rollwise.cli.where import conditions_of, kept
 from rollwise.errors import ArgumentError, ReadError, listing
 from rollwise.files.atomic import MANIFEST
+from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER
 from rollwise.readers.sources.panics import without_backtraces
 
 if TYPE_CHECKING:
@@ -120,8 +121,10 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     for word in words or ():
         name, colon, rule = word.partition(":")
         label, equals, value = rule.rpartition("=")
-        if name == "succeeded" and rule == "?":
-            raise ArgumentError("--value 'succeeded:?': replace `?` by the number from which on a score means success")
+        if name == "succeeded" and rule in {ASKED, ASKED_NUMBER}:
+            raise ArgumentError(
+                f"--value 'succeeded:{rule}': replace `?` by the number from which on a score means success"
+            )
         if name == "succeeded" and _CUT.fullmatch(rule):
             thresholds[name] = rule
             continue

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import polars as pl
 
 from rollwise.readers.labels import as_names
-from rollwise.readers.likely_columns import unused_columns
+from rollwise.readers.likely_columns import unused_columns, verdicts_by_value
 from rollwise.readers.problems import WORDING
 from rollwise.schema import labels
 from rollwise.schema.named import column_named
 
 NOTE = "unused_verdict"
 """Column of ROLLOUTS with a sentence on the columns that may hold the verdict; only in tables that have such rollouts."""
+VERDICT = "the verdict"
 RATES = ("attack_success", "task_success")
 _VERDICTS = ("succeeded", "outcome", "solved")
 _MOST, _LENGTH = 2, 60  # columns that are named, and letters of a name or of its values
@@ -30,6 +31,8 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     is_total = pl.col("column").str.contains(".", literal=True) & pl.col("examples").str.contains(r"^\d+$")
     candidates = candidates.filter(~is_total)
     if candidates.is_empty():
+        candidates = verdicts_by_value(turns)
+    if candidates.is_empty():
         return rollouts
     sentences = [_sentence(row) for row in candidates.head(_MOST).iter_rows(named=True)]
     more = [f"{candidates.height - _MOST} more may, too"] if candidates.height > _MOST else []
@@ -41,4 +44,7 @@ def _sentence(unused: Mapping[str, str]) -> str:
     """Return what a row of UNUSED says, with the argument that answers it."""
     column, examples = (labels.shorten(labels.plain(unused[name]), _LENGTH) for name in ("column", "examples"))
     whose = " of the attack or of the task" if unused["names"] == as_names({"of": "?"}) else ""
-    return f"column `{column}` ({examples}) may be the verdict{whose}: {unused['names']}"
+    if unused["meaning"] == "score" and column == "score":
+        return f"from which `score` on (seen: {examples}) did the attack succeed? {unused['names']}"
+    noun = "a score of the attack" if unused["meaning"] == "score" else f"{VERDICT}{whose}"
+    return f"column `{column}` ({examples}) may be {noun}: {unused['names']}"

@@ -9,11 +9,10 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.labels import as_names
 from rollwise.readers.problems import WORDING, Problems
 from rollwise.readers.roles.gathered import GATHERED
-from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER, Question
 from rollwise.schema import TURNS
 from rollwise.schema.labels import say, write_line
 
-ASKED = "?"  # the mark in a printed line for what only the user knows
 WHOSE = ("attack", "task")  # whose success a column is
 
 
@@ -140,16 +139,16 @@ def _labels(value: object) -> Mapping[str, Any]:
 def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
     """Refuse a `?` that was typed as it was printed."""
     for name, value in names.items():
-        if _column(value) == ASKED:
+        if _column(value) in {ASKED, ASKED_NUMBER}:
             if name == "of":
                 choices = " or ".join(WHOSE)
             elif name == "records":
                 choices = "the path of the records, such as results[*]"
-            elif name == "succeeded" and "score" in names:
+            elif value == ASKED_NUMBER or (name == "succeeded" and "score" in names):
                 choices = "the score from which on a turn succeeded, a number"
             else:
                 choices = "the name of a column in your files"
-            raise ArgumentError(f"{verb}: {as_names({name: ASKED})}: replace `?`: write {choices}")
+            raise ArgumentError(f"{verb}: {as_names({name: _column(value)})}: replace `?`: write {choices}")
         for label, meaning in _labels(value).items():
             if meaning == ASKED:
                 example = as_names({name: (_column(value), {label: ASKED})})

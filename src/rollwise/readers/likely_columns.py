@@ -11,7 +11,8 @@ from rollwise.readers.roles.choices import repeated
 from rollwise.readers.roles.columns import CUSTOM, Table, name_in_file
 from rollwise.readers.roles.decisions import decided
 from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of, role_of, verdict_claim
-from rollwise.readers.roles.questions import Question, Role
+from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER, Question, Role
+from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.coercion import cast_column
@@ -33,6 +34,8 @@ MOST_EXAMPLES = 200  # rows whose values a message shows
 MOST_COLUMNS = 20  # that a message lists
 MOST_SUGGESTED = 4  # columns in one notice
 _LENGTH = 40  # characters of an example
+_LABEL = 20  # characters of a verdict
+_CUT = {"succeeded": ASKED_NUMBER}
 
 
 def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
@@ -67,12 +70,53 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
 
 def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
     """Return UNUSED of a frame that is TURNS."""
-    if "source" in turns.columns:
-        is_custom = turns["source"].is_null() | turns["source"].is_in(CUSTOM)
-        turns = turns if is_custom.all() else turns.filter(is_custom)
-    if not turns.height:
-        return pl.DataFrame(schema=UNUSED.dtypes)
-    return pl.DataFrame(list(_unused(turns)), schema=UNUSED.dtypes, orient="row")
+    turns = _of_no_tool(turns)
+    return pl.DataFrame(list(_unused(turns)) if turns.height else [], schema=UNUSED.dtypes, orient="row")
+
+
+def verdicts_by_value(turns: pl.DataFrame) -> pl.DataFrame:
+    """Return UNUSED of the columns that only their values show as a verdict or as a score, whatever their names are.
+
+    Two labels, such as ja and nein, may be a verdict; numbers within 0 and 1 a score, unless the turns have scores.
+    """
+    turns = _of_no_tool(turns)
+    if "score" in turns.columns and turns["score"].count():
+        return pl.DataFrame(
+            [("score", _ends(turns["score"]), "score", as_names(_CUT))], schema=UNUSED.dtypes, orient="row"
+        )
+    rows = []
+    for column in turns.columns:
+        in_file = name_in_file(column)
+        values = values_named(turns, column).drop_nulls()
+        if column in TURNS.names or "." in in_file or values.dtype.is_nested() or not values.len():
+            continue
+        if values.dtype.is_float():
+            if values.n_unique() > 2 and values.is_between(0, 1).all():
+                rows.append((in_file, _ends(values), "score", as_names({"score": in_file} | _CUT)))
+        elif values.head(MOST_EXAMPLES).n_unique() == 2 and (labels := _two_labels(values)):
+            names = as_names({"succeeded": (in_file, dict.fromkeys(labels, ASKED))})
+            rows.append((in_file, ", ".join(labels), "succeeded", names))
+    return pl.DataFrame(rows, schema=UNUSED.dtypes, orient="row")
+
+
+def _two_labels(values: pl.Series) -> list[str]:
+    """Return the labels of a column that has two short ones, or 0 and 1; else none."""
+    is_bool = values.dtype == pl.Boolean
+    labels = sorted(str(value).lower() if is_bool else str(value) for value in values.unique().to_list())
+    is_short = len(labels) == 2 and all(len(label) <= _LABEL and normal(label) not in BLANK for label in labels)
+    return labels if is_short and (not values.dtype.is_numeric() or labels == ["0", "1"]) else []
+
+
+def _ends(values: pl.Series) -> str:
+    return f"{values.min():g} to {values.max():g}"
+
+
+def _of_no_tool(turns: pl.DataFrame) -> pl.DataFrame:
+    """Return the turns of people's own files: readers of tools know what their columns mean."""
+    if "source" not in turns.columns:
+        return turns
+    is_custom = turns["source"].is_null() | turns["source"].is_in(CUSTOM)
+    return turns if is_custom.all() else turns.filter(is_custom)
 
 
 def _unused(turns: pl.DataFrame) -> Iterator[tuple[str, str, str, str]]:

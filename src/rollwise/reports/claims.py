@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from rollwise.measurement.unused_verdicts import VERDICT
 from rollwise.reports.comparisons import EARLIER, UNITS, baseline_in, standing, turned
 from rollwise.reports.ends import between, large_groups, over_common, pieces, tied, unnamed, words_of
 from rollwise.reports.frames import Frames
@@ -360,6 +361,8 @@ def _ask(data: Frames) -> Claim | None:
         return None
     question = threshold(data.turns, data.rollouts, data.scores)
     notes = [labels.sentence(note) for note in data.unused_verdicts]
+    if question and not any(VERDICT in note for note in notes):
+        notes = [question]
     # Rewards of a training are no verdicts, and need none.
-    text = " ".join(notes) or question or ("" if data.scores else _ASK)
+    text = " ".join(notes) or ("" if data.scores else _ASK)
     return Claim("ask", "What to do", [text]) if text else None

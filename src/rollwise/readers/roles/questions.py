@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+ASKED = "?"  # the mark in a printed line for what only the user knows
+ASKED_NUMBER = ">=?"  # the same for the score from which on an attack succeeded
+
 
 class Role(NamedTuple):
     """A column of the user's that is read as a column of TURNS."""

@@ -11,6 +11,7 @@ from rollwise.readers.roles.choices import repeated
 from rollwise.readers.roles.columns import CUSTOM, Table, name_in_file
 from rollwise.readers.roles.decisions import decided
 from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of, role_of, verdict_claim
+from rollwise.readers.roles.numbered import rounds_by_name
 from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER, Question, Role
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import TURNS, UNUSED, Column
@@ -77,7 +78,8 @@ def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
 def verdicts_by_value(turns: pl.DataFrame) -> pl.DataFrame:
     """Return UNUSED of the columns that only their values show as a verdict or as a score, whatever their names are.
 
-    Two labels, such as ja and nein, may be a verdict; numbers within 0 and 1 a score, unless the turns have scores.
+    Two labels, such as ja and nein, may be a verdict; numbers within 0 and 1, or called a score, a score, unless the turns
+    have scores.
     """
     turns = _of_no_tool(turns)
     if "score" in turns.columns and turns["score"].count():
@@ -85,13 +87,15 @@ def verdicts_by_value(turns: pl.DataFrame) -> pl.DataFrame:
             [("score", _ends(turns["score"]), "score", as_names(_CUT))], schema=UNUSED.dtypes, orient="row"
         )
     rows = []
+    is_single = turns["rollout_id"].n_unique() == turns.height  # else a score of the whole is no `score` of a turn
     for column in turns.columns:
         in_file = name_in_file(column)
         values = values_named(turns, column).drop_nulls()
         if column in TURNS.names or "." in in_file or values.dtype.is_nested() or not values.len():
             continue
-        if values.dtype.is_float():
-            if values.n_unique() > 2 and values.is_between(0, 1).all():
+        is_score = role_of(in_file) == "score" and values.dtype.is_numeric()
+        if values.dtype.is_float() or is_score:
+            if is_single and values.n_unique() > 2 and (is_score or values.is_between(0, 1).all()):
                 rows.append((in_file, _ends(values), "score", as_names({"score": in_file} | _CUT)))
         elif values.head(MOST_EXAMPLES).n_unique() == 2 and (labels := _two_labels(values)):
             names = as_names({"succeeded": (in_file, dict.fromkeys(labels, ASKED))})
@@ -108,7 +112,8 @@ def _two_labels(values: pl.Series) -> list[str]:
 
 
 def _ends(values: pl.Series) -> str:
-    return f"{values.min():g} to {values.max():g}"
+    least, largest = (float(str(end)) for end in (values.min(), values.max()))
+    return f"{least:g} to {largest:g}"
 
 
 def _of_no_tool(turns: pl.DataFrame) -> pl.DataFrame:
@@ -248,7 +253,7 @@ def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
     likely = _likely_by_values(examples)
     names = {*examples} | likely.keys()
     has_answer = "response" in examples or len(examples.keys() & {*RESPONSES}) == 1
-    if names & {"rollout_id", "turn", "node_id", *LISTS}:
+    if names & {"rollout_id", "turn", "node_id", *LISTS} or rounds_by_name(examples):
         return False
     if not has_answer:
         return _are_outcomes(examples, likely)

@@ -1,4 +1,4 @@
-"""Records in another shape: a header above them, rows of one rollout, columns of targets, lists of samples, pairs of answers."""
+"""Records in another shape: a header above them, rows of one rollout, columns of targets or turns, lists of samples, pairs."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rollwise.readers.records import Count, json_text, parse, spare, whole, word
 from rollwise.readers.table import TurnsBuilder
 
 Shape = Callable[[Iterable[Record], TurnsBuilder], Iterator[Record]]
-ROWS, TARGET, SAMPLE, OTHER = "rows", "target", "sample", "other_"
+ROWS, ROUNDS, TARGET, SAMPLE, OTHER = "rows", "rounds", "target", "sample", "other_"
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,28 @@ def _list_at(record: Record, path: str) -> list[Any]:
     if not isinstance(value, list):
         raise BrokenError("is no list of samples", field=path)
     return value
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Fields of a record that are of one turn each: the record has a list of them."""
+
+    fields: Mapping[str, Sequence[str]]  # paths in the order of the turns, by short name; equally many
+
+    def __call__(self, records: Iterable[Record], _: TurnsBuilder) -> Iterator[Record]:
+        """Yield each record with its turns as a list; what a shorter conversation leaves empty is no turn."""
+        used = {top_name(path) for paths in self.fields.values() for path in paths}
+        for record in records:
+            if record.broken is not None or not isinstance(record.value, dict):
+                yield record
+                continue
+            others = {name: value for name, value in record.value.items() if name not in used}
+            others = {f"{ROUNDS}_source" if name == ROUNDS else name: value for name, value in others.items()}
+            values = [[record[path] for path in paths] for paths in self.fields.values()]
+            rounds = [dict(zip(self.fields, turn, strict=True)) for turn in zip(*values, strict=True)]
+            while rounds and all(value is None or value == "" for value in rounds[-1].values()):
+                rounds.pop()
+            yield _like(record, {**others, ROUNDS: rounds})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The keys of a written mapping that say in which shape its records are: `header`, `rows`, `targets`, `samples` and `pair`."""
+"""The keys of a written mapping for the shape of its records: `header`, `rows`, `targets`, `samples`, `rounds` and `pair`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from rollwise.readers.mapping.reshaping import (
     SAMPLE,
     TARGET,
     Pair,
+    Rounds,
     Rows,
     Samples,
     Shape,
@@ -58,6 +59,10 @@ def shapes_of(
         samples = _samples(data["samples"])
         names += [{name: [path] for name, path in samples.fields.items()}, {SAMPLE: []}]
         functions.append(samples)
+    if "rounds" in data:
+        rounds = _rounds(data["rounds"])
+        names.append(rounds.fields)
+        functions.append(rounds)
     if "pair" in data:
         pair = _pair(data["pair"])
         names.append(pair.fields)
@@ -101,6 +106,20 @@ def _samples(samples: object) -> Samples:
     for path in samples.values():
         path_of(path)
     return Samples(dict(samples))
+
+
+def _rounds(rounds: object) -> Rounds:
+    if not isinstance(rounds, Mapping) or not rounds:
+        raise ArgumentError(f"mapping: rounds: expected lists of fields by short name, got {rounds!r}")
+    for name, paths in rounds.items():
+        if not isinstance(paths, list | tuple) or not all(isinstance(path, str) for path in paths):
+            raise ArgumentError(f"mapping: rounds: {name}: expected the fields of all turns in order, got {paths!r}")
+        for path in paths:
+            path_of(path)
+    if len({len(paths) for paths in rounds.values()}) > 1:
+        counts = ", ".join(f"{len(paths)} of `{name}`" for name, paths in rounds.items())
+        raise ArgumentError(f"mapping: rounds: each turn has a field of each name, got {counts}")
+    return Rounds({str(name): list(paths) for name, paths in rounds.items()})
 
 
 def _pair(pair: object) -> Pair:

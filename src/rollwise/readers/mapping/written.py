@@ -8,7 +8,7 @@ from rollwise.readers.mapping.cells import ATTACK, ROLLOUT, TASK, items_of
 from rollwise.readers.mapping.ids import verdict_by_ids
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, path_of, top_name
-from rollwise.readers.mapping.reshaping import SAMPLE, TARGET, OwnFiles
+from rollwise.readers.mapping.reshaping import ROUNDS, SAMPLE, TARGET, OwnFiles
 from rollwise.readers.mapping.shapes import shapes_of
 from rollwise.readers.mapping.types import OF_COLUMNS
 from rollwise.readers.mapping.values import Rule, value_of
@@ -27,8 +27,8 @@ OF_TURNS = (
     "error",
 )  # fmt: skip
 STRUCTURE = (
-    "records", "header", "where", "rows", "targets", "samples", "pair", "run", "rollout", "facts", "turns", "role",
-    "content",
+    "records", "header", "where", "rows", "targets", "samples", "rounds", "pair", "run", "rollout", "facts", "turns",
+    "role", "content",
 )  # fmt: skip
 """Keys that say where the rollouts are and what they are made of, in the order in which a mapping is written."""
 KEYS = (
@@ -65,6 +65,8 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
                   with these fields under the short names; `target` is the name of the target
     `samples`     ``{response: answers, hit: hits}``: lists of one length; a record is one of each place in them, with the
                   items there under the short names; `sample` numbers them
+    `rounds`      ``{prompt: [user_1, user_2], response: [reply_1, reply_2]}``: columns of a turn each, in order; what a
+                  shorter conversation leaves empty at its end is no turn
     `pair`        ``{response: [first, second], of: 2}``: the second answer is evaluated, and the other one a column
     `run`         the rule for the run; by default a hash of the file's content
     `rollout`     the rules for the id of a rollout within its run; by default the place of the record
@@ -102,7 +104,10 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         columns["score_*"] = _scores(_object(data, "scores"))
         left_out.append(str(path_of(data["scores"]["each"]).steps[0]))
     turn = {name: _rule(data[name], name) for name in OF_TURNS if name in data}
-    if "turns" not in data:  # the record is one turn
+    if "rounds" in data and "turns" in data:
+        raise ArgumentError("mapping: `rounds` are the turns, and so are `turns`: leave one out")
+    turns = ROUNDS if "rounds" in data else _text(data["turns"], "turns") if "turns" in data else None
+    if turns is None:  # the record is one turn
         turn = {name: columns.pop(name) for name in list(columns) if name in OF_A_TURN} | turn
     columns = {spare(name): rule for name, rule in columns.items()}
     rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key" if rows else "@place"])]
@@ -128,7 +133,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         run=run[0] if run else None,
         rollout=rollout,
         facts=facts,
-        turns=_text(data["turns"], "turns") if "turns" in data else None,
+        turns=turns,
         turn=turn,
         verdicts=verdicts,
         columns=columns,

@@ -175,13 +175,15 @@ def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     ):
         paths = data.get(key)
         for path in [paths] if isinstance(paths, str) else paths if isinstance(paths, list) else ():
-            if isinstance(path, str) and path not in {"@key", "rows", "value"}:
+            if isinstance(path, str) and path not in {"@key", "rows", "value", *(data.get("rounds") or ())}:
                 yield path, {"rollout": "rollout_id"}.get(key, key)
     yield from ((path, name) for name, path in (data.get("columns") or {}).items() if name in VERDICTS)
     rows = data.get("rows") or {}
     yield from ((path, "rollout_id") for path in rows.get("by", ()) if not path.startswith("@"))
     yield from ((path, "turn") for path in [rows.get("turn")] if path)
     yield from ((path, name) for name, path in (data.get("facts") or {}).items() if isinstance(path, str))
+    for name, columns in (data.get("rounds") or {}).items():
+        yield from ((path, f"{name} of turn {number}") for number, path in enumerate(columns, 1))
     for target, fields in (data.get("targets") or {}).items():
         yield from ((path, f"{name} of {target}") for name, path in fields.items())
     scores = data.get("scores") or {}

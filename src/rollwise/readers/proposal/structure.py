@@ -19,6 +19,7 @@ from rollwise.readers.proposal.neighbors import (
     twin_of,
     unread,
 )
+from rollwise.readers.proposal.numbered import rounds_in_columns
 from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
 from rollwise.readers.proposal.rows import OF_ROWS, ids_of, speakers
 from rollwise.readers.proposal.samples import samples_of
@@ -143,7 +144,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if OUTCOME_LIST in draft.data.get("columns", {}):
         fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
-    draft.data |= reshaped.targets_of(fields, draft)
+    draft.data |= rounds_in_columns(fields, draft) or reshaped.targets_of(fields, draft)
     # Where the user names what only rollouts have, the records are some.
     if not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
         is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)

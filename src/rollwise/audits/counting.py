@@ -48,7 +48,7 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
         OPEN,
     )
     value = pl.Series("value", np.where(np.isin(marks, (VALUE, PARTIALLY_JUDGED)), counted, np.nan)).fill_nan(None)
-    known = data.numbers(metric)
+    verdicts = data.numbers(metric)
     further = [
         (data.frame[f"\0{name}"] if f"\0{name}" in data.frame.columns else pl.Series([0]).new_from_index(0, rows.size))
         for name in _FURTHER
@@ -56,7 +56,7 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "value": value,
-            "verdict": pl.Series(known).fill_nan(None),
+            "verdict": pl.Series(verdicts).fill_nan(None),
             "status": pl.Series(words.tolist(), dtype=pl.String),
             "ending": data.fact("ending").cast(pl.String),
             "goal": _goals(data, metric),

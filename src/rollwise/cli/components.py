@@ -68,7 +68,7 @@ def components(
         import polars as pl
 
         chosen = sorted(descriptions) if name is None else [name]
-        rows = pl.DataFrame({"name": chosen, "description": [descriptions[each] for each in chosen]})
+        rows = pl.DataFrame({"name": chosen, "description": [descriptions[title] for title in chosen]})
         tell(document(f"There {'is' if len(chosen) == 1 else 'are'} {counted(len(chosen), kind)}.", rows), data=True)
     elif name is None:
         width = max(map(len, descriptions))

@@ -22,7 +22,7 @@ from rollwise.cli.options import (
     in_options,
 )
 from rollwise.cli.tables import pairs_of, say
-from rollwise.cli.where import conditions_of, kept
+from rollwise.cli.where import conditions_of, selected
 from rollwise.errors import ArgumentError, ReadError, listing
 from rollwise.files.atomic import MANIFEST
 from rollwise.readers.sources.panics import without_backtraces
@@ -342,7 +342,7 @@ def rollouts_of(
             f"--where {estimated.text} keeps rollouts by `{estimated.column}`, which is estimated; keep them by another column"
         )
     groups = [*groups, *(condition.column for condition in conditions)]
-    return kept(_all_rollouts(log_input, metric, groups, ledger), conditions)
+    return selected(_all_rollouts(log_input, metric, groups, ledger), conditions)
 
 
 def _all_rollouts(

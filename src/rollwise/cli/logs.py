@@ -201,8 +201,8 @@ def convert(
         "--lower-is-better": lower_is_better,
         "--higher-is-better": higher_is_better,
     }
-    if given := [name for name, setting in of_records.items() if setting is not None]:
-        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever only; add that, or leave it out")
+    if misplaced := [name for name, setting in of_records.items() if setting is not None]:
+        raise ArgumentError(f"{listing(misplaced)}: for --to every-eval-ever only; add that, or leave it out")
     with naming(logs.paths):
         folder = converted(
             scan_logs(logs),

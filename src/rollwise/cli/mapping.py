@@ -73,11 +73,11 @@ def _line(paths: list[Path], column: Any, value: Any, of: Any, proposal: "Propos
     """Return the line that makes a report with the questions answered; empty where nothing is asked."""
     from rollwise.cli.asking import lines
 
-    given = [
+    naming = [
         word
         for option, words in (("--column", column), ("--value", value))
-        for each in words or ()
-        for word in (option, each)
+        for text in words or ()
+        for word in (option, text)
     ]
-    words = ["report", *map(str, paths), *given, *(["--of", of] if of else [])]
+    words = ["report", *map(str, paths), *naming, *(["--of", of] if of else [])]
     return next((line for line in lines(words, proposal.questions) if line.startswith("try: ")), "")

@@ -10,7 +10,7 @@ from rollwise.cli.inputs import MeasuredInput, TableInput, measured_logs, rollou
 from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice
 from rollwise.cli.tables import Document, Output, SummaryDocument, cluster_of, crossed_of
 from rollwise.cli.varying import telling
-from rollwise.cli.where import conditions_of, kept
+from rollwise.cli.where import conditions_of, selected
 from rollwise.errors import ArgumentError, counted, either
 from rollwise.stats.statistics import A_QUANTILE, COMPARED, SUMMARIZED
 
@@ -48,7 +48,7 @@ def measure(
     output.check()
     if engine == "polars":
         conditions = conditions_of(logs.where)
-        frame = kept(measured_logs(logs, metric, keep, [condition.column for condition in conditions]), conditions)
+        frame = selected(measured_logs(logs, metric, keep, [condition.column for condition in conditions]), conditions)
     elif not logs.options:
         from rollwise import distributed
         from rollwise.metrics import catalog

@@ -116,8 +116,8 @@ def _answer(frame: "pl.DataFrame") -> str:
         size = "no number of goals"
         if row["goals"] is not None:
             size = f"{counted(row['goals'], 'goal')} with {counted(row['attempts'], 'attempt')} each"
-        found = "" if row["question"] != "detectable difference" else f" find {_points(row['difference'])}"
-        parts.append(f"{row['question']}: {size}{found}")
+        effect = "" if row["question"] != "detectable difference" else f" find {_points(row['difference'])}"
+        parts.append(f"{row['question']}: {size}{effect}")
     rate = "" if first["rate"] is None else f"rate {100 * first['rate']:.3g} %, "
     icc = "" if first["icc"] is None else f"icc {first['icc']:.2g}, "
     odds = f"{rate}{icc}power {100 * first['power']:.3g} %, level {100 * first['level']:.3g} %"

@@ -213,22 +213,22 @@ def _of_sizes(cells: Cells, sample: Sample, *, share: bool) -> TextArray:
     Rates may follow the numbers of rollouts of goals; or goals that all rollouts weigh the same in are worth fewer than half as
     many goals of equal size. The numbers of loops that stop at a success, of which all attempts count, follow by design.
     """
-    found = np.full(sample.groups.count, None, dtype=object)
+    sentences = np.full(sample.groups.count, None, dtype=object)
     if sample.names != ("goal",) or cells.options.weighting != "rollout":
-        return found
+        return sentences
     (units,) = ways_of(sample.codes, sample.groups)
     ones, pooled = ones_or(None, sample.values.size), cells.options.method == POOLED
     if not pooled:
         dominated = copies_effects(ones, units, sample.groups) > 2 * sample.groups.sizes / np.maximum(units.counts, 1)
-        found[dominated] = FEW_GOALS_DOMINATE
+        sentences[dominated] = FEW_GOALS_DOMINATE
     if share:
         sizes = units.sums(ones)
         relation = relations_of_weights(units.sums(sample.values) / sizes, sizes, units.groups)
         stopped = sample.groups.sums(later_attempts(sample.rows.data, cells.metric)[sample.rows.numbers]) > 0
         for group in np.flatnonzero(follow(relation) & ~stopped).tolist():
             words = _POOLED_AND_FOLLOW if pooled else _RATES_FOLLOW
-            found[group] = words.format("higher" if relation[group] > 0 else "lower")
-    return found
+            sentences[group] = words.format("higher" if relation[group] > 0 else "lower")
+    return sentences
 
 
 def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
@@ -293,7 +293,7 @@ def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimat
         return Estimates.empty(count, n=sample.groups.sizes, reason=np.full(count, reason, dtype=object))
     duration, observed = cells.rows.data.times(cells.metric)
     estimates = []
-    for part in sample.each():
+    for part in sample.by_group():
         rows = part.rows.numbers
         estimates.append(estimator(duration[rows], observed[rows], part.codes, weights=part.weights, level=level))
     return Estimates.of(estimates)
@@ -328,23 +328,23 @@ def _add_unjudged(estimates: Estimates, cells: Cells, level: float) -> None:
     """Open the rates of groups in which some rollouts have no verdict, in whole or in part; the estimates leave these out."""
     choice, data, groups = cells.options.unjudged, cells.rows.data, cells.rows.groups
     extremes = _at_extremes(cells, level)
-    judged = cells.sample(VALUE, PARTIALLY_JUDGED).each()
+    judged = cells.sample(VALUE, PARTIALLY_JUDGED).by_group()
     for group, (sample, statuses) in enumerate(zip(judged, np.split(cells.statuses, groups.starts[1:-1]), strict=True)):
         if not sample.values.size:
             continue  # nothing is judged at all, so that there is nothing to bound
-        known, follow = estimates.at(group), follow_up(data, cells.metric, sample.rows.numbers)
+        of_judged, follow = estimates.at(group), follow_up(data, cells.metric, sample.rows.numbers)
         unknown = Unknown.of(statuses, choice, timed=follow is not None)
         is_open = unknown.partly or np.isin(statuses, covered(choice)).any()
         if choice == "drop" or not is_open:
-            estimates.put(group, replace(known, reason=join_reasons(known.reason, unknown.treated(choice))))
+            estimates.put(group, replace(of_judged, reason=join_reasons(of_judged.reason, unknown.treated(choice))))
         elif choice == "censor":
-            estimates.put(group, _censored(sample, follow, unknown.treated(choice), level, known))
+            estimates.put(group, _censored(sample, follow, unknown.treated(choice), level, of_judged))
         else:
             is_known = not unknown.partly or cells.options.method == POOLED
-            point = known.estimate if is_known else _expected(cells, sample)
+            point = of_judged.estimate if is_known else _expected(cells, sample)
             worst, best = (row_of(extreme.at(group)) for extreme in extremes)
             opened = at_the_bounds(unknown, choice, point, worst, best)
-            estimates.put(group, replace(known, design_effect=None, **opened))
+            estimates.put(group, replace(of_judged, design_effect=None, **opened))
 
 
 def _expected(cells: Cells, sample: Sample) -> float | None:
@@ -363,10 +363,10 @@ def _at_extremes(cells: Cells, level: float) -> list[Estimates]:
     return [mean_of(cells, end, level) for end in ends]
 
 
-def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float, known: Estimate) -> Estimate:
+def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float, judged: Estimate) -> Estimate:
     """Estimate a rate with unjudged turns as censoring: the last point of the curve of success as the rollouts were run."""
-    if follow is None or not known.n:
-        return replace(known, reason=join_reasons(known.reason, reason))
+    if follow is None or not judged.n:
+        return replace(judged, reason=join_reasons(judged.reason, reason))
     followed = follow.duration > 0
     curve = cumulative_incidence(
         follow.duration[followed],
@@ -376,4 +376,4 @@ def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float
         level=level,
     )
     last = curve.point(-1)
-    return replace(last, n=known.n, reason=join_reasons(last.reason, reason))
+    return replace(last, n=judged.n, reason=join_reasons(last.reason, reason))

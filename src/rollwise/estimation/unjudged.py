@@ -28,7 +28,7 @@ _WITHIN = "success_within_"
 class FollowUp(NamedTuple):
     """Last judged turn of rollouts, and what ended there: a success, a failure or the verdicts.
 
-    Turns are numbered by their rank among the turns that occur, because only their order matters; 0 is no judged turn.
+    Turns are numbered by their rank among the turns that occur, because only their order matters; 0 means that no turn was judged.
     """
 
     duration: IntArray
@@ -208,7 +208,7 @@ class UnjudgedRows(NamedTuple):
 
     choice: Unjudged | None  # the option; None without such rollouts, or without any that is judged at all
     rows: BoolArray  # (n,): such rollouts
-    known: FloatArray  # Float (n,): the known values, NaN elsewhere
+    values: FloatArray  # Float (n,): the known values, NaN elsewhere
     expected: FloatArray  # all values, the censored ones as their expected success; NaN where unknown otherwise
     extremes: BoolArray  # (n,): the rollouts whose both outcomes the interval covers
     unknown: Unknown
@@ -217,8 +217,8 @@ class UnjudgedRows(NamedTuple):
     def versions(self) -> list[FloatArray]:
         """Values to estimate with: the known ones, or the expected ones and for bounds both extremes, each float (n,)."""
         if self.choice in {None, "drop"}:
-            return [self.known]
-        extremes = [np.where(self.extremes, rate, self.known) for rate in (0.0, 1.0)]
+            return [self.values]
+        extremes = [np.where(self.extremes, rate, self.values) for rate in (0.0, 1.0)]
         return [self.expected, *(extremes if self.extremes.any() else [])]
 
     @property

@@ -39,7 +39,7 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that are not used although they look like a target, an attack, a goal, an attempt or a verdict.
 
     Only columns beside rollouts of no single tool count: readers of tools know what their columns mean. A column is unused if
-    the column of TURNS that it looks like is null wherever it has a value itself. The rules are those of `rw.read`.
+    the column of TURNS that it looks like is null wherever it has a value itself. `rw.read` has the same rules.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ def suggestions(unused: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def of_facts(left: Iterable[Role], turns: pl.DataFrame) -> list[str]:
+def of_facts(roles: Iterable[Role], turns: pl.DataFrame) -> list[str]:
     """Return a sentence for each column that may be a fact and was not taken, as several differ."""
     rows = [
         (in_file, _examples(turns, role.column), role.name, as_names({role.name: in_file}))
-        for role in left
+        for role in roles
         for in_file in (name_in_file(role.column),)
     ]
     return suggestions(pl.DataFrame(rows, schema=UNUSED.dtypes, orient="row"))

@@ -18,7 +18,7 @@ from rollwise.stats.permutation import Permuted
 NO_UNITS = "no value in one of the arms"
 ONE_PAIR = "one common goal: no interval over goals"
 MOST_UNEQUAL = 2.0
-"""How many times the attempts of one arm are those of the other where flips of signs or labels, and t, no longer hold for rates."""
+"""Ratio of the attempts of two arms from which flips of signs or labels, and t, no longer hold for rates."""
 UNEQUAL = "one arm has at least twice as many attempts per goal: p-value and interval of skewed values are approximate"
 TWO_METHODS = "p-value and interval are of two methods"
 

@@ -24,7 +24,7 @@ from rollwise.stats.replicates import count_sums, crossed_replicates, jackknife_
 from rollwise.stats.studentized import studentized_interval
 from rollwise.stats.units import Groups, units_of
 
-Drawn = Literal["bca", "percentile", "basic"]
+ReplicateInterval = Literal["bca", "percentile", "basic"]
 Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
 COLUMNS_AT_A_TIME = 64
 """Means whose replicates are drawn and sorted together: 5 MB for 10,000 replicates."""
@@ -150,7 +150,7 @@ def _bootstrap_bounds(
     chosen: IntArray, sums: FloatArray, masses: FloatArray, clusters: Groups, levels: FloatArray, plan: Plan
 ) -> Estimates:
     """Return bootstrap intervals around 0 of the chosen groups, from their clusters' Σw(y - R) and Σw."""
-    kind: Drawn = plan.interval if plan.interval in ("percentile", "basic") else "bca"
+    kind: ReplicateInterval = plan.interval if plan.interval in ("percentile", "basic") else "bca"
     name = f"{NAMES[kind]} bootstrap"
     result = Estimates.empty(chosen.size)
     starts, same = clusters.starts, clusters.are_equal(masses)
@@ -174,7 +174,7 @@ def _bootstrap_bounds(
 
 
 def _batch_bounds(
-    columns: FloatArray, masses: FloatArray, levels: FloatArray, kind: Drawn, plan: Plan, group: int
+    columns: FloatArray, masses: FloatArray, levels: FloatArray, kind: ReplicateInterval, plan: Plan, group: int
 ) -> Estimates:
     """Return bootstrap intervals around 0 of M groups with the same draws, from Σw(y - R) and Σw of each cluster, (G, M)."""
     replicates = ratio_replicates(columns, masses, rng=plan.generator(group), resamples=plan.resamples).T

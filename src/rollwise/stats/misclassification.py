@@ -210,8 +210,8 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
     Estimate
         The interval always contains the point. If Se + Sp <= 1, all values are None and `reason` explains. If no true share
         can explain the judged one (it is below the false alarm rate or above Se), the bounds are None: the labels do not
-        represent these rollouts. If the gold set lacks a class, its accuracy may be anything above chance: there is no point,
-        and the interval covers all these cases. `design_effect` is that of the judged share.
+        represent these rollouts. If the gold set lacks a class, its accuracy may be anything above chance: the point is
+        undefined, and the interval covers all these cases. `design_effect` belongs to the judged share.
 
     References
     ----------

@@ -59,11 +59,11 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
 
 def _outer(y: FloatArray, clusters: Clusters, level: float) -> float | None:
     """Return the larger of Wilson's upper end and the exact one."""
-    own = proportion(y, clusters, level=level)
-    if own.high is None or own.estimate is None or own.design_effect is None:
+    share = proportion(y, clusters, level=level)
+    if share.high is None or share.estimate is None or share.design_effect is None:
         return None
-    size = own.n / own.design_effect
-    return max(own.high, exact(own.estimate * size, size, level=level)[1] or 0.0)
+    size = share.n / share.design_effect
+    return max(share.high, exact(share.estimate * size, size, level=level)[1] or 0.0)
 
 
 def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:

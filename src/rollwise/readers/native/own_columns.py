@@ -81,7 +81,7 @@ def understood(
     roles, questions, unused = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
     problems.roles += roles
-    problems.told_whose |= bool(table.told)
+    problems.told_whose |= bool(table.claimed)
     problems.questions += questions
     problems.suggest(of_facts(unused, joint))
     joint = applied(table, roles)
@@ -158,7 +158,7 @@ def _benign(frame: pl.DataFrame, has_no_attack: pl.Series, *, on_attacks: bool) 
 def _frames_of_parts(
     parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str]
 ) -> list[pl.DataFrame]:
-    """Return the frames of all parts, those of people's own cut out of `joint`, with crashes as errors."""
+    """Return the frames of all parts, with crashes as errors; the frames of people's own files are cut out of `joint`."""
     frames, start = [], 0
     for part in parts:
         if not (part.is_own and part.frame.height):

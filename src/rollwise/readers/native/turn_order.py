@@ -75,8 +75,8 @@ def _from_one(frame: pl.DataFrame) -> pl.DataFrame:
     rollouts = frame.lazy().group_by("rollout_id").agg(first=turn.min(), last=turn.max(), rows=turn.count())
     is_whole = pl.col("rows") == pl.col("last") - pl.col("first") + 1
     counts = rollouts.filter(is_whole).select((pl.col("first") == 0).sum(), one=(pl.col("first") == 1).sum())
-    zero, one = counts.collect().row(0)
-    return frame.with_columns(turn + 1) if zero > one else frame
+    zero, from_one = counts.collect().row(0)
+    return frame.with_columns(turn + 1) if zero > from_one else frame
 
 
 def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:

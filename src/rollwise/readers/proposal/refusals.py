@@ -113,7 +113,7 @@ def _one_row_each(attempts: Mapping[str, str], fields: Mapping[str, Field]) -> s
 
 
 def is_closer(reason: str) -> bool:
-    """Return whether a refusal says what to do with records that look like those of something else."""
+    """Return whether a refusal says what to do with records that look like something else."""
     return _IN_A_ROW in reason
 
 
@@ -174,7 +174,7 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
     totals = [
         name
         for name, words in numbers.items()
-        if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].held)) > 1
+        if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].non_null)) > 1
     ]
     rates = [name for name, words in numbers.items() if words & {"rate", "asr", "accuracy", "percent", "pct"}]
     for rate in rates:

@@ -28,7 +28,7 @@ _LONGEST = 10_000_000  # seconds: more is a moment
 
 
 def facts(table: Table) -> tuple[list[Role], list[Role]]:
-    """Return the columns that are facts of rollouts or turns, and those that may be one and were not taken."""
+    """Return the columns that are facts of rollouts or turns, and the likely facts that were not read as such."""
     roles: list[Role] = []
     unused: list[Role] = []
     for name in ("target", "attack", "goal", "task", "category"):
@@ -160,7 +160,7 @@ def _scores(table: Table) -> Iterator[Role]:
 def _rewards(table: Table) -> Iterator[Role]:
     """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
     for column in table.of_records:
-        is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
+        is_reward = joined(column.own) == "reward" and column.name in table.of_rollouts and column.dtype.is_numeric()
         if is_reward and not table.is_single and column.is_fact:
             yield Role(column.name, "reward", OF_ROLLOUT)
 
@@ -184,7 +184,7 @@ def _numbers(table: Table) -> Iterator[Role]:
         ):  # an amount of all records of an object, which each of them would count again
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
-        is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
+        is_named = name in table.named or (column.own in table.named and column.name not in table.of_rollouts)
         if name is not None and not is_named and not table.holds(name):
             columns_by_name.setdefault(name, []).append(column)
     for name, columns in columns_by_name.items():
@@ -205,7 +205,7 @@ def _is_amount(column: Column) -> bool:
 
 def _is_of_rollout(column: Column) -> bool:
     """Return whether an amount is of whole rollouts; what turns state is of turns, even where it is constant."""
-    of_records = column.table.whole
+    of_records = column.table.of_rollouts
     if column.name in of_records or not column.is_fact:
         return column.is_fact
     in_records = pl.repeat(value=False, n=column.table.frame.height, eager=True)

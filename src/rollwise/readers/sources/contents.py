@@ -104,12 +104,12 @@ class Contents:
         """The comments above the header of a table, which are not in `data`."""
         if self._is_at_hand:
             _ = self.data  # which has set them
-        found: list[str] = vars(self).get("comments", [])
-        return found
+        stored: list[str] = vars(self).get("comments", [])
+        return stored
 
     @cached_property
     def encoding(self) -> str | None:
-        """The encoding of a text that is not in UTF-8; None for others, for what is no text, and where it is in doubt."""
+        """The encoding of a text that is not in UTF-8; None for UTF-8, for anything but text, and in doubt."""
         if self._is_at_hand or not self._is_utf_8:
             _ = self.data  # which decides
         return vars(self).get("encoding")

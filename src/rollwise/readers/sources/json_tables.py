@@ -100,7 +100,7 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _with_records(top: Mapping[str, Any]) -> Any:
-    """Return an object with the records that its columns are, or those of objects in it; None where it has no columns."""
+    """Return an object with its columns as records, or the columns of objects in it; None where it has no columns."""
     inner = {name: _of_lists(surface_if_any(value)) for name, value in top.items() if _is_object(value)}
     inner = {name: records for name, records in inner.items() if records is not None}
     return {**top, **inner} if inner else _of_lists(top)
@@ -130,9 +130,9 @@ def _of_lists(columns: Any) -> Any:
     return _with_constants(constants, records)
 
 
-def _with_constants(rest: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
+def _with_constants(constants: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
     """Return the records, in an object with the fields around them, if there are any."""
-    return {**rest, spare(RECORDS) if RECORDS in rest else RECORDS: records} if rest else records
+    return {**constants, spare(RECORDS) if RECORDS in constants else RECORDS: records} if constants else records
 
 
 def by_outcome(top: Mapping[str, Any]) -> dict[str, list[Any]]:

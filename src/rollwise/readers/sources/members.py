@@ -58,8 +58,8 @@ def is_archive(document: Document) -> bool:
 
 
 def members_of(document: Document, problems: Problems) -> list[Document]:
-    """Return the files in an archive; those that cannot be read are problems."""
-    found: dict[str, Document] = {}
+    """Return the files in an archive; files that cannot be read are problems."""
+    documents: dict[str, Document] = {}
     members = list(_of_zip(document) if document.kind == "zip" else _of_tar(document))
     journals = {member.name.removesuffix(end) for end in JOURNALS for member in members if member.name.endswith(end)}
     for member in members:
@@ -77,10 +77,10 @@ def members_of(document: Document, problems: Problems) -> list[Document]:
                 problems.record_counts.of(name)
                 raise BrokenError(refusal, remedy=LEAVE)
             else:
-                found[name] = Document(Path(path), member.content(), budget=document.budget, archive=document.path)
+                documents[name] = Document(Path(path), member.content(), budget=document.budget, archive=document.path)
     if not members:
         raise BrokenError("is an archive without files")
-    return list(found.values())
+    return list(documents.values())
 
 
 def _refused_name(name: str) -> str | None:

@@ -13,7 +13,7 @@ import typer
 
 from rollwise.choices import Best
 from rollwise.cli.app import OUTPUT
-from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet, choice
+from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet, choice, optional
 from rollwise.errors import ArgumentError, WriteError, either
 from rollwise.files.masking import for_message
 
@@ -87,22 +87,10 @@ class Document(Output):
     """An output that may be a document for a paper or a page, with a heading of the author."""
 
     title: Annotated[
-        str | None,
-        typer.Option(
-            "--title",
-            help="Heading of the table in Markdown, HTML and LaTeX.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        str | None, optional("Heading of the table in Markdown, HTML and LaTeX.", "--title", panel=OUTPUT)
     ] = None
     label: Annotated[
-        str | None,
-        typer.Option(
-            "--label",
-            help="What LaTeX refers to the table by, as in tab:rates.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        str | None, optional("What LaTeX refers to the table by, as in tab:rates.", "--label", panel=OUTPUT)
     ] = None
 
     def check(self) -> None:

@@ -176,8 +176,8 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
     offset = pl.col(_COUNT).cum_sum() - pl.col(_COUNT)
     for block in groups.with_columns(block=offset // ROWS_AT_A_TIME).partition_by("block", maintain_order=True):
         keys = block.select(columns_named(by)).with_columns(pl.col(pl.String).cast(pl.Categorical))
-        counted_part, kept_part = _semi_join(tally, keys), _semi_join(stored_rows, keys)
-        yield _repeat_rows(counted_part, state.dtypes), _number_rows(kept_part, state.dtypes)
+        counted_part, stored_part = _semi_join(tally, keys), _semi_join(stored_rows, keys)
+        yield _repeat_rows(counted_part, state.dtypes), _number_rows(stored_part, state.dtypes)
 
 
 def _semi_join(frame: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:

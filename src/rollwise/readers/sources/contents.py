@@ -41,29 +41,13 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
 class Contents:
-    """The bytes of a file, read as far as needed; compressed files are unpacked on the way.
-
-    Parameters
-    ----------
-    path
-        Path of the file.
-    data
-        Its content, if already in memory.
-    budget
-        How much compressed files may unpack to; shared by all files of one reading.
-    archive
-        The archive that the file is in, if it is in one; `data` are then its bytes as they are in it.
-
-    Examples
-    --------
-    >>> contents = Contents(Path("log.jsonl.gz"), b"123456789")
-    >>> contents.suffix, contents.digest
-    ('.jsonl', 'cbf43926')
-    """
+    """The bytes of a file, read as far as needed; compressed files are unpacked on the way."""
 
     def __init__(
         self, path: Path, data: bytes | None = None, budget: Budget | None = None, archive: Path | None = None
     ) -> None:
+        # `data` is the content, if already in memory: of a file in an `archive`, its bytes as the archive has them. The budget is
+        # shared by all files of one reading.
         self.path = path
         self.file = path if archive is None else archive  # where it is on the disk
         self._stored = None if archive is None else data

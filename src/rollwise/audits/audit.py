@@ -113,6 +113,7 @@ def audit(
     if not claims and (stated is None or stated.is_empty()):
         raise ArgumentError("audit: there is no figure to audit; write a claim, such as 'attack success < 2%'")
     by, (level,) = names_of(by), check_levels(level)
+    # Turns are measured only now, as the claims say which metrics are needed.
     metrics = [metric for _, metric, _ in claims]
     frame = measured(frame_of(rollouts, "audit"), metrics, stated)
     frame = rollouts_frame(frame, "audit")
@@ -127,6 +128,7 @@ def audit(
             key = dict.fromkeys(columns) | dict(subject.key)
             about_it = {**key, "figure": subject.name, "metric": subject.metric, "level": level}
             rows += [{**about_it, **row} for row in _rows(subject, options, unread)]
+    # Figures may be described by columns that the log lacks; these columns are text in the result.
     absent = [pl.lit(None, pl.String).alias(name) for name in columns if name not in frame.columns]
     return rows_of(rows, frame.with_columns(absent), columns, schema.AUDIT)
 
@@ -151,6 +153,7 @@ def _rows(subject: Subject, options: Row, unread: float) -> Iterator[Row]:
     counts = counts_of(rollouts, metric)
     log = summarize(rollouts, metrics=metric, statistics="mean", **options).row(0, named=True)
     share = schema.kind_of(rollouts.schema[metric]) == "proportion"
+    # A claim such as 34 for a share may mean 34 %; figures of a file are numbers in its tool's own unit.
     if share and isinstance(subject.stated, Stated) and not subject.row:
         subject.stated.check_share(subject.name)
     case = Case(subject, counts, tally(counts), log, share=share)
@@ -164,6 +167,7 @@ def _rows(subject: Subject, options: Row, unread: float) -> Iterator[Row]:
 
 def _of_figure(case: Case, stated: Stated) -> tuple[str, list[Row]]:
     """Return the answer on a figure, and its rows: what is stated, what the log says, and the ways from one to the other."""
+    # The smallest sets of ways that give the figure as it was rounded. The empty set means that the log gives it.
     sets = sets_for(stated, case.counts, share=case.share)
     is_lacking = stated.n is not None and stated.n > case.records
     if len(sets) == 1:
@@ -178,9 +182,11 @@ def _of_figure(case: Case, stated: Stated) -> tuple[str, list[Row]]:
     rows.append({"part": "log", **_log(case), "reason": words.of_log(case)})
     before = case.tally
     for place, way in enumerate(chosen, 1):
+        # Ways are applied on top of each other, so that the differences add up to the stated figure.
         now = tally(applied(case.counts, chosen[:place]))
         rows.append({"part": "way", "way": way.name, **_step(before, now), "reason": words.of_way(way, before, now)})
         before = now
+    # The last row holds the remainder: the rounding of the figure, or what no way explains.
     if before.mean is not None and stated.value != before.mean:
         part = "rounding" if sets else "unexplained"
         reason = words.of_rounding(stated) if sets else words.of_rest(stated, is_lacking=is_lacking, share=case.share)
@@ -196,6 +202,7 @@ def _of_bound(case: Case, required: Required, verdict: Row) -> tuple[str, list[R
     # A log whose own figure meets the bound needs no other way of counting.
     is_met = case.tally.mean is not None and required.met_by(case.tally.mean)
     for way in () if is_met else WAYS:
+        # A bound names no figure to reach, so each way is tried by itself.
         now = tally(way.counted(case.counts)) if case.share or not way.of_shares else case.tally
         if now != case.tally and now.mean is not None and required.met_by(now.mean):
             reason = words.of_alternative(way)

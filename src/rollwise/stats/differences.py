@@ -141,6 +141,8 @@ def difference_df(first: Variation, second: Variation, *, shared: bool) -> float
     dfs = first.df or 0.0, second.df or 0.0
     if shared or min(dfs) <= 0:
         return min(dfs)
+    # Satterthwaite: (ΣV)² / Σ(V²/df). With few clusters the observed variances may be small by chance, so the weights that the
+    # design implies are tried as well.
     observed = first.variance or 0.0, second.variance or 0.0
     designed = first.concentration or 0.0, second.concentration or 0.0
     return min(
@@ -161,4 +163,5 @@ def t_test(difference: float, variance: float, df: float) -> Permuted:
     if difference == 0:
         return Permuted(1.0, "t test", None)
     p_value = float(2 * scipy.special.stdtr(df, -abs(difference) / sqrt(variance)))
+    # Far in the tail the law of t underflows to 0, and no test shows that something is impossible.
     return Permuted(max(p_value, float(np.finfo(np.float64).tiny)), "t test", None)

@@ -54,6 +54,7 @@ class Rows:
             if record.broken is None and any(record[path] != value for path, value in self.where.items()):
                 builder.passes_over(file)
                 continue
+            # Keys are compared as text: a CSV file has "1" where a JSON file has 1.
             key = tuple(worded(rule.of(record)) for rule in self.by)
             if any(part is not None for part in key):
                 groups.setdefault(key, []).append(record)
@@ -63,6 +64,7 @@ class Rows:
             record.value = None
             yield record
         if file is not None:
+            # All rows count as records of the file, although several become one rollout.
             builder.holds(file, num_rows)
         for key, rows in groups.items():
             yield self._joined("/".join(part for part in key if part is not None), rows, builder)
@@ -74,6 +76,8 @@ class Rows:
         fields: dict[str, Any] = {}
         for row in around:
             for name, value in row.value.items():
+                # The first value counts; a later one that differs is a warning, unless a rule reads the field of the whole
+                # record: then `_state` breaks the record.
                 if fields.get(name) is None:
                     fields[name] = value
                 elif value is not None and value != fields[name] and name not in self.record_paths:
@@ -108,12 +112,14 @@ class Rows:
         record.value[ROWS] = [row.value for row in rows]
         if name is None:
             return
+        # A fraction or a text must not become a number of a turn in passing.
         with strictly():
             numbers = [whole_number(parse(row.value.get(name), Count, name), name) for row in rows]  # type: ignore[arg-type]
         if any(number is None or number < 0 for number in numbers):
             raise BrokenError("is not the number of a turn in each row of one rollout", field=name)
         if len({*numbers}) < len(numbers):
             raise BrokenError("occurs twice in one rollout", field=name)
+        # Numbers from 0 are raised by one, as turns count from 1.
         first = 1 if 0 in numbers else 0
         if {*numbers} != {*range(1 - first, len(numbers) + 1 - first)}:
             raise BrokenError("does not number the turns of one rollout from 1 without gaps", field=name)
@@ -139,6 +145,7 @@ class Targets:
                 continue
             others = {name: value for name, value in record.value.items() if name not in used}
             others = {spare(name) if name in short else name: value for name, value in others.items()}
+            # A target without any value was not run on this record, which is a warning and not a rollout.
             of_targets = {
                 target: {name: record[path] for name, path in paths.items()} for target, paths in self.fields.items()
             }
@@ -186,6 +193,7 @@ class Samples:
         lists = {name: _list_at(record, path) for name, path in self.fields.items()}
         longest = max(map(len, lists.values()))
         for name, values in lists.items():
+            # Which sample lacks the item is not known, so no item of the record can be placed.
             if len(values) < longest:
                 reason = f"has fewer items than another list of samples ({longest})"
                 raise BrokenError(reason, field=self.fields[name])

@@ -208,8 +208,8 @@ def either(words: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def counted(number: int | str, one: str, many: str | None = None) -> str:
-    """Return a number with its noun in singular or plural; `many` is the plural if it is not `plural(one)`.
+def counted(number: int | str, noun: str, nouns: str | None = None) -> str:
+    """Return a number with its noun in singular or plural; `nouns` is the plural if it is not `plural(noun)`.
 
     A number that is already formatted is passed as text.
 
@@ -219,7 +219,7 @@ def counted(number: int | str, one: str, many: str | None = None) -> str:
     ('1 rollout', '1,200 rollouts', '2–3 goals', '1 goal is')
     """
     digits = number if isinstance(number, str) else f"{number:,}"
-    return f"{digits} {one if digits == '1' else many or plural(one)}"
+    return f"{digits} {noun if digits == '1' else nouns or plural(noun)}"
 
 
 def plural(noun: str) -> str:

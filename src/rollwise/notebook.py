@@ -9,7 +9,7 @@ from typing import Any
 
 _PACKAGE = str(Path(__file__).parent)
 _FRAME = ("polars.dataframe.frame", "DataFrame")  # by name: Polars is loaded when it is needed
-_WHOLE = {"Plain", "Verbose", "Docs"}  # modes of IPython's %xmode in which a user asks for all lines of code
+_FULL_MODES = {"Plain", "Verbose", "Docs"}  # modes of IPython's %xmode in which a user asks for all lines of code
 
 
 def shell() -> Any:
@@ -34,7 +34,7 @@ def format_frames(html: Callable[[Any], str]) -> None:
 def error_lines(error: Exception) -> list[str]:
     """Return what a cell shows of an error: its sentence, and the line of the cell that raised it; all after `%xmode Verbose`."""
     handler = getattr(shell(), "InteractiveTB", None)
-    if getattr(handler, "mode", None) in _WHOLE:
+    if getattr(handler, "mode", None) in _FULL_MODES:
         return list(handler.structured_traceback(type(error), error, error.__traceback__))  # type: ignore[union-attr]
     sentence = f"\x1b[31m{type(error).__name__}\x1b[0m: {_visible(str(error))}"
     place = _place(error)
@@ -44,14 +44,14 @@ def error_lines(error: Exception) -> list[str]:
 def _place(error: Exception) -> str:
     """Return the line of code that called this package; empty where a cell has no other line."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [number for number, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)]
-    caller = frames[own[0] - 1] if own and own[0] else None
+    inner = [number for number, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)]
+    caller = frames[inner[0] - 1] if inner and inner[0] else None
     if caller is None or not caller.line:
         return ""
     import linecache
 
-    alone = len([line for line in linecache.getlines(caller.filename) if line.strip()]) == 1
-    return "" if alone else f"line {caller.lineno}: {_visible(caller.line)}"
+    is_only_line = len([line for line in linecache.getlines(caller.filename) if line.strip()]) == 1
+    return "" if is_only_line else f"line {caller.lineno}: {_visible(caller.line)}"
 
 
 def _visible(text: str) -> str:
@@ -60,9 +60,9 @@ def _visible(text: str) -> str:
     )
 
 
-def bars(*, shown: bool = True) -> Any:
+def bars(*, visible: bool = True) -> Any:
     """Return tqdm as it can be shown here: a widget where a notebook has any, and no warning where it has none."""
-    if not shown:
+    if not visible:
         from tqdm.std import tqdm as text  # without looking for a notebook, which takes time
 
         return text

@@ -39,8 +39,8 @@ def test_horizon_cuts_and_extends():
     """Watches beyond the horizon count as at risk up to it; beyond the last watch the share is unknown unless all ended."""
     cut = watch([1, 2, 5], [1, 1, 1], horizon=2)
     assert (cut.at_risk.tolist(), cut.events.tolist()) == ([3, 3, 2], [0, 1, 1])
-    assert watch([1, 2], [1, 0], horizon=4).known.tolist() == [True, True, True, False, False]
-    assert watch([1, 2], [1, 2], horizon=4).known.all()
+    assert watch([1, 2], [1, 0], horizon=4).is_defined.tolist() == [True, True, True, False, False]
+    assert watch([1, 2], [1, 2], horizon=4).is_defined.all()
 
 
 @pytest.mark.parametrize(("duration", "cause"), [([0, 1], [0, 1]), ([1, 1], [0, 3]), ([1, 1], [-1, 0])])

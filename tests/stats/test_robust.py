@@ -83,7 +83,7 @@ def test_replicates_equal_gathered_rows(drawn, which, rates):
     goals = np.repeat(np.arange(9), 4)
     values = rng.normal(size=36)
     made = aggregate_replicates(
-        values, goals, [which], drawn=drawn, rates=rates, rng=np.random.default_rng(1), resamples=4000
+        values, goals, [which], unit=drawn, rates=rates, rng=np.random.default_rng(1), resamples=4000
     )[0]
     again = []
     for _ in range(4000):
@@ -190,7 +190,7 @@ def test_equals_rliable():
     goals, values = np.repeat(np.arange(20), 5), scores.T.ravel()
     names = ("iqm", "optimality_gap", "mean", "median")
     drawn = aggregate_replicates(
-        values, goals, names, drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=250_000
+        values, goals, names, unit="attempts", rates=False, rng=np.random.default_rng(0), resamples=250_000
     )
     for which, made, *theirs in zip(names, drawn, points, lows, highs, strict=True):
         assert aggregate(values, goals, which) == pytest.approx(theirs[0])
@@ -228,7 +228,7 @@ def test_coverage_of_the_interquartile_mean(drawn, covers, record_property):
         truth = 0.0
         if drawn == "attempts":
             truth = interquartile_mean((ease[:, None] + rng.normal(0, 1, (40, 2000))).ravel())
-        made = aggregate_replicates(values, goals, ["iqm"], drawn=drawn, rates=False, rng=rng, resamples=500)[0]
+        made = aggregate_replicates(values, goals, ["iqm"], unit=drawn, rates=False, rng=rng, resamples=500)[0]
         low, high = np.quantile(made, [0.025, 0.975])
         hits += low <= truth <= high
     record_property("coverage", hits / repetitions)

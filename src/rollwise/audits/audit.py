@@ -46,7 +46,7 @@ def audit(
     A way of counting is, for example, that rollouts which ended in an error count as failures, or that each goal counts once with
     its best attempt. The fewest of them (at most three) that give the stated figure to its printed places, and its number of
     rollouts if it states one, are named, each with what it adds. What they add sums up to the whole difference. They show how
-    the figure can be reached, not how it was. What no way explains is one row, which accuses nobody.
+    the figure can be reached, not how it was. What no way explains is one row; it does not prove a mistake.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def audit(
     Returns
     -------
     polars.DataFrame
-        The columns that say of which rollouts a figure is, then those of `schema.AUDIT`: a row for what is stated, one for what the
-        log says, one for each way of counting (`difference` is what it adds, `estimate` and `n` are the figure with it and those
-        above it), one for what rounding or nothing explains, and, where goals were tried repeatedly, one with the interval that
-        takes attempts as independent. `answer` is ``equal``, ``explained``, ``ambiguous`` (several sets of ways give
-        the figure; the rows are of the first one), ``incomplete`` (it is of more rollouts than the log has), ``not explained`` or
-        ``no counterpart``; of a bound, ``holds``, ``does not hold`` or ``undecided``, with a row for each way of counting in which
-        the figure would meet it, if the log's own does not. `reason` is one sentence for each row.
+        The columns that say of which rollouts a figure is, then the columns of `schema.AUDIT`: a row for what is stated, one for
+        what the log says, one for each way of counting (`difference` is what it adds, `estimate` and `n` are the figure with this
+        way and all ways above it), one for what rounding or nothing explains, and, where goals were tried repeatedly, one with
+        the interval that takes attempts as independent. `answer` is ``equal``, ``explained``, ``ambiguous`` (several sets of ways
+        give the figure; the rows are of the first one), ``incomplete`` (it is of more rollouts than the log has), ``not
+        explained`` or ``no counterpart``; of a bound, ``holds``, ``does not hold`` or ``undecided``, with a row for each way of
+        counting in which the figure would meet it, if the log's own does not. `reason` is one sentence for each row.
 
     Raises
     ------
@@ -113,6 +113,7 @@ def audit(
     if not claims and (stated is None or stated.is_empty()):
         raise ArgumentError("audit: there is no figure to audit; write a claim, such as 'attack success < 2%'")
     by, (level,) = names_of(by), check_levels(level)
+    # Turns are measured only now, as the claims say which metrics are needed.
     metrics = [metric for _, metric, _ in claims]
     frame = measured(frame_of(rollouts, "audit"), metrics, stated)
     frame = rollouts_frame(frame, "audit")
@@ -127,6 +128,7 @@ def audit(
             key = dict.fromkeys(columns) | dict(subject.key)
             about_it = {**key, "figure": subject.name, "metric": subject.metric, "level": level}
             rows += [{**about_it, **row} for row in _rows(subject, options, unread)]
+    # Figures may be described by columns that the log lacks; these columns are text in the result.
     absent = [pl.lit(None, pl.String).alias(name) for name in columns if name not in frame.columns]
     return rows_of(rows, frame.with_columns(absent), columns, schema.AUDIT)
 
@@ -151,6 +153,7 @@ def _rows(subject: Subject, options: Row, unread: float) -> Iterator[Row]:
     counts = counts_of(rollouts, metric)
     log = summarize(rollouts, metrics=metric, statistics="mean", **options).row(0, named=True)
     share = schema.kind_of(rollouts.schema[metric]) == "proportion"
+    # A claim such as 34 for a share may mean 34 %; figures of a file are numbers in its tool's own unit.
     if share and isinstance(subject.stated, Stated) and not subject.row:
         subject.stated.check_share(subject.name)
     case = Case(subject, counts, tally(counts), log, share=share)
@@ -164,6 +167,7 @@ def _rows(subject: Subject, options: Row, unread: float) -> Iterator[Row]:
 
 def _of_figure(case: Case, stated: Stated) -> tuple[str, list[Row]]:
     """Return the answer on a figure, and its rows: what is stated, what the log says, and the ways from one to the other."""
+    # The smallest sets of ways that give the figure as it was rounded. The empty set means that the log gives it.
     sets = sets_for(stated, case.counts, share=case.share)
     is_lacking = stated.n is not None and stated.n > case.records
     if len(sets) == 1:
@@ -171,16 +175,18 @@ def _of_figure(case: Case, stated: Stated) -> tuple[str, list[Row]]:
     elif sets:
         answer = "ambiguous"
     else:
-        answer = "incomplete" if is_lacking else "not explained" if case.ours.n else "no counterpart"
+        answer = "incomplete" if is_lacking else "not explained" if case.tally.n else "no counterpart"
     chosen = sets[0] if sets else ()
     reason = words.of_stated(answer, stated, case, sets, tally(applied(case.counts, chosen)))
     rows = [{"part": "stated", **_stated(case.subject), "reason": reason}]
     rows.append({"part": "log", **_log(case), "reason": words.of_log(case)})
-    before = case.ours
+    before = case.tally
     for place, way in enumerate(chosen, 1):
+        # Ways are applied on top of each other, so that the differences add up to the stated figure.
         now = tally(applied(case.counts, chosen[:place]))
         rows.append({"part": "way", "way": way.name, **_step(before, now), "reason": words.of_way(way, before, now)})
         before = now
+    # The last row holds the remainder: the rounding of the figure, or what no way explains.
     if before.mean is not None and stated.value != before.mean:
         part = "rounding" if sets else "unexplained"
         reason = words.of_rounding(stated) if sets else words.of_rest(stated, is_lacking=is_lacking, share=case.share)
@@ -194,12 +200,13 @@ def _of_bound(case: Case, required: Required, verdict: Row) -> tuple[str, list[R
     rows = [{"part": "stated", **_stated(case.subject), "reason": words.of_bound(verdict)}]
     rows.append({"part": "log", **_log(case), "reason": words.of_log(case)})
     # A log whose own figure meets the bound needs no other way of counting.
-    is_met = case.ours.mean is not None and required.met_by(case.ours.mean)
+    is_met = case.tally.mean is not None and required.met_by(case.tally.mean)
     for way in () if is_met else WAYS:
-        now = tally(way.counted(case.counts)) if case.share or not way.of_shares else case.ours
-        if now != case.ours and now.mean is not None and required.met_by(now.mean):
+        # A bound names no figure to reach, so each way is tried by itself.
+        now = tally(way.counted(case.counts)) if case.share or not way.of_shares else case.tally
+        if now != case.tally and now.mean is not None and required.met_by(now.mean):
             reason = words.of_alternative(way)
-            rows.append({"part": "way", "way": way.name, **_step(case.ours, now), "reason": reason})
+            rows.append({"part": "way", "way": way.name, **_step(case.tally, now), "reason": reason})
     return _ANSWERS[verdict["answer"]], rows
 
 
@@ -246,7 +253,7 @@ def _stated(subject: Subject) -> Row:
 
 def _log(case: Case) -> Row:
     """Return our estimate, as columns."""
-    return {**{name: case.log[name] for name in _ENDS}, "n": case.ours.n, "total": case.ours.total}
+    return {**{name: case.log[name] for name in _ENDS}, "n": case.tally.n, "total": case.tally.total}
 
 
 def _step(before: Tally, now: Tally) -> Row:

@@ -39,6 +39,7 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
     """
     data = Columns(frame)
     rows = np.arange(data.frame.height)
+    # Attempts after a success do not apply to our figure, though they would to one that counts all attempts.
     marks, every = statuses(data, metric), statuses(data, metric, of_attempts=True)
     counted = unjudged_of(data, metric, rows, marks, "bounds").versions[0]
     later = (marks == INAPPLICABLE) & (every != INAPPLICABLE)
@@ -47,8 +48,9 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
         [LATER, COUNTED, BENIGN, CRASHED, PARTLY],
         OPEN,
     )
+    # Rollouts that are judged in part count with their expected success, as in the estimate of `summarize`.
     value = pl.Series("value", np.where(np.isin(marks, (VALUE, PARTIALLY_JUDGED)), counted, np.nan)).fill_nan(None)
-    known = data.numbers(metric)
+    verdicts = data.numbers(metric)
     further = [
         (data.frame[f"\0{name}"] if f"\0{name}" in data.frame.columns else pl.Series([0]).new_from_index(0, rows.size))
         for name in _FURTHER
@@ -56,7 +58,7 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "value": value,
-            "verdict": pl.Series(known).fill_nan(None),
+            "verdict": pl.Series(verdicts).fill_nan(None),
             "status": pl.Series(words.tolist(), dtype=pl.String),
             "ending": data.fact("ending").cast(pl.String),
             "goal": _goals(data, metric),
@@ -69,6 +71,7 @@ def counts_of(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
 def _goals(data: Columns, metric: str) -> IntArray:
     """Return a code for each goal (or task) under one target and attack; a rollout without one is alone."""
     about = catalog.about(metric)
+    # The unit of the metric's own subject comes first: attacks have goals, tasks are solved.
     order = ("task", "goal") if about is not None and about.concerns == "task" else ("goal", "task")
     named = [name for name in order if data.has(name) and data.places(name).any()][:1]
     codes = np.zeros(data.frame.height, dtype=np.int64)
@@ -99,6 +102,7 @@ def with_further(frame: pl.DataFrame, problems: pl.DataFrame | None) -> pl.DataF
     """Return rollouts with the number of further records that the reading left out as copies or as earlier tries."""
     if problems is None or problems.is_empty():
         return frame
+    # Problems of a single field are about records that were read; these are counted already.
     whole_records = problems.filter(pl.col("field").is_null() & pl.col("record").is_not_null())
     numbers = whole_records.group_by(column_named("record").alias("rollout_id")).agg(
         pl.col("reason").str.contains(pattern).sum().cast(pl.Int64).alias(f"\0{name}")

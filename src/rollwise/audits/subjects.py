@@ -41,7 +41,7 @@ class Case:
 
     subject: Subject
     counts: pl.DataFrame
-    ours: Tally
+    tally: Tally
     log: Mapping[str, Any]  # our row of SUMMARY
     share: bool
 
@@ -52,13 +52,13 @@ class Case:
 
 
 def measured(frame: pl.DataFrame, claimed: Sequence[str], figures: pl.DataFrame | None) -> pl.DataFrame:
-    """Return ROLLOUTS: TURNS are measured by the metrics of the claims, and by those of figures for which they have columns."""
+    """Return ROLLOUTS: TURNS are measured by the metrics of the claims, and of the figures whose columns they have."""
     if "turn" not in frame.columns or "num_turns" in frame.columns:
         return frame
     turns = paths(frame) if schema.is_tree(frame) else frame
     names = list(dict.fromkeys(claimed))
-    ours = None if figures is None else next((name for name in ("ours", "metric") if name in figures.columns), None)
-    stated = [] if figures is None or ours is None else values_named(figures, ours).drop_nulls().unique().to_list()
+    column = None if figures is None else next((name for name in ("ours", "metric") if name in figures.columns), None)
+    stated = [] if figures is None or column is None else values_named(figures, column).drop_nulls().unique().to_list()
     for name in stated:
         try:
             measure(turns.head(0), catalog.expression(name))
@@ -84,8 +84,8 @@ def named_columns(figures: pl.DataFrame | None, rollouts: pl.DataFrame) -> list[
 def rollouts_of(rollouts: pl.DataFrame, key: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rollouts that a figure is of. What is null on either side contradicts nothing.
 
-    The task of a figure may be a category of rollouts, or a name of the whole benchmark that no rollout has. A run that is named
-    after the content of a file of figures is none of the rollouts; the task must be found then.
+    The task of a figure may be a category of rollouts, or a name of the whole benchmark that no rollout has. A run named after
+    the content of a file of figures does not occur among the rollouts; then the task must.
     """
     is_elsewhere = found_task = False
     for name, value in key.items():

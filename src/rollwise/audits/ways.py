@@ -70,7 +70,7 @@ def _of_goals(value: pl.Expr) -> Counts:
 
 
 _VALUE = pl.col("value")
-_EACH = "each goal counts once"
+_EACH_GOAL = "each goal counts once"
 _OPEN = "rollouts without a verdict, or with unjudged turns and no success,"
 WAYS = (
     Way("copies counted", "copies", "a rollout counts as often as the files hold it", _copies, of_shares=False),
@@ -84,12 +84,30 @@ WAYS = (
     Way("given up dropped", "endings", "rollouts in which the attack gave up are left out", _without_given_up),
     Way("partly judged dropped", "unjudged", "rollouts that are judged in part are left out", _as(None, PARTLY)),
     Way(
-        "best attempt of each goal", "goals", f"{_EACH}, by its best attempt", _of_goals(_VALUE.max()), of_shares=False
+        "best attempt of each goal",
+        "goals",
+        f"{_EACH_GOAL}, by its best attempt",
+        _of_goals(_VALUE.max()),
+        of_shares=False,
     ),
-    Way("worst attempt of each goal", "goals", f"{_EACH}, by its worst one", _of_goals(_VALUE.min()), of_shares=False),
-    Way("mean of goals", "goals", f"{_EACH}, by the mean of its attempts", _of_goals(_VALUE.mean()), of_shares=False),
-    Way("first attempt of each goal", "goals", f"{_EACH}, by its first", _of_goals(_VALUE.first()), of_shares=False),
-    Way("last attempt of each goal", "goals", f"{_EACH}, by its last", _of_goals(_VALUE.last()), of_shares=False),
+    Way(
+        "worst attempt of each goal",
+        "goals",
+        f"{_EACH_GOAL}, by its worst one",
+        _of_goals(_VALUE.min()),
+        of_shares=False,
+    ),
+    Way(
+        "mean of goals",
+        "goals",
+        f"{_EACH_GOAL}, by the mean of its attempts",
+        _of_goals(_VALUE.mean()),
+        of_shares=False,
+    ),
+    Way(
+        "first attempt of each goal", "goals", f"{_EACH_GOAL}, by its first", _of_goals(_VALUE.first()), of_shares=False
+    ),
+    Way("last attempt of each goal", "goals", f"{_EACH_GOAL}, by its last", _of_goals(_VALUE.last()), of_shares=False),
 )
 
 

@@ -29,11 +29,11 @@ def no_mean(statistic: object) -> str:
     return f"this is the {statistic}, and only means are counted again"
 
 
-def of_stated(answer: str, stated: Stated, case: Case, sets: Sequence[tuple[Way, ...]], given: Tally) -> str:
-    """Say how a stated figure and the log agree; `given` is the figure with the first set of ways."""
-    is_other = bool(sets) and stated.n not in {None, given.n, given.rollouts}
+def of_stated(answer: str, stated: Stated, case: Case, sets: Sequence[tuple[Way, ...]], recounted: Tally) -> str:
+    """Say how a stated figure and the log agree; `recounted` is the figure with the first set of ways."""
+    is_other = bool(sets) and stated.n not in {None, recounted.n, recounted.rollouts}
     is_other &= bool(sets and sets[0]) or stated.n != num_judged(case.counts)
-    and_size = f", of {given.n:,} and not of {stated.n:,}" if is_other else ""
+    and_size = f", of {recounted.n:,} and not of {stated.n:,}" if is_other else ""
     if answer == "equal":
         return f"the log gives the same figure{and_size}"
     if answer == "ambiguous":
@@ -50,13 +50,13 @@ def of_stated(answer: str, stated: Stated, case: Case, sets: Sequence[tuple[Way,
 
 def of_log(case: Case) -> str:
     """Say what the log's figure is of, and what it leaves out."""
-    counts, ours = case.counts, case.ours
-    if ours.mean is None:
+    counts, tally = case.counts, case.tally
+    if tally.mean is None:
         first = f"none of {counted(counts.height, 'rollout')} has a value"
-    elif case.share and float(ours.total).is_integer():
-        first = f"{int(ours.total):,} of {counted(ours.n, 'rollout')} succeeded"
+    elif case.share and float(tally.total).is_integer():
+        first = f"{int(tally.total):,} of {counted(tally.n, 'rollout')} succeeded"
     else:
-        first = f"the mean of {counted(ours.n, 'rollout')}"
+        first = f"the mean of {counted(tally.n, 'rollout')}"
     numbers = dict(counts["status"].value_counts().rows())
     left_out = [f"{numbers[status]:,} {words}" for status, words in _LEFT_OUT.items() if numbers.get(status)]
     copies, tries = (int(counts[name].sum()) for name in ("copies", "tries"))
@@ -102,8 +102,8 @@ def of_rest(stated: Stated, *, is_lacking: bool, share: bool) -> str:
 
 def of_independent(log: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Compare the width of the interval of independent attempts with our own."""
-    ours, theirs = log["high"] - log["low"], row["high"] - row["low"]
-    ratio = theirs / ours if ours else 1.0
+    clustered, independent = log["high"] - log["low"], row["high"] - row["low"]
+    ratio = independent / clustered if clustered else 1.0
     width = "about as wide as" if 0.95 <= ratio <= 1.05 else f"{ratio:.2f} times as wide as"
     return f"takes attempts at the same goal as independent: {width} the interval above, which does not"
 

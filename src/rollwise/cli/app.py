@@ -73,31 +73,35 @@ def _flat(function: Callable[..., Any]) -> Callable[..., Any]:
 
     An option that the command has itself is not taken from a group.
     """
-    own = inspect.signature(function).parameters
-    groups: dict[str, Any] = {name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)}
+    signature = inspect.signature(function).parameters
+    groups: dict[str, Any] = {
+        name: parameter.annotation for name, parameter in signature.items() if is_dataclass(parameter.annotation)
+    }
     parts = {
-        name: [field for field in fields(group) if field.init and field.name not in own]
+        name: [field for field in fields(group) if field.init and field.name not in signature]
         for name, group in groups.items()
     }
     parameters = [
-        one
-        for name, parameter in own.items()
-        for one in (map(_parameter, parts[name]) if name in groups else [parameter.replace(kind=_NAMED)])
+        option
+        for name, parameter in signature.items()
+        for option in (map(_parameter, parts[name]) if name in groups else [parameter.replace(kind=_NAMED)])
     ]
     of_groups = {field.name for part in parts.values() for field in part}
-    # What must be given comes first, then the command's own options, and last those of its groups.
-    parameters.sort(key=lambda one: (one.default is not inspect.Parameter.empty) * (1 + (one.name in of_groups)))
+    # What must be given comes first, then the command's own options, and last the options of its groups.
+    parameters.sort(
+        key=lambda option: (option.default is not inspect.Parameter.empty) * (1 + (option.name in of_groups))
+    )
 
     @wraps(function)
     def command(**options: Any) -> Any:
-        made = {
+        groups_filled = {
             name: groups[name](**{field.name: options.pop(field.name) for field in part})
             for name, part in parts.items()
         }
-        return function(**options, **made)
+        return function(**options, **groups_filled)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__annotations__ = {option.name: option.annotation for option in parameters}
     return command
 
 

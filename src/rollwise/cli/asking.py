@@ -48,11 +48,11 @@ def lines(words: Sequence[str], questions: "Sequence[Question]", *, has_written:
         for question in questions:
             if "of" in question.names:
                 names.setdefault("succeeded", question.column)
-                questions = [*(one for one in questions if one is not question), _of_contrast(question)]
+                questions = [*(further for further in questions if further is not question), _of_contrast(question)]
     yield from dict.fromkeys(in_options(in_words(question)) for question in questions)
     words = _without(words, names)
-    given = {_key(option, value) for option, value in _options(words)}
-    added = [(option, value) for option, value in name_in_options(names) if _key(option, value) not in given]
+    written = {_key(option, value) for option, value in _options(words)}
+    added = [(option, value) for option, value in name_in_options(names) if _key(option, value) not in written]
     # A command with a character that no terminal shows could not be copied.
     if added and all(plain(value) == value.strip() and value for _, value in added):
         yield f"try: {shlex.join(['rollwise', *_with(words, added, has_written=has_written)])}"

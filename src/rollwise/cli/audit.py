@@ -7,7 +7,7 @@ import typer
 
 from rollwise.cli.app import ESTIMATE, FAILED, UNDECIDED, app
 from rollwise.cli.inputs import TableInput, rollouts_of, stated_figures
-from rollwise.cli.options import By, ClusterBy, ErrorsOption, Level, Seed
+from rollwise.cli.options import By, ClusterBy, ErrorsOption, Level, Seed, optional
 from rollwise.cli.tables import Output, cluster_of, say
 from rollwise.errors import ArgumentError
 
@@ -25,10 +25,9 @@ def audit(
     logs: AuditedInput,
     claim: Annotated[
         list[str] | None,
-        typer.Option(
+        optional(
+            "Claim, such as 'attack success < 2%', 'attack success = 34% of 100' or 'task success = 17/50'; repeat.",
             "--claim",
-            help="Claim, such as 'attack success < 2%', 'attack success = 34% of 100' or 'task success = 17/50'; repeat.",
-            show_default=False,
         ),
     ] = None,
     by: By = None,

@@ -15,6 +15,7 @@ import rollwise
 from rollwise import judges as scoring
 from rollwise.cli.answers import FileFormat, document
 from rollwise.cli.app import LEARN, Command, Group, app
+from rollwise.cli.options import optional
 from rollwise.cli.tables import say, tell
 from rollwise.errors import ArgumentError, counted, meant
 
@@ -44,15 +45,11 @@ def about() -> None:
 @info.command(cls=Command)
 def components(
     kind: Annotated[
-        Literal["reader", "metric", "evaluator", "scorer", "sampler"],
-        typer.Option("--type", "-t", help="Kind of component.", show_default=False),
+        Literal["reader", "metric", "evaluator", "scorer", "sampler"], optional("Kind of component.", "--type", "-t")
     ],
-    name: Annotated[
-        str | None, typer.Option("--name", help="Component to describe in full.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, optional("Component to describe in full.", "--name")] = None,
     plugin: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="Plug-in to load first: a module, or a .py file; repeat.", show_default=False),
+        list[str] | None, optional("Plug-in to load first: a module, or a .py file; repeat.", "--plugin")
     ] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
 ) -> None:
@@ -68,7 +65,7 @@ def components(
         import polars as pl
 
         chosen = sorted(descriptions) if name is None else [name]
-        rows = pl.DataFrame({"name": chosen, "description": [descriptions[each] for each in chosen]})
+        rows = pl.DataFrame({"name": chosen, "description": [descriptions[title] for title in chosen]})
         tell(document(f"There {'is' if len(chosen) == 1 else 'are'} {counted(len(chosen), kind)}.", rows), data=True)
     elif name is None:
         width = max(map(len, descriptions))

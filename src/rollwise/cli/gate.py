@@ -11,7 +11,7 @@ import typer
 from rollwise.choices import Family, Goals, Looks, Undecided
 from rollwise.cli.app import ESTIMATE, FAILED, METHOD, OUTPUT, UNDECIDED, app
 from rollwise.cli.inputs import TableInput, rollouts_of
-from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet
+from rollwise.cli.options import By, ClusterBy, Level, Out, Overwrite, Seed, Spreadsheet, optional
 from rollwise.cli.tables import Output, cluster_of, ready, say, tell
 from rollwise.errors import ArgumentError
 from rollwise.files.atomic import check_file, whole
@@ -30,36 +30,30 @@ def gate(
     logs: TableInput,
     require: Annotated[
         list[str] | None,
-        typer.Option(
+        optional(
+            (
+                "Requirement, such as 'attack_success < 1%', 'attack_success <= baseline + 2%' or "
+                "'ever_refused < 5% for attack=none'; repeat for several."
+            ),
             "--require",
-            help="Requirement, such as 'attack_success < 1%', 'attack_success <= baseline + 2%' or "
-            "'ever_refused < 5% for attack=none'; repeat for several.",
-            show_default=False,
         ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
-            "--file",
-            help="Requirements and options from a YAML, JSON or TOML file; options given here replace its entries.",
-            show_default=False,
+        optional(
+            "Requirements and options from a YAML, JSON or TOML file; options given here replace its entries.", "--file"
         ),
     ] = None,
     by: By = None,
     expect: Annotated[
         list[str] | None,
-        typer.Option(
-            "--expect",
-            help="Group that must be there, such as target=base: without rollouts it fails; repeat.",
-            show_default=False,
-        ),
+        optional("Group that must be there, such as target=base: without rollouts it fails; repeat.", "--expect"),
     ] = None,
     baseline: Annotated[
         list[Path] | None,
-        typer.Option(
+        optional(
+            "Earlier run that requirements compare with: a rollout table, or logs; nothing in it may be unreadable.",
             "--baseline",
-            help="Earlier run that requirements compare with: a rollout table, or logs; nothing in it may be unreadable.",
-            show_default=False,
         ),
     ] = None,
     goals: Annotated[

@@ -22,10 +22,10 @@ from rollwise.cli.options import (
     in_options,
 )
 from rollwise.cli.tables import pairs_of, say
-from rollwise.cli.where import conditions_of, kept
+from rollwise.cli.where import conditions_of, selected
 from rollwise.errors import ArgumentError, ReadError, listing
 from rollwise.files.atomic import MANIFEST
-from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER
+from rollwise.readers.roles.questions import OPEN, OPEN_NUMBER
 from rollwise.readers.sources.panics import without_backtraces
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
     for word in words or ():
         name, colon, rule = word.partition(":")
         label, equals, value = rule.rpartition("=")
-        if name == "succeeded" and rule in {ASKED, ASKED_NUMBER}:
+        if name == "succeeded" and rule in {OPEN, OPEN_NUMBER}:
             raise ArgumentError(
                 f"--value 'succeeded:{rule}': replace `?` by the number from which on a score means success"
             )
@@ -345,7 +345,7 @@ def rollouts_of(
             f"--where {estimated.text} keeps rollouts by `{estimated.column}`, which is estimated; keep them by another column"
         )
     groups = [*groups, *(condition.column for condition in conditions)]
-    return kept(_all_rollouts(log_input, metric, groups, ledger), conditions)
+    return selected(_all_rollouts(log_input, metric, groups, ledger), conditions)
 
 
 def _all_rollouts(

@@ -9,7 +9,7 @@ import typer
 from rollwise.cli.answers import FileFormat, tell_files
 from rollwise.cli.app import LOOK, OUTPUT, app
 from rollwise.cli.inputs import LogInput, read_logs
-from rollwise.cli.options import By, Overwrite, Seed, in_options
+from rollwise.cli.options import By, Overwrite, Seed, in_options, optional
 from rollwise.cli.tables import say
 from rollwise.files.atomic import check_file
 
@@ -22,17 +22,11 @@ def label(
     ),
     n: Annotated[int, typer.Option("-n", help="Rollouts to draw, at most; as many with each verdict.")] = 100,
     metric: Annotated[
-        str | None,
-        typer.Option(
-            "--metric",
-            help="Metric that is yes or no; default: success of the attack, or of the task.",
-            show_default=False,
-        ),
+        str | None, optional("Metric that is yes or no; default: success of the attack, or of the task.", "--metric")
     ] = None,
     by: By = None,
     question: Annotated[
-        str | None,
-        typer.Option("--question", help="Asked of each rollout; default: as the metric says.", show_default=False),
+        str | None, optional("Asked of each rollout; default: as the metric says.", "--question")
     ] = None,
     seed: Seed = 0,
     format: FileFormat = "text",  # noqa: A002  # the name of the option

@@ -23,6 +23,7 @@ from rollwise.cli.options import (
     UnjudgedOption,
     choice,
     in_options,
+    optional,
 )
 from rollwise.cli.tables import Output, cluster_of, painted, ready, say, tell
 from rollwise.errors import ArgumentError, listing
@@ -42,18 +43,12 @@ def report(
     seed: Seed = 0,
     unjudged: UnjudgedOption = "bounds",
     baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--baseline", help="Earlier report (its folder) or logs, to compare with goal by goal.", show_default=False
-        ),
+        Path | None, optional("Earlier report (its folder) or logs, to compare with goal by goal.", "--baseline")
     ] = None,
     labels: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--labels", help="People's labels, saved on a page of `rollwise label`; repeat.", show_default=False
-        ),
+        list[Path] | None, optional("People's labels, saved on a page of `rollwise label`; repeat.", "--labels")
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
+    title: Annotated[str | None, optional("Heading of the page.", "--title")] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -119,12 +114,7 @@ def read(
 @app.command(rich_help_panel=LOOK)
 def convert(
     logs: LogInput,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False
-        ),
-    ],
+    out: Annotated[Path, optional("Folder to write, or an address such as s3://bucket/runs.", "--out", "-o")],
     to: Annotated[
         Literal["parquet", "every-eval-ever"],
         typer.Option(
@@ -134,35 +124,23 @@ def convert(
         ),
     ] = "parquet",
     partition_by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--partition-by", help="Column to partition folders by, such as target; repeat.", show_default=False
-        ),
+        list[str] | None, optional("Column to partition folders by, such as target; repeat.", "--partition-by")
     ] = None,
     rollouts_per_file: Annotated[
         int, typer.Option("--rollouts-per-file", min=1, metavar="<number>", help="Rollouts in each file.")
     ] = 10_000,
     compression: Annotated[Compression, choice("compression", "Parquet compression", Compression)] = "zstd",
     organization: Annotated[
-        str | None,
-        typer.Option("--organization", help="every-eval-ever: who publishes the records.", show_default=False),
+        str | None, optional("every-eval-ever: who publishes the records.", "--organization")
     ] = None,
-    collection: Annotated[
-        str | None, typer.Option("--collection", help="every-eval-ever: name of the evaluation.", show_default=False)
-    ] = None,
+    collection: Annotated[str | None, optional("every-eval-ever: name of the evaluation.", "--collection")] = None,
     metric: Metrics = None,
     by: By = None,
     lower_is_better: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--lower-is-better", help="every-eval-ever: metric whose low values are good.", show_default=False
-        ),
+        list[str] | None, optional("every-eval-ever: metric whose low values are good.", "--lower-is-better")
     ] = None,
     higher_is_better: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--higher-is-better", help="every-eval-ever: metric whose high values are good.", show_default=False
-        ),
+        list[str] | None, optional("every-eval-ever: metric whose high values are good.", "--higher-is-better")
     ] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
@@ -201,8 +179,8 @@ def convert(
         "--lower-is-better": lower_is_better,
         "--higher-is-better": higher_is_better,
     }
-    if given := [name for name, setting in of_records.items() if setting is not None]:
-        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever only; add that, or leave it out")
+    if misplaced := [name for name, setting in of_records.items() if setting is not None]:
+        raise ArgumentError(f"{listing(misplaced)}: for --to every-eval-ever only; add that, or leave it out")
     with naming(logs.paths):
         folder = converted(
             scan_logs(logs),

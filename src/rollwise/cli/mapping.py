@@ -9,7 +9,7 @@ import typer
 from rollwise.cli.answers import document
 from rollwise.cli.app import LOOK, app
 from rollwise.cli.inputs import LogInput
-from rollwise.cli.options import Columns, Logs, Of, Overwrite, Values, in_options
+from rollwise.cli.options import Columns, Logs, Of, Overwrite, Values, in_options, optional
 from rollwise.cli.tables import say, tell
 from rollwise.files.atomic import check_file
 
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 @app.command("map", rich_help_panel=LOOK)
 def map_files(
     paths: Logs,
-    write: Annotated[
-        Path | None,
-        typer.Option("--write", help="File of YAML to keep the mapping in, for --mapping.", show_default=False),
-    ] = None,
+    write: Annotated[Path | None, optional("File of YAML to keep the mapping in, for --mapping.", "--write")] = None,
     column: Columns = None,
     value: Values = None,
     of: Of = None,
@@ -73,11 +70,11 @@ def _line(paths: list[Path], column: Any, value: Any, of: Any, proposal: "Propos
     """Return the line that makes a report with the questions answered; empty where nothing is asked."""
     from rollwise.cli.asking import lines
 
-    given = [
+    naming = [
         word
         for option, words in (("--column", column), ("--value", value))
-        for each in words or ()
-        for word in (option, each)
+        for text in words or ()
+        for word in (option, text)
     ]
-    words = ["report", *map(str, paths), *given, *(["--of", of] if of else [])]
+    words = ["report", *map(str, paths), *naming, *(["--of", of] if of else [])]
     return next((line for line in lines(words, proposal.questions) if line.startswith("try: ")), "")

@@ -7,10 +7,10 @@ import typer
 from rollwise.choices import Axis, Band, CurveKind, DifferenceMethod, Method, Weighting
 from rollwise.cli.app import ESTIMATE, METHOD, app
 from rollwise.cli.inputs import MeasuredInput, TableInput, measured_logs, rollouts_of, runs_of
-from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice
+from rollwise.cli.options import By, ClusterBy, Level, Metrics, Seed, UnjudgedOption, choice, optional
 from rollwise.cli.tables import Document, Output, SummaryDocument, cluster_of, crossed_of
 from rollwise.cli.varying import telling
-from rollwise.cli.where import conditions_of, kept
+from rollwise.cli.where import conditions_of, selected
 from rollwise.errors import ArgumentError, counted, either
 from rollwise.stats.statistics import A_QUANTILE, COMPARED, SUMMARIZED
 
@@ -20,9 +20,7 @@ def measure(
     output: Output,
     logs: MeasuredInput,
     metric: Metrics = None,
-    keep: Annotated[
-        list[str] | None, typer.Option("--keep", help="Extra column to carry along; repeat.", show_default=False)
-    ] = None,
+    keep: Annotated[list[str] | None, optional("Extra column to carry along; repeat.", "--keep")] = None,
     engine: Annotated[
         Literal["polars", "ray"],
         typer.Option(
@@ -32,13 +30,7 @@ def measure(
         ),
     ] = "polars",
     address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            help="Ray cluster, as in HOST:6379; default: one is started here.",
-            show_default=False,
-            rich_help_panel=METHOD,
-        ),
+        str | None, optional("Ray cluster, as in HOST:6379; default: one is started here.", "--address", panel=METHOD)
     ] = None,
 ) -> None:
     """Compute metrics: one row per rollout, one column per metric.
@@ -48,7 +40,7 @@ def measure(
     output.check()
     if engine == "polars":
         conditions = conditions_of(logs.where)
-        frame = kept(measured_logs(logs, metric, keep, [condition.column for condition in conditions]), conditions)
+        frame = selected(measured_logs(logs, metric, keep, [condition.column for condition in conditions]), conditions)
     elif not logs.options:
         from rollwise import distributed
         from rollwise.metrics import catalog
@@ -70,15 +62,13 @@ def summarize(
     by: By = None,
     across: Annotated[
         str | None,
-        typer.Option(
+        optional(
+            "Group by this column too, and print a table with a column for each of its values and a row for each of --by.",
             "--across",
-            help="Group by this column too, and print a table with a column for each of its values and a row for each of --by.",
-            show_default=False,
         ),
     ] = None,
     statistic: Annotated[
-        list[str] | None,
-        typer.Option("--statistic", help=f"{either((*SUMMARIZED, A_QUANTILE))}; repeat.", show_default=False),
+        list[str] | None, optional(f"{either((*SUMMARIZED, A_QUANTILE))}; repeat.", "--statistic")
     ] = None,
     cluster: ClusterBy = None,
     weighting: Annotated[
@@ -121,22 +111,15 @@ def contrast(
     output: Document,
     logs: TableInput,
     of: Annotated[
-        str | None,
-        typer.Option(
-            "--of", help="Column whose values are compared; for two evaluations, the run.", show_default=False
-        ),
+        str | None, optional("Column whose values are compared; for two evaluations, the run.", "--of")
     ] = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline", help="Value that all others are compared with; default: all pairs.", show_default=False
-        ),
+        str | None, optional("Value that all others are compared with; default: all pairs.", "--baseline")
     ] = None,
     metric: Metrics = None,
     by: By = None,
     statistic: Annotated[
-        list[str] | None,
-        typer.Option("--statistic", help=f"{either((*COMPARED, A_QUANTILE))}; repeat.", show_default=False),
+        list[str] | None, optional(f"{either((*COMPARED, A_QUANTILE))}; repeat.", "--statistic")
     ] = None,
     cluster: ClusterBy = None,
     paired: Annotated[
@@ -285,9 +268,7 @@ def attempts(
         str, typer.Option("--metric", help="Success metric of an attempt: Boolean or numeric.")
     ] = "attack_success",
     by: By = None,
-    k: Annotated[
-        list[int] | None, typer.Option("--k", "-k", help="Number of attempts; repeat for several.", show_default=False)
-    ] = None,
+    k: Annotated[list[int] | None, optional("Number of attempts; repeat for several.", "--k", "-k")] = None,
     stopped: Annotated[
         Literal["detect", "yes", "no"],
         typer.Option(

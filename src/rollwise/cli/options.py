@@ -21,15 +21,20 @@ Table = Annotated[
     list[Path],
     typer.Argument(help="Rollout tables (.parquet, .csv, ...), or logs to read and measure first.", show_default=False),
 ]
-By = Annotated[
-    list[str] | None, typer.Option("--by", help="Column to group by; repeat for several.", show_default=False)
-]
+
+
+def optional(text: str, *names: str, panel: str | None = None, metavar: str | None = None) -> Any:
+    """Return an option without a default, of which the help shows none."""
+    return typer.Option(*names, help=text, show_default=False, rich_help_panel=panel, metavar=metavar)
 
 
 def choice(name: str, text: str, choices: object, panel: str | None = METHOD) -> Any:
     """Return an option whose help ends with its choices, too many for a narrow column."""
     about = f"{text}: {either(get_args(choices))}."
     return typer.Option(f"--{name}", metavar="<name>", help=about, rich_help_panel=panel)
+
+
+By = Annotated[list[str] | None, optional("Column to group by; repeat for several.", "--by")]
 
 
 def metric_names(incomplete: str) -> list[tuple[str, str]]:
@@ -62,11 +67,10 @@ Metrics = Annotated[
 ]
 ClusterBy = Annotated[
     list[str] | None,
-    typer.Option(
+    optional(
+        "Column whose equal values mean correlated rollouts; two crossed, or none. Default: goal or task.",
         "--cluster",
-        help="Column whose equal values mean correlated rollouts; two crossed, or none. Default: goal or task.",
-        show_default=False,
-        rich_help_panel=METHOD,
+        panel=METHOD,
     ),
 ]
 
@@ -94,14 +98,7 @@ Level = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Random seed.", rich_help_panel=METHOD)]
 Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Output file; the suffix selects the format. Default: print.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    Path | None, optional("Output file; the suffix selects the format. Default: print.", "--out", "-o", panel=OUTPUT)
 ]
 Printed = Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"]
 Format = Annotated[
@@ -109,21 +106,12 @@ Format = Annotated[
     choice("format", "Format of the printed output", Printed, OUTPUT),
 ]
 LogFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--log-format",
-        help="Read the logs as this format instead of recognizing them.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
+    str | None, optional("Read the logs as this format instead of recognizing them.", "--log-format", panel=READING)
 ]
 MappingFile = Annotated[
     Path | None,
-    typer.Option(
-        "--mapping",
-        help="Read files of your own as this file (YAML or JSON) says; not with --log-format.",
-        show_default=False,
-        rich_help_panel=READING,
+    optional(
+        "Read files of your own as this file (YAML or JSON) says; not with --log-format.", "--mapping", panel=READING
     ),
 ]
 ErrorsOption = Annotated[
@@ -133,51 +121,40 @@ ErrorsOption = Annotated[
     ),
 ]
 Facts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fact",
-        help="Set a missing field for all rollouts, such as target=gpt-4o.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
+    list[str] | None, optional("Set a missing field for all rollouts, such as target=gpt-4o.", "--fact", panel=READING)
 ]
 Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column",
-        help="Rename a column, ROLLWISE_NAME=YOUR_NAME; repeat.",
-        show_default=False,
-        rich_help_panel=READING,
-    ),
+    list[str] | None, optional("Rename a column, ROLLWISE_NAME=YOUR_NAME; repeat.", "--column", panel=READING)
 ]
 Values = Annotated[
     list[str] | None,
-    typer.Option(
+    optional(
+        (
+            "Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
+            "to which, 'succeeded:<=2'. Repeat."
+        ),
         "--value",
-        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
-        "to which, 'succeeded:<=2'. Repeat.",
-        show_default=False,
-        rich_help_panel=READING,
+        panel=READING,
     ),
 ]
 Of = Annotated[
     str | None,
-    typer.Option(
+    optional(
+        "Whose success a column is, where a file does not say: attack or task.",
         "--of",
+        panel=READING,
         metavar="attack|task",
-        help="Whose success a column is, where a file does not say: attack or task.",
-        show_default=False,
-        rich_help_panel=READING,
     ),
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option(
+    optional(
+        (
+            "Keep only rollouts with this value, or with != < <= > >=. Repeat: values of one column are alternatives, "
+            "conditions on several columns must all hold."
+        ),
         "--where",
         metavar="<column=value>",
-        help="Keep only rollouts with this value, or with != < <= > >=. Repeat: values of one column are alternatives, "
-        "conditions on several columns must all hold.",
-        show_default=False,
     ),
 ]
 Spreadsheet = Annotated[

@@ -8,7 +8,7 @@ import typer
 
 from rollwise.cli.app import ESTIMATE, METHOD, app
 from rollwise.cli.inputs import MeasuredInput, rollouts_of
-from rollwise.cli.options import ClusterBy, Level
+from rollwise.cli.options import ClusterBy, Level, optional
 from rollwise.cli.tables import Output, cluster_of
 from rollwise.errors import ArgumentError, counted, listing
 
@@ -34,36 +34,21 @@ class PilotInput(MeasuredInput):
 def plan(
     output: Output,
     logs: PilotInput,
-    rate: Annotated[
-        float | None, typer.Option("--rate", help="Expected share of successes, such as 0.1.", show_default=False)
-    ] = None,
+    rate: Annotated[float | None, optional("Expected share of successes, such as 0.1.", "--rate")] = None,
     icc: Annotated[
-        float | None,
-        typer.Option("--icc", help="Correlation of attempts at one goal: 0 independent, 1 copies.", show_default=False),
+        float | None, optional("Correlation of attempts at one goal: 0 independent, 1 copies.", "--icc")
     ] = None,
     goals: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--goals", help="Number of goals: which difference does it detect? Repeat for several.", show_default=False
-        ),
+        list[int] | None, optional("Number of goals: which difference does it detect? Repeat for several.", "--goals")
     ] = None,
     difference: Annotated[
-        float | None,
-        typer.Option(
-            "--difference",
-            help="Difference of two rates, such as 0.05: how many goals does it need?",
-            show_default=False,
-        ),
+        float | None, optional("Difference of two rates, such as 0.05: how many goals does it need?", "--difference")
     ] = None,
     below: Annotated[
-        float | None,
-        typer.Option(
-            "--below", help="Rate to show without any success, such as 0.01: how many goals?", show_default=False
-        ),
+        float | None, optional("Rate to show without any success, such as 0.01: how many goals?", "--below")
     ] = None,
     attempts: Annotated[
-        list[int] | None,
-        typer.Option("--attempts", help="Attempts at each goal; repeat for several. Default: 1.", show_default=False),
+        list[int] | None, optional("Attempts at each goal; repeat for several. Default: 1.", "--attempts")
     ] = None,
     metric: Annotated[str, typer.Option("--metric", help="Metric of the pilot.")] = "attack_success",
     correlation: Annotated[
@@ -116,8 +101,8 @@ def _answer(frame: "pl.DataFrame") -> str:
         size = "no number of goals"
         if row["goals"] is not None:
             size = f"{counted(row['goals'], 'goal')} with {counted(row['attempts'], 'attempt')} each"
-        found = "" if row["question"] != "detectable difference" else f" find {_points(row['difference'])}"
-        parts.append(f"{row['question']}: {size}{found}")
+        effect = "" if row["question"] != "detectable difference" else f" find {_points(row['difference'])}"
+        parts.append(f"{row['question']}: {size}{effect}")
     rate = "" if first["rate"] is None else f"rate {100 * first['rate']:.3g} %, "
     icc = "" if first["icc"] is None else f"icc {first['icc']:.2g}, "
     odds = f"{rate}{icc}power {100 * first['power']:.3g} %, level {100 * first['level']:.3g} %"

@@ -7,7 +7,7 @@ import typer
 
 from rollwise.cli.answers import FileFormat, answer_of, document, tell_files
 from rollwise.cli.app import FAILED, RUN, Command, app
-from rollwise.cli.options import Overwrite, Seed
+from rollwise.cli.options import Overwrite, Seed, optional
 from rollwise.cli.tables import numbers_of, pairs_of, ready, say, tell
 from rollwise.errors import ArgumentError
 from rollwise.files.object_stores import path_of
@@ -16,12 +16,8 @@ from rollwise.files.references import looking_in
 
 @app.command(rich_help_panel=RUN)
 def rollout(
-    config_file: Annotated[
-        Path, typer.Option("--config_file", help="YAML: sampler, seeds, metrics, store.", show_default=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output folder; overrides the file.", show_default=False)
-    ] = None,
+    config_file: Annotated[Path, optional("YAML: sampler, seeds, metrics, store.", "--config_file")],
+    out: Annotated[Path | None, optional("Output folder; overrides the file.", "--out", "-o")] = None,
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
@@ -86,19 +82,14 @@ class _WithOverrides(Command):
 
 @app.command("eval", cls=_WithOverrides, rich_help_panel=RUN)
 def evaluate(
-    config_file: Annotated[
-        Path, typer.Option("--config_file", help="YAML: data set, workflow, evaluators.", show_default=False)
-    ],
-    dataset: Annotated[
-        Path | None, typer.Option("--dataset", help="Data set; overrides the file.", show_default=False)
-    ] = None,
+    config_file: Annotated[Path, optional("YAML: data set, workflow, evaluators.", "--config_file")],
+    dataset: Annotated[Path | None, optional("Data set; overrides the file.", "--dataset")] = None,
     override: Annotated[
         list[str] | None,
-        typer.Option(
+        optional(
+            "Entry of the file to override, such as eval.general.output_dir ./again; repeat.",
             "--override",
             metavar="KEY VALUE",
-            help="Entry of the file to override, such as eval.general.output_dir ./again; repeat.",
-            show_default=False,
         ),
     ] = None,
     reps: Annotated[
@@ -119,20 +110,9 @@ def evaluate(
             rich_help_panel="Answers",
         ),
     ] = False,
-    endpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--endpoint", help="HTTP endpoint of the workflow.", show_default=False, rich_help_panel="Answers"
-        ),
-    ] = None,
+    endpoint: Annotated[str | None, optional("HTTP endpoint of the workflow.", "--endpoint", panel="Answers")] = None,
     endpoint_timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--endpoint_timeout",
-            help="Endpoint timeout in seconds; default 300.",
-            show_default=False,
-            rich_help_panel="Answers",
-        ),
+        float | None, optional("Endpoint timeout in seconds; default 300.", "--endpoint_timeout", panel="Answers")
     ] = None,
     result_json_path: Annotated[
         str,
@@ -185,23 +165,17 @@ def evaluate(
 
 @app.command(rich_help_panel=RUN)
 def simulate(
-    out: Annotated[Path, typer.Option("--out", "-o", help="File of turns to write.", show_default=False)],
-    truth: Annotated[
-        Path | None, typer.Option("--truth", help="File of true values to write.", show_default=False)
-    ] = None,
+    out: Annotated[Path, optional("File of turns to write.", "--out", "-o")],
+    truth: Annotated[Path | None, optional("File of true values to write.", "--truth")] = None,
     goals: Annotated[int, typer.Option("--goals", help="Goals of each attack.")] = 40,
     attempts: Annotated[int, typer.Option("--attempts", help="Rollouts of each goal.")] = 5,
     turns: Annotated[int, typer.Option("--turns", help="Maximum number of turns.")] = 10,
     icc: Annotated[float, typer.Option("--icc", help="Correlation within a goal.")] = 0.3,
     target: Annotated[
-        list[str] | None,
-        typer.Option("--target", help="Target and its hazard per turn, such as base=0.1; repeat.", show_default=False),
+        list[str] | None, optional("Target and its hazard per turn, such as base=0.1; repeat.", "--target")
     ] = None,
     attack: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--attack", help="Attack and its effect on the log-odds, such as plead=0.5; repeat.", show_default=False
-        ),
+        list[str] | None, optional("Attack and its effect on the log-odds, such as plead=0.5; repeat.", "--attack")
     ] = None,
     seed: Seed = 0,
     format: FileFormat = "text",  # noqa: A002  # the name of the option

@@ -13,7 +13,7 @@ import typer
 
 from rollwise.choices import Best
 from rollwise.cli.app import OUTPUT
-from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet, choice
+from rollwise.cli.options import Format, Out, Overwrite, Spreadsheet, choice, optional
 from rollwise.errors import ArgumentError, WriteError, either
 from rollwise.files.masking import for_message
 
@@ -38,7 +38,7 @@ class Output:
         """Check that the output can be written."""
         ready(self.out, overwrite=self.overwrite, spreadsheet=self.spreadsheet, format=self.format)
 
-    def said(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return what the author says of the table: nothing."""
         return {}
 
@@ -57,9 +57,9 @@ class Output:
         elif self.format in PRINTED:
             from rollwise import tables
 
-            said = self.said()
+            settings = self.settings()
             named = partial(tables.pivot, rows=crossed[0], columns=crossed[1]) if crossed else tables.table
-            table = named(frame, **said)
+            table = named(frame, **settings)
             if self.format != "table":
                 tell(getattr(table, self.format), data=True)
             elif has_color(sys.stdout):
@@ -87,34 +87,22 @@ class Document(Output):
     """An output that may be a document for a paper or a page, with a heading of the author."""
 
     title: Annotated[
-        str | None,
-        typer.Option(
-            "--title",
-            help="Heading of the table in Markdown, HTML and LaTeX.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        str | None, optional("Heading of the table in Markdown, HTML and LaTeX.", "--title", panel=OUTPUT)
     ] = None
     label: Annotated[
-        str | None,
-        typer.Option(
-            "--label",
-            help="What LaTeX refers to the table by, as in tab:rates.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        str | None, optional("What LaTeX refers to the table by, as in tab:rates.", "--label", panel=OUTPUT)
     ] = None
 
     def check(self) -> None:
         """Check that the output can be written, and that it has what was asked for."""
         super().check()
-        for option, value in self.said().items():
+        for option, value in self.settings().items():
             forms = DOCUMENTS if option != "label" else ("latex",)
             if value is not None and (self.out is not None or self.format not in forms):
                 where = "where the command prints" if self.out is not None else f"with --format {either(forms)}"
                 raise ArgumentError(f"--{option} is for documents: give it {where}")
 
-    def said(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return what the author says of the table."""
         return {"title": self.title, "label": self.label}
 
@@ -125,9 +113,9 @@ class SummaryDocument(Document):
 
     best: Annotated[Best | None, choice("best", "Estimate of each metric in bold in documents", Best, OUTPUT)] = None
 
-    def said(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return what the author says of the table."""
-        return super().said() | {"best": self.best}
+        return super().settings() | {"best": self.best}
 
 
 def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002

@@ -52,7 +52,7 @@ def conditions_of(words: list[str] | None) -> list[Condition]:
     return conditions
 
 
-def kept(rollouts: "pl.DataFrame", conditions: Sequence[Condition]) -> "pl.DataFrame":
+def selected(rollouts: "pl.DataFrame", conditions: Sequence[Condition]) -> "pl.DataFrame":
     """Return the rollouts for which all conditions hold, and say on stderr how many those are.
 
     Several values of one column, each after `=`, are alternatives. A rollout without a value meets no condition but `COLUMN=`.

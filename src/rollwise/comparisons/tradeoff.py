@@ -90,7 +90,7 @@ def tradeoff(
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; give a Boolean metric")
     data = Columns(frame, by)
-    attack_statuses, solved_known = statuses(data, attack), data.known(task)
+    attack_statuses, solved_known = statuses(data, attack), data.has_value(task)
     rows: list[dict[str, Any]] = []
     for key, group in data.groups(by):
         # Only rollouts with a known task outcome, and a known or unjudged attack, are part of the table.
@@ -99,8 +99,8 @@ def tradeoff(
         attacked = unjudged_of(data, attack, table_rows, attack_statuses[table_rows], unjudged).imputed()
         solved = data.numbers(task)[table_rows] == 1
         for level_, *outcomes in product(levels, (False, True), (False, True)):
-            has_result = ~np.isnan(attacked.known)
-            in_cell = (attacked.known == outcomes[0]) & (solved == outcomes[1])
+            has_result = ~np.isnan(attacked.values)
+            in_cell = (attacked.values == outcomes[0]) & (solved == outcomes[1])
             counts = {
                 "attack_success": outcomes[0],
                 "task_success": outcomes[1],

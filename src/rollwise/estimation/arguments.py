@@ -13,7 +13,7 @@ from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, values_named
 
 _TEXTS = (pl.String, pl.Categorical, pl.Enum)
-MANY = 500  # metrics whose intervals may take so long that a sentence comes before
+MANY_METRICS = 500  # metrics whose intervals may take so long that a sentence comes before
 
 
 def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
@@ -46,7 +46,7 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
 
 
 def _as_number(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Return a column as numbers: 1 for "true", 0 for "false", 2 for every other text, which is no verdict of these two."""
+    """Return a column as numbers: 1 for "true", 0 for "false", 2 for every other text, which is neither."""
     if dtype.is_float():
         return column.fill_nan(None)
     if dtype in _TEXTS:
@@ -111,7 +111,7 @@ def compared_columns(
 
 def announce_many(columns: Sequence[str], metrics: By | None, verb: str) -> None:
     """Warn before very many metrics are estimated that were not named."""
-    if metrics is None and len(columns) > MANY:
+    if metrics is None and len(columns) > MANY_METRICS:
         named = f'metrics=["{columns[0]}"]'
         say(
             f"{verb}: {counted(len(columns), 'column is a metric', 'columns are metrics')} here, "

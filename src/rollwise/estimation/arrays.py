@@ -124,7 +124,7 @@ class Columns:
         """Mark the rows without a value of a fact, which may hold lists."""
         return (values_named(self.frame, name) if self.has(name) else self.fact(name)).is_null()
 
-    def known(self, name: str) -> BoolArray:
+    def has_value(self, name: str) -> BoolArray:
         """Mark the rows that have a value: neither null nor NaN."""
         if self.kinds[name] == "time":
             return np.asarray(self.times(name)[0] > 0)

@@ -21,8 +21,8 @@ def bounds_of(
 ) -> tuple[_Ends, str | None]:
     """Return the smallest and the largest share that is possible, and the caveat if goals with fewer attempts could move it.
 
-    At the lower bound no unknown attempt succeeds, and none that a goal lacks; at the upper bound all do. Without goals, and
-    where the row is of no share, there are none.
+    At the lower bound no unknown attempt succeeds, and none that a goal lacks; at the upper bound all do. A row without
+    goals, or whose estimate is not a share, has no bounds.
 
     References
     ----------
@@ -30,7 +30,7 @@ def bounds_of(
     """
     if not repeats.share or (stops and kind == "pass^k"):
         return (None, None), None
-    # Without the unknown attempts, the bounds are those of the attempts that goals lack.
+    # Without unknown attempts, only the attempts that goals lack widen the bounds.
     of_fewer = _ends(repeats, kind, k, np.zeros_like(unknown), stops=stops)
     caveat = _FEWER.format(goals=plural(repeats.noun)) if beyond(row, of_fewer) else None
     return _ends(repeats, kind, k, unknown, stops=stops) if unknown.any() else of_fewer, caveat

@@ -116,24 +116,24 @@ class Rows:
         """
         sizes = {name: self._sizes(name) for name in ("goal", "task") if self.data.has(name)}
         crossed = np.full(self.groups.count, len(sizes) == 2)
-        for distinct, known in sizes.values():
-            crossed &= (distinct > 1) & (distinct < known)
+        for distinct, num_known in sizes.values():
+            crossed &= (distinct > 1) & (distinct < num_known)
         nothing = (np.zeros(self.groups.count, dtype=np.int64),) * 2
         about = catalog.about(metric)
         if about is not None and about.concerns is not None:
-            name, other = {"attack": ("goal", "task"), "task": ("task", "goal")}[about.concerns]
-            (_, known), (distinct, elsewhere) = sizes.get(name, nothing), sizes.get(other, nothing)
+            name, substitute = {"attack": ("goal", "task"), "task": ("task", "goal")}[about.concerns]
+            (_, num_known), (distinct, elsewhere) = sizes.get(name, nothing), sizes.get(substitute, nothing)
             # Attempts at one task are correlated although no goal is named, and the reverse.
-            instead = ~crossed & (2 * known < self.groups.sizes) & (elsewhere > known) & (distinct > 1)
-            others = [((other,), instead), ((name,) if name in sizes else (), ~crossed & ~instead)]
+            instead = ~crossed & (2 * num_known < self.groups.sizes) & (elsewhere > num_known) & (distinct > 1)
+            others = [((substitute,), instead), ((name,) if name in sizes else (), ~crossed & ~instead)]
         else:
             # The metric concerns neither attack nor task: the first column that varies, else the first that has a value.
-            others, rest = [], ~crossed
+            others, undecided = [], ~crossed
             for least in (1, 0):
                 for name, (distinct, _) in sizes.items():
-                    others.append(((name,), rest & (distinct > least)))
-                    rest = rest & ~(distinct > least)
-            others.append(((), rest))
+                    others.append(((name,), undecided & (distinct > least)))
+                    undecided = undecided & ~(distinct > least)
+            others.append(((), undecided))
         return [(names, np.flatnonzero(mask)) for names, mask in [(("goal", "task"), crossed), *others] if mask.any()]
 
     def _sizes(self, name: str) -> tuple[IntArray, IntArray]:

@@ -130,13 +130,13 @@ class Comparison:
         pairs = paired(*match.of(self._values(match.arms)))
         if pairs.units.size < 2:
             return "max-T needs two common goals"
-        if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
+        if flaw := unaddable(np.concatenate([pairs.first, pairs.second])):
             return f"not in the family: {flaw}"
         if are_unequal(pairs):
             return "max-T needs arms with about as many attempts per goal (one has at least twice as many)"
         # The column is part of the name, so that a goal and a task of equal id are different units.
         labels = unit.ids()
-        return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
+        return Family(pairs.first - pairs.second, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
 
     def _match(self, arms: tuple[IntArray, IntArray]) -> Match:
         """Match the units of the arms; the unit is chosen among the rows of both."""
@@ -146,8 +146,8 @@ class Comparison:
     def _are_paired(self, arms: tuple[IntArray, IntArray], unit: Unit) -> bool:
         """Return whether these arms are compared by their common units.
 
-        By themselves they are if at least half of all units are common: with fewer, the others say more than pairs do. What is
-        defined within a unit (improvement) or needs pairs (max-T) is always compared over those that are common.
+        By themselves they are if at least half of all units are common: with fewer, the other units say more than pairs do.
+        What is defined within a unit (improvement) or needs pairs (max-T) is always compared over the common units.
         """
         if self.options.paired != "auto":
             return self.options.paired
@@ -341,7 +341,7 @@ class Comparison:
             return None, None
         if match.is_paired and self.statistic == "mean":
             pairs: Pairs = paired(*match.of(values))
-            return (float(pairs.one.mean()), float(pairs.other.mean())) if pairs.units.size else (None, None)
+            return (float(pairs.first.mean()), float(pairs.second.mean())) if pairs.units.size else (None, None)
         compared_values = [numbers[mask] for numbers, mask in zip(values, match.compared, strict=True)]
         if not compared_values[0].size or not compared_values[1].size:
             return None, None

@@ -282,7 +282,7 @@ def _positions(
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis.
 
-    The values are None for turns, which are their own positions.
+    For turns, which are their own positions, None takes the place of the values.
     """
     duration = data.times(options.metric)[0][group]
     if options.axis == "turn":

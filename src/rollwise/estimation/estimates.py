@@ -96,6 +96,7 @@ def blocks_of(
 
 def _joined(chosen: list[IntArray], blocks: tuple[Block, ...]) -> Block:
     """Return one statistic's blocks of parts of the groups as one block of all groups."""
+    # Parts hold the numbers of their groups in ascending order: sorting all of them restores the order of the table.
     order = np.argsort(np.concatenate(chosen))
 
     def joined(columns: list[Any]) -> Any:
@@ -120,16 +121,19 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     sample = cells.sample(VALUE)
     unknown = np.flatnonzero(groups.sums(np.isin(cells.statuses, UNKNOWN)))
     first = _first_attempts(cells)
+    # Rollouts with a value that the sample lacks have no turns, so they weigh nothing where turns are the weights.
     weightless = groups.sums(cells.statuses == VALUE).astype(np.int64) - sample.groups.sizes
     missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
     notes = _notes(weightless, _without_goal(sample, cells.options.weighting))
     nulls = np.full(groups.count, np.nan)
     for statistic in statistics or DEFAULT_STATISTICS[cells.kind]:
+        # Only a rate is bounded by the outcomes of unknown rollouts; the other statistics of a Boolean leave them out and say so.
         share = cells.kind == "proportion" and statistic == "mean"
         bounds, sentences = (_bounds(cells) if share else (nulls, nulls)), estimands(cells, sample, statistic, missing)
         for level in levels:
             estimates = _estimate(cells, sample, statistic, level)
             if share and unknown.size:
+                # Groups without an unknown rollout keep the exact digits that they have alone.
                 opened = estimates.take(unknown)
                 _add_unjudged(opened, cells.of(unknown), level)
                 estimates.put(unknown, opened)
@@ -213,22 +217,25 @@ def _of_sizes(cells: Cells, sample: Sample, *, share: bool) -> TextArray:
     Rates may follow the numbers of rollouts of goals; or goals that all rollouts weigh the same in are worth fewer than half as
     many goals of equal size. The numbers of loops that stop at a success, of which all attempts count, follow by design.
     """
-    found = np.full(sample.groups.count, None, dtype=object)
+    sentences = np.full(sample.groups.count, None, dtype=object)
     if sample.names != ("goal",) or cells.options.weighting != "rollout":
-        return found
+        return sentences
     (units,) = ways_of(sample.codes, sample.groups)
     ones, pooled = ones_or(None, sample.values.size), cells.options.method == POOLED
     if not pooled:
+        # Kish's effective number of goals, n² / Σ n_g², is below half the number of goals where this effect is above twice the
+        # mean size of a goal.
         dominated = copies_effects(ones, units, sample.groups) > 2 * sample.groups.sizes / np.maximum(units.counts, 1)
-        found[dominated] = FEW_GOALS_DOMINATE
+        sentences[dominated] = FEW_GOALS_DOMINATE
     if share:
         sizes = units.sums(ones)
         relation = relations_of_weights(units.sums(sample.values) / sizes, sizes, units.groups)
+        # Where attempts stopped at a success, only first attempts are in the sample, and sizes say nothing about rates.
         stopped = sample.groups.sums(later_attempts(sample.rows.data, cells.metric)[sample.rows.numbers]) > 0
         for group in np.flatnonzero(follow(relation) & ~stopped).tolist():
             words = _POOLED_AND_FOLLOW if pooled else _RATES_FOLLOW
-            found[group] = words.format("higher" if relation[group] > 0 else "lower")
-    return found
+            sentences[group] = words.format("higher" if relation[group] > 0 else "lower")
+    return sentences
 
 
 def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
@@ -242,6 +249,7 @@ def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Est
         estimates.n_clusters = np.where(uncounted, np.min([way.counts for way in ways], axis=0), estimates.n_clusters)
     if cells.options.strata is None or (statistic == "mean" and cells.kind != "time"):
         return estimates
+    # The estimate itself is right for any sampling; the interval would ignore that the sizes of strata were fixed.
     reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
     for group in np.flatnonzero(~np.isnan(estimates.low)).tolist():
         estimate = estimates.at(group)
@@ -293,7 +301,7 @@ def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimat
         return Estimates.empty(count, n=sample.groups.sizes, reason=np.full(count, reason, dtype=object))
     duration, observed = cells.rows.data.times(cells.metric)
     estimates = []
-    for part in sample.each():
+    for part in sample.by_group():
         rows = part.rows.numbers
         estimates.append(estimator(duration[rows], observed[rows], part.codes, weights=part.weights, level=level))
     return Estimates.of(estimates)
@@ -303,6 +311,7 @@ def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
     """Return each group's rate if every unknown rollout were a failure, and if every one were a success."""
     undrawn = {UNJUDGED} if cells.options.unjudged == "sample" else set()
     every = [status for status in range(7) if status not in {INAPPLICABLE, *undrawn}]
+    # All rollouts to which the metric applies are the denominator, whatever became of them.
     sample = cells.sample(*every)
     unknown = np.isnan(sample.values)
     successes, weights = np.where(unknown, 0.0, sample.values), sample.weights
@@ -328,23 +337,24 @@ def _add_unjudged(estimates: Estimates, cells: Cells, level: float) -> None:
     """Open the rates of groups in which some rollouts have no verdict, in whole or in part; the estimates leave these out."""
     choice, data, groups = cells.options.unjudged, cells.rows.data, cells.rows.groups
     extremes = _at_extremes(cells, level)
-    judged = cells.sample(VALUE, PARTIALLY_JUDGED).each()
+    judged = cells.sample(VALUE, PARTIALLY_JUDGED).by_group()
     for group, (sample, statuses) in enumerate(zip(judged, np.split(cells.statuses, groups.starts[1:-1]), strict=True)):
         if not sample.values.size:
             continue  # nothing is judged at all, so that there is nothing to bound
-        known, follow = estimates.at(group), follow_up(data, cells.metric, sample.rows.numbers)
+        of_judged, follow = estimates.at(group), follow_up(data, cells.metric, sample.rows.numbers)
         unknown = Unknown.of(statuses, choice, timed=follow is not None)
         is_open = unknown.partly or np.isin(statuses, covered(choice)).any()
         if choice == "drop" or not is_open:
-            estimates.put(group, replace(known, reason=join_reasons(known.reason, unknown.treated(choice))))
+            estimates.put(group, replace(of_judged, reason=join_reasons(of_judged.reason, unknown.treated(choice))))
         elif choice == "censor":
-            estimates.put(group, _censored(sample, follow, unknown.treated(choice), level, known))
+            estimates.put(group, _censored(sample, follow, unknown.treated(choice), level, of_judged))
         else:
+            # `POOLED` gives each goal its chance from judged attempts alone, which needs no expected success.
             is_known = not unknown.partly or cells.options.method == POOLED
-            point = known.estimate if is_known else _expected(cells, sample)
+            point = of_judged.estimate if is_known else _expected(cells, sample)
             worst, best = (row_of(extreme.at(group)) for extreme in extremes)
             opened = at_the_bounds(unknown, choice, point, worst, best)
-            estimates.put(group, replace(known, design_effect=None, **opened))
+            estimates.put(group, replace(of_judged, design_effect=None, **opened))
 
 
 def _expected(cells: Cells, sample: Sample) -> float | None:
@@ -359,14 +369,16 @@ def _at_extremes(cells: Cells, level: float) -> list[Estimates]:
     if not statuses:
         return []
     sample = cells.sample(VALUE, *statuses)
+    # Only the covered rollouts have no value here, so that filling nulls changes exactly these.
     ends = (replace(sample, values=np.nan_to_num(sample.values, nan=rate)) for rate in (0.0, 1.0))
     return [mean_of(cells, end, level) for end in ends]
 
 
-def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float, known: Estimate) -> Estimate:
+def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float, judged: Estimate) -> Estimate:
     """Estimate a rate with unjudged turns as censoring: the last point of the curve of success as the rollouts were run."""
-    if follow is None or not known.n:
-        return replace(known, reason=join_reasons(known.reason, reason))
+    if follow is None or not judged.n:
+        return replace(judged, reason=join_reasons(judged.reason, reason))
+    # Rollouts that were not judged at all have a duration of 0 and do not enter the curve.
     followed = follow.duration > 0
     curve = cumulative_incidence(
         follow.duration[followed],
@@ -376,4 +388,4 @@ def _censored(sample: Sample, follow: FollowUp | None, reason: str, level: float
         level=level,
     )
     last = curve.point(-1)
-    return replace(last, n=known.n, reason=join_reasons(last.reason, reason))
+    return replace(last, n=judged.n, reason=join_reasons(last.reason, reason))

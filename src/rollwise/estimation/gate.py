@@ -106,8 +106,8 @@ def gate(
         largest upper end over the observed and every smaller number of successes (`stats.release`), because a clustered
         interval is wider without any success than with one, and one more success must never help to pass; `fail_bound` is the
         smallest lower end in the same way. From a SUMMARY only two of these are known, zero and the observed number, and the
-        design effect of rollouts without a verdict is assumed to equal that of the others. `estimate, low, high` are
-        those of `summarize`, or of `contrast` for the difference from the baseline.
+        design effect of rollouts without a verdict is assumed to equal that of the others. `estimate, low, high`
+        come from `summarize`, or from `contrast` for the difference from the baseline.
 
     Raises
     ------

@@ -28,7 +28,7 @@ class Evidence:
     undecided: bool = False  # whether that leaves the requirement undecided
     undrawn: int = 0  # number of rollouts without any verdict, because they were not drawn for judging
 
-    def drawn(self, row: dict[str, Any]) -> dict[str, Any]:
+    def without_undrawn(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row of GATE without the rollouts that were not drawn for judging, of which no outcome is held against it."""
         return row | {"n_undetermined": row["n_undetermined"] - self.undrawn} if self.undrawn else row
 
@@ -51,14 +51,14 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         }
     ends = evidence.together if evidence.unjudged != "drop" or None in evidence.judged_only else evidence.judged_only
     if not row["n"] or None in ends:
-        why = _without_bounds(evidence, evidence.drawn(row)) if row["n"] or not evidence.other_goals else None
+        why = _without_bounds(evidence, evidence.without_undrawn(row)) if row["n"] or not evidence.other_goals else None
         return row | {"answer": "undecided", "reason": join_reasons(evidence.other_goals, why)}
     pass_bound, fail_bound = reversed(ends) if required.below else ends
     answer = required.answer(pass_bound, fail_bound)
     row |= {"pass_bound": pass_bound, "fail_bound": fail_bound, "answer": answer}
     reasons = [evidence.other_goals]
     if answer == "undecided":
-        n_more, remedy = _what_decides(required, evidence, evidence.drawn(row))
+        n_more, remedy = _what_decides(required, evidence, evidence.without_undrawn(row))
         low, high = ends
         reasons += [
             words.undecided_bounds(required, row, low or 0.0, high or 0.0),
@@ -67,7 +67,7 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         ]
         row["n_more"] = n_more
     else:
-        reasons.append(_what_the_bound_is(required, evidence, evidence.drawn(row)))
+        reasons.append(_what_the_bound_is(required, evidence, evidence.without_undrawn(row)))
     # What the estimate itself has to say comes last, except the rollouts without a verdict, which the answer names.
     return row | {"reason": join_reasons(*reasons, without_covered(evidence.row["reason"]))}
 

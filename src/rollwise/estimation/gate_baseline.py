@@ -172,7 +172,7 @@ def key_text(key: dict[str, Any]) -> str:
 
 
 def _filled(data: Columns, metric: str, marks: Statuses, *, success_here: bool) -> pl.DataFrame:
-    """Return the rollouts that the metric applies to; those of this run without a verdict get this value, others the opposite."""
+    """Return the rollouts that the metric applies to; unjudged rollouts of this run get this value, others the opposite."""
     applicable = pl.Series(marks != INAPPLICABLE)
     unjudged = applicable & pl.Series(marks != VALUE)
     here = pl.col(_RUN) == _THIS

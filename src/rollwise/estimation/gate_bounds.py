@@ -72,7 +72,7 @@ def _ends(data: Columns, metric: str, rows: IntArray, names: Cluster, level: flo
 
 
 def own_ends(row: dict[str, Any], level: float) -> Ends | None:
-    """Return the ends that decide for the observed share of a row of SUMMARY, without those of smaller numbers of successes."""
+    """Return the ends that decide for the observed share of a row of SUMMARY; smaller numbers of successes have other ends."""
     if row["estimate"] is None or not row["design_effect"]:
         return None
     size = row["n"] / row["design_effect"]

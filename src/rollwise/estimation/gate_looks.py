@@ -43,7 +43,7 @@ def ends_at_every_look(
     unread: float,
 ) -> tuple[Ends, Ends]:
     """Return the ends of a confidence sequence: for rollouts with a verdict alone, and whatever the others are."""
-    applicable, known = rows[statuses[rows] != INAPPLICABLE], rows[statuses[rows] == VALUE]
+    applicable, with_value = rows[statuses[rows] != INAPPLICABLE], rows[statuses[rows] == VALUE]
     unit = unit_of(data, applicable, required.metric, cluster)
     if len(unit.codes) > 1:
         raise ArgumentError(
@@ -51,7 +51,7 @@ def ends_at_every_look(
             f"name one of them, as in cluster={unit.names[0]!r}"
         )
     values, codes = data.numbers(required.metric)[applicable], _codes(unit, applicable.size)
-    judged = np.isin(applicable, known)
+    judged = np.isin(applicable, with_value)
     judged_only = share_at_every_look(values[judged], codes[judged], level=level)
     if math.isinf(unread):
         return judged_only, UNBOUNDED

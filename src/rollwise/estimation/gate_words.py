@@ -102,7 +102,7 @@ def unit_noun(row: dict[str, Any]) -> str:
 
 
 def total_of(row: dict[str, Any]) -> int:
-    """Count the rollouts to which the metric applies, with those that could not be read."""
+    """Count the rollouts to which the metric applies, including any that could not be read."""
     return int(row["n"] + number_unknown(row) + (row["n_unread"] or 0))
 
 
@@ -130,7 +130,7 @@ def to_obtain(row: dict[str, Any]) -> str:
 def more_clusters(row: dict[str, Any], number: int | None, *, share: bool, then: bool) -> str:
     """Say how many more independent units would decide, or that no number would.
 
-    A share of 0 or 1 is no estimate to plan with: then the number is that of units which all go on like this.
+    A share of 0 or 1 cannot be planned with as an estimate: then the number assumes that all further units have the same result.
     """
     noun = unit_noun(row)
     noun = "independent rollout" if noun in {"cluster", "rollout"} else noun

@@ -67,6 +67,7 @@ def stops_at(metric: str, kind: str | None) -> bool:
 
 def _numbered(data: Columns) -> Loops | None:
     number = data.fact("attempt").cast(pl.Int64, strict=False)
+    # A single unknown number leaves the place of an attempt open, so the order of the rows decides for all.
     if number.null_count() or not data.has("attempt"):
         return None
     rank = number.to_numpy()
@@ -75,6 +76,8 @@ def _numbered(data: Columns) -> Loops | None:
     every = np.arange(rank.size)
     codes = same_values(data, every, names, required=("goal", "task")).codes
     distinct = _distinct(codes, ranks)
+    # Two attempts with one number at one goal were made under different conditions: columns that tell them apart are added until
+    # all numbers are distinct.
     for name in _further(data, names) if distinct < rank.size else ():
         if distinct == rank.size:
             break
@@ -136,6 +139,8 @@ def same_values(data: Columns, rows: IntArray, names: Sequence[str], required: S
         if data.has(name):
             codes = _crossed(codes, data.places(name)[rows])
     if required:
+        # Null equals null within a loop's conditions, but rollouts without a goal and a task are no attempts at the same thing:
+        # each is alone.
         unnamed = np.all([data.places(name)[rows] == 0 for name in required if data.has(name)], axis=0)
         if unnamed.any():
             codes = renumbered(np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes))

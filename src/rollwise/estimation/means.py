@@ -101,21 +101,25 @@ def _pooled(cells: Cells, sample: Sample, level: float) -> Estimates:
         return _without_interval(sample, level, f"{POOLED}: not for {what}; every unit of one kind weighs the same")
     estimates = _proportions(sample, level, "wilson")
     stopped = later_attempts(sample.rows.data, cells.metric)[sample.rows.numbers]
-    for group, part in enumerate(sample.each()):
+    for group, part in enumerate(sample.by_group()):
         units = grouping(part.codes[0] if part.codes else np.arange(part.values.size))
         c, n = units.sums(part.values), units.sums(np.ones(part.values.size))
-        known = estimates.at(group)
+        weighted = estimates.at(group)
         if not 0 < c.sum() < n.sum() or units.count < 2:
             all_equal = "no success" if n.size and not c.sum() else "no failure"
-            flaw = ONE_CLUSTER if units.count == 1 and known.low is None else f"{all_equal}: Wilson instead of {POOLED}"
-            estimates.reason[group] = flaw if n.size else known.reason
+            flaw = (
+                ONE_CLUSTER if units.count == 1 and weighted.low is None else f"{all_equal}: Wilson instead of {POOLED}"
+            )
+            estimates.reason[group] = flaw if n.size else weighted.reason
             continue
         # Loops that stopped: how many attempts a goal has depends on its chance.
         chances = beta_binomial(c, n, equal=bool(stopped[sample.groups.codes == group].any()))
         rates = chances.rate()
         center, spread = chances.expected(rates)
         low, high = chances.interval(rates, level)
-        pooled = replace(known, estimate=center, std_error=spread, low=low, high=high, design_effect=None, reason=None)
+        pooled = replace(
+            weighted, estimate=center, std_error=spread, low=low, high=high, design_effect=None, reason=None
+        )
         estimates.put(group, replace(pooled, method=f"{POOLED} with and without immune units"))
     return estimates
 
@@ -173,8 +177,8 @@ def _without_interval(sample: Sample, level: float, reason: str) -> Estimates:
     """Estimate means without an interval, for this reason."""
     estimates = means(sample.values, sample.codes, sample.groups, weights=sample.weights, level=level, interval="t")
     for group in np.flatnonzero(~np.isnan(estimates.estimate)).tolist():
-        known = estimates.at(group)
-        estimates.put(group, replace(known, low=None, high=None, method=None, design_effect=None, reason=reason))
+        estimate = estimates.at(group)
+        estimates.put(group, replace(estimate, low=None, high=None, method=None, design_effect=None, reason=reason))
     return estimates
 
 

@@ -1,7 +1,7 @@
 """Mergeable states of ROLLOUTS, for tables larger than memory or measured in parts.
 
 Shares and times are **counted**: the number of rollouts for each combination of values within a group and cluster. Numbers are
-**kept** row by row, in as few bytes as possible. Ids order the parts and prove that no rollout occurs in two of them; they are
+**stored** row by row, in as few bytes as possible. Ids order the parts and prove that no rollout occurs in two of them; they are
 not stored.
 """
 
@@ -37,7 +37,7 @@ class State:
     first: object  # the smallest id; None without rollouts
     last: object  # the largest id
     counted: pl.DataFrame  # distinct combinations of the counted columns, with their number of rollouts
-    kept: pl.DataFrame  # the kept columns, one row per rollout in the order of the ids
+    stored: pl.DataFrame  # the stored columns, one row per rollout in the order of the ids
     dtypes: pl.Schema  # of ROLLOUTS: text is stored as categories in the frames above
 
 
@@ -45,19 +45,19 @@ class _MixedError(SchemaError):
     """The ids of two parts overlap."""
 
 
-def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
+def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], stored: Sequence[str]) -> State:
     """Return the state of ROLLOUTS; a lazy frame is read batch by batch."""
     rows = rollouts.lazy()
     if ORDER not in rows.collect_schema():  # one part of a table does not know its place in the whole
-        counted, kept = ([name for name in names if name != ORDER] for names in (counted, kept))
-    rows = rows.select(columns_named(dict.fromkeys([_ROW, *counted, *kept])))
+        counted, stored = ([name for name in names if name != ORDER] for names in (counted, stored))
+    rows = rows.select(columns_named(dict.fromkeys([_ROW, *counted, *stored])))
     if isinstance(rollouts, pl.DataFrame):
-        return _state(rows.sort(_ROW).collect(), counted, kept)
+        return _state(rows.sort(_ROW).collect(), counted, stored)
     try:
         # Batches of a frame sorted by id never overlap; any other frame is sorted first.
-        return merged(_state(batch, counted, kept) for batch in _batches(rows))
+        return merged(_state(batch, counted, stored) for batch in _batches(rows))
     except _MixedError:
-        return merged(_state(batch, counted, kept) for batch in _batches(rows.sort(_ROW)))
+        return merged(_state(batch, counted, stored) for batch in _batches(rows.sort(_ROW)))
 
 
 def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -74,7 +74,7 @@ def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
     return rows if rows[_ROW].is_sorted() else rows.sort(_ROW)
 
 
-def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
+def _state(rollouts: pl.DataFrame, counted: Sequence[str], stored: Sequence[str]) -> State:
     ids = rollouts[_ROW]
     if ids.null_count():
         raise SchemaError(
@@ -92,15 +92,15 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
         ids.first(),
         ids.last(),
         tally.with_columns(as_categories).collect(),
-        _shrink(rollouts.select(columns_named(kept))),
+        _shrink(rollouts.select(columns_named(stored))),
         rollouts.schema,
     )
 
 
-def _shrink(kept: pl.DataFrame) -> pl.DataFrame:
+def _shrink(frame: pl.DataFrame) -> pl.DataFrame:
     """Store text as categories, integers in the smallest dtype, and columns of nulls without data."""
-    all_null = [column_named(name).cast(pl.Null) for name in kept.columns if kept[name].null_count() == kept.height]
-    compact = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(all_null)
+    all_null = [column_named(name).cast(pl.Null) for name in frame.columns if frame[name].null_count() == frame.height]
+    compact = frame.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(all_null)
     return compact.with_columns(compact[name].shrink_dtype() for name in compact.select(cs.integer()).columns)
 
 
@@ -114,7 +114,7 @@ def merged(states: Iterable[State]) -> State:
             empty = state
             continue
         tallies.append(state.counted)
-        # Counted rows are added up as they come; only the kept rows of all parts stay in memory.
+        # Counted rows are added up as they come; only the stored rows of all parts stay in memory.
         parts.append(replace(state, counted=state.counted.clear()))
         if sum(map(len, tallies)) > _COMPACT:
             tallies = [_add_up(tallies)]
@@ -133,8 +133,8 @@ def merged(states: Iterable[State]) -> State:
                 "but their ids overlap, so a rollout could be in both; `rollwise convert` puts rollouts in order of their ids"
             )
     # Parts may have shrunk a column to different integer dtypes.
-    kept = pl.concat([part.kept for part in parts], how="vertical_relaxed")
-    return State(parts[0].first, parts[-1].last, _add_up(tallies), kept, parts[0].dtypes)
+    stored = pl.concat([part.stored for part in parts], how="vertical_relaxed")
+    return State(parts[0].first, parts[-1].last, _add_up(tallies), stored, parts[0].dtypes)
 
 
 def _add_up(tallies: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -147,20 +147,22 @@ def _duplicate_id(rollout_id: object) -> str:
 
 
 def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Expand the counted and the kept rollouts to one row each, with a number as id, in blocks of whole groups in order.
+    """Expand the counted and the stored rollouts to one row each, with a number as id, in blocks of whole groups in order.
 
     Groups by a column of lists share rollouts, so they form a single block. The rows of a group are ordered by their own values
-    (counted) or by the original ids (kept), so the result does not depend on how the parts were divided.
+    (counted) or by the original ids (stored), so the result does not depend on how the parts were divided.
     """
     if not by or any(isinstance(state.dtypes[name], pl.List) for name in by):
-        yield _repeat_rows(state.counted, state.dtypes), _number_rows(state.kept, state.dtypes)
+        yield _repeat_rows(state.counted, state.dtypes), _number_rows(state.stored, state.dtypes)
         return
     dtypes = {name: pl.Categorical() if state.dtypes[name] == pl.String else state.dtypes[name] for name in by}
     casts = [column_named(name).cast(dtype) for name, dtype in dtypes.items()]  # undo `_shrink` for the keys
-    tally, kept_rows = (frame.with_columns(casts) if frame.width else frame for frame in (state.counted, state.kept))
+    tally, stored_rows = (
+        frame.with_columns(casts) if frame.width else frame for frame in (state.counted, state.stored)
+    )
     sizes = [
         frame.group_by(columns_named(by)).agg(size.cast(pl.Int64).alias(_COUNT))
-        for frame, size in ((tally, pl.col(_COUNT).sum()), (kept_rows, pl.len()))
+        for frame, size in ((tally, pl.col(_COUNT).sum()), (stored_rows, pl.len()))
         if frame.width
     ]
     groups = (
@@ -174,8 +176,8 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
     offset = pl.col(_COUNT).cum_sum() - pl.col(_COUNT)
     for block in groups.with_columns(block=offset // ROWS_AT_A_TIME).partition_by("block", maintain_order=True):
         keys = block.select(columns_named(by)).with_columns(pl.col(pl.String).cast(pl.Categorical))
-        counted_part, kept_part = _semi_join(tally, keys), _semi_join(kept_rows, keys)
-        yield _repeat_rows(counted_part, state.dtypes), _number_rows(kept_part, state.dtypes)
+        counted_part, stored_part = _semi_join(tally, keys), _semi_join(stored_rows, keys)
+        yield _repeat_rows(counted_part, state.dtypes), _number_rows(stored_part, state.dtypes)
 
 
 def _semi_join(frame: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
@@ -200,8 +202,8 @@ def _repeat_rows(tally: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
     return repeated.with_columns(pl.lit(None, dtype=pl.Int64).alias(ORDER))
 
 
-def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
-    return kept.with_columns(_restore_dtypes(kept.columns, dtypes)).with_row_index(_ROW) if kept.width else kept
+def _number_rows(frame: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
+    return frame.with_columns(_restore_dtypes(frame.columns, dtypes)).with_row_index(_ROW) if frame.width else frame
 
 
 def _restore_dtypes(columns: Sequence[str], dtypes: pl.Schema) -> list[pl.Expr]:

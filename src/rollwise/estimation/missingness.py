@@ -28,7 +28,7 @@ def statuses(data: Columns, metric: str, *, of_attempts: bool = False) -> Status
     verdict, if the metric is made of verdicts) and `MISSING` (a metric that is made of something else has no value). Later
     attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
     """
-    has_value = data.known(metric)
+    has_value = data.has_value(metric)
     later = np.zeros(has_value.size, dtype=np.bool_) if of_attempts else later_attempts(data, metric)
     # The common case needs no facts of the rollouts.
     if has_value.all():

@@ -75,7 +75,7 @@ def own_statistics(
     # Only rollouts with all arguments known can be passed to the function.
     has_values = np.ones(frame.height, dtype=np.bool_)
     for column in names:
-        has_values &= data.known(column)
+        has_values &= data.has_value(column)
     options = [
         _Options(function, name, names, cluster, strata, method, resamples, seed)
         for name, function in functions.items()
@@ -83,9 +83,9 @@ def own_statistics(
     rows = [
         {**key, **row, "n_missing": missing, "reason": join_reasons(row["reason"], _left_out(missing, group.size))}
         for key, group in data.groups(by)
-        for one in options
+        for option in options
         for missing in [int((~has_values[group]).sum())]
-        for row in _rows(data, group[has_values[group]], one, levels)
+        for row in _rows(data, group[has_values[group]], option, levels)
     ]
     return rows_of(rows, frame, by, schema.SUMMARY)
 
@@ -185,12 +185,12 @@ def _array(data: Columns, column: str, rows: IntArray) -> Any:
 
 
 def _below(point: float, center: float, std_error: float, resamples: int) -> str | None:
-    """Say that replicates lie below the estimate, as those of spreads, correlations and maxima do; None if they do not."""
+    """Say that replicates lie below the estimate, as is usual for spreads, correlations and maxima; None if they do not."""
     distance = (point - center) / std_error
     if distance <= _MOST_BELOW + 2 / math.sqrt(resamples):  # two Monte Carlo errors of a mean
         return None
     return (
-        f"replicates lie below the estimate, on average by {distance:.2g} standard errors, as those of a spread or a maximum do: "
+        f"replicates lie below the estimate, on average by {distance:.2g} standard errors, as for a spread or a maximum: "
         "the estimate may be too low, too, and the interval contains the true value less often than its level says"
     )
 

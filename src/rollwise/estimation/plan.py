@@ -196,9 +196,9 @@ def _of_difference(
     sides = sorted({difference, -abs(difference)})
     possible = [side for side in sides if 0 < rate + side < 1]
     if not possible:
-        other = " or ".join(f"{rate + side:.3g}" for side in sides)
+        rates = " or ".join(f"{rate + side:.3g}" for side in sides)
         raise ArgumentError(
-            f"plan: difference={difference:g} from rate={rate:.3g} would be a rate of {other} in the other arm; a rate "
+            f"plan: difference={difference:g} from rate={rate:.3g} would be a rate of {rates} in the other arm; a rate "
             "lies between 0 and 1, so ask for a smaller difference"
         )
     # The rate nearer to 1/2 varies more: it needs the most goals.

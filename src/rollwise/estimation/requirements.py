@@ -79,8 +79,8 @@ class Required:
         match = _REQUIREMENT.fullmatch(self.words)
         if match and abs(self.threshold) == 1 and not (match["percent"] or match["points"]):
             start, end = match.span("margin" if self.relative else "number")
-            one, hundred = (f"{self.words[:start]}{number}{self.words[end:]}" for number in ("1%", "100%"))
-            raise ArgumentError(f"gate: {self.words!r} may mean 1 % or 100 %; write {one!r} or {hundred!r}")
+            as_one, as_hundred = (f"{self.words[:start]}{number}{self.words[end:]}" for number in ("1%", "100%"))
+            raise ArgumentError(f"gate: {self.words!r} may mean 1 % or 100 %; write {as_one!r} or {as_hundred!r}")
         if not least <= self.threshold <= 1:
             remedy = "give a number from 0 to 1, or from 0% to 100%"
             if "%" not in self.words and 1 < self.threshold <= 100:

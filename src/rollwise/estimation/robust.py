@@ -17,7 +17,7 @@ from rollwise.schema.arguments import Cluster
 from rollwise.stats.bootstrap import expanded, percentile_interval, too_few_to_draw
 from rollwise.stats.clusters import unaddable
 from rollwise.stats.estimate import Estimate, Estimates, FloatArray, IntArray
-from rollwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
+from rollwise.stats.robust import Aggregate, DrawnUnit, aggregate, aggregate_replicates
 from rollwise.stats.statistics import STATISTICS
 
 FEWEST_GOALS = 8
@@ -38,12 +38,12 @@ def robust_blocks(
         # Which all levels share.
         replicates = [[aim.replicates(options.resamples, options.seed) for aim in versions] for versions in aims]
         sentences = [
-            _aim(group.known, statistic, options).estimand(statuses[part].size)
+            _aim(group.judged, statistic, options).estimand(statuses[part].size)
             for group, part in zip(of_groups, parts, strict=True)
         ]
         for level in levels:
             estimates = [
-                group.joined([aim.estimate(level, drawn) for aim, drawn in zip(versions, draws, strict=True)])
+                group.joined([aim.estimate(level, draw) for aim, draw in zip(versions, draws, strict=True)])
                 for group, versions, draws in zip(of_groups, aims, replicates, strict=True)
             ]
             yield Block(
@@ -79,9 +79,9 @@ class Goals:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Goals of one group: those of the known values, and of all versions of the values that its unjudged rollouts allow."""
+    """Goals of one group with a value, and the goals of every version of the values that its unjudged rollouts allow."""
 
-    known: Goals
+    judged: Goals
     versions: list[Goals]
     unjudged: UnjudgedRows
 
@@ -91,7 +91,7 @@ class _Group:
         choice, unknown = self.unjudged.choice, self.unjudged.unknown
         if choice is None:
             return estimate
-        result = replace(estimate, n=self.known.values.size, n_clusters=self.known.count)
+        result = replace(estimate, n=self.judged.values.size, n_clusters=self.judged.count)
         if not extremes:
             return replace(result, reason=join_reasons(result.reason, unknown.treated(choice)))
         worst, best = map(row_of, extremes)
@@ -99,15 +99,15 @@ class _Group:
 
 
 def _of_group(data: Columns, metric: str, rows: IntArray, statuses: Statuses, options: Options) -> _Group:
-    known = Goals(data, metric, rows[statuses == VALUE], options.cluster)
+    judged = Goals(data, metric, rows[statuses == VALUE], options.cluster)
     applicable = statuses != INAPPLICABLE
     rows, statuses = rows[applicable], statuses[applicable]
     unjudged = unjudged_of(data, metric, rows, statuses, options.unjudged)
     if unjudged.choice is None:
-        return _Group(known, [known], unjudged)
+        return _Group(judged, [judged], unjudged)
     filled = [(~np.isnan(values), values) for values in unjudged.versions]
     versions = [Goals(data, metric, rows[has], options.cluster, values[has]) for has, values in filled]
-    return _Group(known, versions, unjudged)
+    return _Group(judged, versions, unjudged)
 
 
 def _aim(goals: Goals, statistic: str, options: Options) -> "_Aim":
@@ -127,7 +127,7 @@ class _Aim:
 
     goals: Goals
     which: Aggregate
-    draws: Drawn
+    draws: DrawnUnit
     rates: bool  # True if interquartile mean and gap are of the means of goals, False if of the values of all rollouts
     target: float  # the value that the optimality gap is below
 
@@ -162,7 +162,7 @@ class _Aim:
             goals.values,
             goals.codes,
             [self.which],
-            drawn=self.draws,
+            unit=self.draws,
             rates=self.rates,
             rng=goals.unit.generator(seed),
             resamples=resamples,

@@ -46,7 +46,7 @@ class Sample:
             nulls=self.nulls[chosen],
         )
 
-    def each(self) -> Iterator["Sample"]:
+    def by_group(self) -> Iterator["Sample"]:
         """Yield each group separately."""
         starts = self.groups.starts
         for group in range(self.groups.count):

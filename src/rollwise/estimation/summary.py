@@ -122,7 +122,7 @@ def summarize(
         Nominal coverage, or several.
     unjudged
         How to treat rollouts without a verdict, in whole or in part (none, an undetermined one, or unjudged turns and no
-        success; not those that ended in an error), which may or may not be failures. ``"bounds"``: the interval reaches
+        success; not an error at its end), which may or may not be failures. ``"bounds"``: the interval reaches
         from the lower end with all of them as failures to the upper end with all as successes; the estimate counts unjudged
         turns as censored (it needs `time_to_success`), and without any verdict it takes the others as representative.
         ``"censor"``: the same estimate with the interval of the censored share, valid if turns are unjudged at random.

@@ -28,7 +28,7 @@ _WITHIN = "success_within_"
 class FollowUp(NamedTuple):
     """Last judged turn of rollouts, and what ended there: a success, a failure or the verdicts.
 
-    Turns are numbered by their rank among the turns that occur, because only their order matters; 0 is no judged turn.
+    Turns are numbered by their rank among the turns that occur, because only their order matters; 0 means that no turn was judged.
     """
 
     duration: IntArray
@@ -47,7 +47,10 @@ def follow_up(data: Columns, metric: str, rows: IntArray) -> FollowUp | None:
         return None
     values = data.numbers(metric)[rows]
     followed, observed = (column[rows] for column in data.times("time_to_success"))
+    # A rollout without a number of turns has been followed for at least its last judged turn.
     end = np.maximum(np.nan_to_num(data.numbers("num_turns")[rows]).astype(np.int64), np.maximum(followed, 1))
+    # A failure is followed to its end: it competes with the success. A success that came after the horizon of `success_within_k`
+    # is such a failure.
     duration = np.where(values == 0, end, followed)
     cause = np.select([(values == 1) & observed, values == 0], [EVENT, COMPETING], CENSORED)
     duration = np.minimum(duration, horizon)
@@ -89,10 +92,13 @@ def expected_values(data: Columns, metric: str, rows: IntArray, weights: FloatAr
     life_table, judged_turns = _life_table(follow, weights), follow.duration[censored_rows]
     places = np.searchsorted(life_table.at, judged_turns)
     survival, incidence = life_table.survival[places], life_table.incidence[places]
+    # Given no ending so far, the chance of a success later is (F(end) - F(t)) / S(t).
     later = life_table.incidence[-1] - incidence
     expected = np.zeros(rows.size)
     expected[censored_rows] = np.divide(later, survival, out=np.zeros(later.size), where=survival > 0)
     w = ones_or(weights, rows.size)
+    # Successes with an unjudged turn before them are censored in the life table, and keep their value 1. The others are scaled
+    # down so that all censored rollouts together hold the successes that the curve expects.
     other_sum = (w * expected).sum() - w[censored_rows & ~unjudged].sum()
     mass = (w * expected)[unjudged].sum()
     values[unjudged] = np.clip(expected[unjudged] * (other_sum / mass if mass > 0 else 0.0), 0.0, 1.0)
@@ -125,6 +131,7 @@ def pseudo_values(data: Columns, metric: str, rows: IntArray) -> FloatArray:
     followed = follow.duration > 0
     if followed.any():
         life_table = _life_table(follow, None)
+        # Each rollout is a cluster of its own: what is wanted is the influence of each rollout.
         (singles,) = groupings((), life_table.duration.size)
         last = np.concatenate([block[:, -1] for block in influences(life_table, singles)])
         values[followed] = life_table.incidence[-1] + last.size * last
@@ -208,7 +215,7 @@ class UnjudgedRows(NamedTuple):
 
     choice: Unjudged | None  # the option; None without such rollouts, or without any that is judged at all
     rows: BoolArray  # (n,): such rollouts
-    known: FloatArray  # Float (n,): the known values, NaN elsewhere
+    values: FloatArray  # Float (n,): the known values, NaN elsewhere
     expected: FloatArray  # all values, the censored ones as their expected success; NaN where unknown otherwise
     extremes: BoolArray  # (n,): the rollouts whose both outcomes the interval covers
     unknown: Unknown
@@ -217,8 +224,8 @@ class UnjudgedRows(NamedTuple):
     def versions(self) -> list[FloatArray]:
         """Values to estimate with: the known ones, or the expected ones and for bounds both extremes, each float (n,)."""
         if self.choice in {None, "drop"}:
-            return [self.known]
-        extremes = [np.where(self.extremes, rate, self.known) for rate in (0.0, 1.0)]
+            return [self.values]
+        extremes = [np.where(self.extremes, rate, self.values) for rate in (0.0, 1.0)]
         return [self.expected, *(extremes if self.extremes.any() else [])]
 
     @property
@@ -228,6 +235,7 @@ class UnjudgedRows(NamedTuple):
 
     def imputed(self) -> "UnjudgedRows":
         """Return these rows with the mean of the others as the expected success of those without any verdict."""
+        # Rollouts that were not drawn for judging stay without a value under 'sample': the others represent them anyway.
         filled = (self.extremes if self.choice == "sample" else self.rows) & np.isnan(self.expected)
         if not filled.any() or np.isnan(self.expected).all():
             return self
@@ -260,6 +268,7 @@ def unjudged_of(data: Columns, metric: str, rows: IntArray, row_statuses: Status
     followed = np.isin(row_statuses, (VALUE, PARTIALLY_JUDGED))
     timed = follow_up(data, metric, rows[:1]) is not None
     unknown = Unknown.of(row_statuses, choice, timed=timed)
+    # Numbers have no two extremes to cover, and without any judged rollout there is nothing to start from.
     if not unjudged.any() or not followed.any() or data.kinds[metric] != "proportion":
         none = np.zeros(rows.size, dtype=np.bool_)
         return UnjudgedRows(None, none, values, values, none, unknown)
@@ -282,11 +291,13 @@ def at_the_bounds(
     It reaches from the lower end with all of these rollouts as failures to the upper end with all of them as successes, and is
     null if one of these ends is.
     """
+    # Clustered intervals also change their width with the values: each end is the outer of the two.
     extremes = worst, best
     defined = all(row.get(name) is not None for row in extremes for name in ("low", "high"))
     methods = " and ".join(dict.fromkeys(row["method"] for row in extremes if row.get("method")))
     flaws = "; ".join(dict.fromkeys(row["reason"] for row in extremes if row.get("reason"))) or "no values"
     ends = [row["estimate"] for row in extremes if row.get("estimate") is not None]
+    # The expected success may be weighted in another way than the extremes and must not lie outside of these.
     if estimate is not None and ends:
         estimate = min(max(estimate, min(ends)), max(ends))
     return {

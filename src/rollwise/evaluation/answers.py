@@ -23,7 +23,7 @@ def answer(items: Sequence[Item], workflow: Workflow, config: EvalConfig, option
     """Let the workflow answer the items without an answer, and log each answer at once."""
     with ResultsLog(folder, "workflow", workflow.configuration) as log:
         waiting = {place: log.key(_bare(items[place])) for place in _unanswered(items, log, options)}
-        _ask(items, waiting, log, workflow, config.eval.general, shown=options.progress)
+        _ask(items, waiting, log, workflow, config.eval.general, visible=options.progress)
     errors = [error for place in waiting if (error := items[place].error) is not None]
     if errors:
         say(f"workflow: {counted(len(errors), 'item')} without an answer, the first one: {errors[0]}")
@@ -60,7 +60,7 @@ def _ask(
     workflow: Workflow,
     general: General,
     *,
-    shown: bool,
+    visible: bool,
 ) -> None:
     """Fill in the answers of the workflow to the items at these places, which have these keys in the log."""
     places = list(waiting)
@@ -71,7 +71,7 @@ def _ask(
         # Through JSON, so that the answer equals what a resumed run reads from the log.
         return through_json([output.output, list(output.intermediate_steps)])
 
-    with progress_bar(len(places), "workflow", "item", shown=shown) as bar:
+    with progress_bar(len(places), "workflow", "item", visible=visible) as bar:
 
         def keep(outcomes: list[Outcome]) -> None:
             entries = {}

@@ -59,8 +59,8 @@ class Item:
         """Return the name of the item in results: its id, with the attempt if there are several (`rep`)."""
         return f"{self.id}_rep{self.attempt - 1}" if rep else self.id
 
-    def seen(self, *, rep: bool, whole: bool) -> EvalInputItem:
-        """Return the item in the form that evaluators get, with its entry of the data set if `whole`."""
+    def as_input(self, *, rep: bool, with_entry: bool) -> EvalInputItem:
+        """Return the item in the form that evaluators get, with its entry of the data set if `with_entry`."""
         return EvalInputItem.trusted(
             id=self.name(rep=rep),
             input_obj=self.question,
@@ -68,15 +68,15 @@ class Item:
             output_obj=self.generated,
             trajectory=_as_steps(self.steps),
             expected_trajectory=_as_steps(self.expected_steps),
-            full_dataset_entry=self.entry if whole else {},
+            full_dataset_entry=self.entry if with_entry else {},
         )
 
 
-class Shown(Sequence[EvalInputItem]):
+class InputItems(Sequence[EvalInputItem]):
     """Items in the form that evaluators get, each created on access: all together they need more memory than the data set."""
 
-    def __init__(self, items: Sequence[Item], *, rep: bool, whole: bool) -> None:
-        self._items, self._rep, self._whole = items, rep, whole
+    def __init__(self, items: Sequence[Item], *, rep: bool, with_entry: bool) -> None:
+        self._items, self._rep, self._with_entry = items, rep, with_entry
 
     @property
     def names(self) -> Iterator[Any]:
@@ -89,11 +89,11 @@ class Shown(Sequence[EvalInputItem]):
     @overload
     def __getitem__(self, place: int) -> EvalInputItem: ...
     @overload
-    def __getitem__(self, place: slice) -> "Shown": ...
-    def __getitem__(self, place: int | slice) -> "EvalInputItem | Shown":
+    def __getitem__(self, place: slice) -> "InputItems": ...
+    def __getitem__(self, place: int | slice) -> "EvalInputItem | InputItems":
         if isinstance(place, slice):
-            return Shown(self._items[place], rep=self._rep, whole=self._whole)
-        return self._items[place].seen(rep=self._rep, whole=self._whole)
+            return InputItems(self._items[place], rep=self._rep, with_entry=self._with_entry)
+        return self._items[place].as_input(rep=self._rep, with_entry=self._with_entry)
 
 
 def read(

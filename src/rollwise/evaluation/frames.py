@@ -24,11 +24,11 @@ from rollwise.readers.tool_calls import calls
 from rollwise.readers.traces.steps import steps_of_items
 from rollwise.schema.named import columns_named
 
-ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
+CALL_FIELDS = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
 USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
-SAID = ("prompt", "response", "error")
+TURN_TEXTS = ("prompt", "response", "error")
 TEXTS = ("target", "attack", "goal", "category")  # facts about its items that a data set may hold
-OURS = frozenset({*schema.TURNS.names, *schema.ROLLOUTS.names, *SAID, "expected_calls"})  # columns
+RESERVED = frozenset({*schema.TURNS.names, *schema.ROLLOUTS.names, *TURN_TEXTS, "expected_calls"})  # columns
 
 
 @dataclass
@@ -112,7 +112,9 @@ class Tables:
         """Return the calls, null if a field lists something else, and a sentence about the first such field."""
         actual, expected, fault = self._calls_of(self.steps), self._calls_of(self.expected_steps), None
         for place, item in enumerate(self.items):
-            if expected[place] is None and (field := next((f for f in ASKED if item.entry.get(f) is not None), None)):
+            if expected[place] is None and (
+                field := next((f for f in CALL_FIELDS if item.entry.get(f) is not None), None)
+            ):
                 try:
                     expected[place] = _listed(item.entry[field], field)
                 except BrokenError as error:
@@ -148,7 +150,7 @@ def columns_of(entries: Sequence[Mapping[str, Any]], used: Iterable[str]) -> dic
         column = name
         # A fact such as `goal` keeps its name if all its values are text; other clashes get the prefix, twice if needed.
         if not (name in TEXTS and all(isinstance(entry.get(name), str | None) for entry in entries)):
-            while column in OURS or (column != name and column in names):
+            while column in RESERVED or (column != name and column in names):
                 column = f"data_{column}"
         columns[name] = column
     return columns
@@ -272,7 +274,7 @@ def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     turns = tables.turns  # every rollout has one turn, so the rows of TURNS are those of ROLLOUTS
     further = [name for name in turns.columns if name not in {*schema.TURNS.names, "tool_calls", "expected_calls"}]
     counts = {"num_turns": pl.lit(1, pl.Int32), "num_judged": pl.col("succeeded").is_not_null().cast(pl.Int32)}
-    frame = turns.select("rollout_id", *schema.TURNS.facts, *SAID, *columns_named(further), **counts)
+    frame = turns.select("rollout_id", *schema.TURNS.facts, *TURN_TEXTS, *columns_named(further), **counts)
     return frame.hstack([evaluator.column() for evaluator in scored])
 
 

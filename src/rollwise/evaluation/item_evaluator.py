@@ -63,7 +63,7 @@ async def outputs_of(
     """Return the output of a function of one item for each of them, in order, and the average."""
     log = LOG.get()
     results: list[Any] = [None] * len(items)
-    with progress_bar(len(items), title, "item", shown=PROGRESS.get()) as bar:
+    with progress_bar(len(items), title, "item", visible=PROGRESS.get()) as bar:
 
         async def score(row: tuple[int, Any]) -> None:
             position, item = row

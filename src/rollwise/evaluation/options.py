@@ -52,18 +52,7 @@ class Options:
 
     @property
     def overrides(self) -> list[tuple[str, Any]]:
-        """Return the entries to replace, as pairs.
-
-        Examples
-        --------
-        >>> Options(override={"eval.general.max_concurrency": 3}).overrides
-        [('eval.general.max_concurrency', 3)]
-
-        Raises
-        ------
-        ArgumentError
-            If `override` is anything else.
-        """
+        """Return the entries to replace, as pairs."""
         pairs = self.override.items() if isinstance(self.override, Mapping) else self.override
         try:
             # Values go through JSON, so that what is stored with the results is what was used.

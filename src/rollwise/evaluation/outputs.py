@@ -229,10 +229,10 @@ class Folder:
 
     def _atif_samples(self, tables: Tables) -> Iterator[dict[str, Any]]:
         """Yield the items with their trajectories in ATIF; items whose steps cannot be converted are left out and named."""
-        whole, repeated = self._config.eval.general.dataset.pass_full_entry, self._options.reps > 1
+        with_entry, repeated = self._config.eval.general.dataset.pass_full_entry, self._options.reps > 1
         for item in tables.items:
             try:
-                yield sample_of(item.seen(rep=repeated, whole=whole)).model_dump(mode="json")
+                yield sample_of(item.as_input(rep=repeated, with_entry=with_entry)).model_dump(mode="json")
             except ValueError as error:
                 say(f"{ATIF}: item {item.id} is left out, as {error}")
 

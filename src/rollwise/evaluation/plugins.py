@@ -1,8 +1,8 @@
 """Registered evaluators: built-in, from installed packages, and named in a file.
 
 An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. Its name is the `_type` of a
-configuration file. The first of these that has the name is used, and stderr names those that it replaces: plug-ins that the file
-lists under ``plugins:`` or that were imported before; plug-ins of installed packages (entry points of the group
+configuration file. The first of these that has the name is used, and stderr names the others, which it replaces: plug-ins that
+the file lists under ``plugins:`` or that were imported before; plug-ins of installed packages (entry points of the group
 ``rollwise.rollout``); built-in evaluators. Two plug-ins of the same kind and name are an error.
 """
 

@@ -16,7 +16,7 @@ from rollwise.readers.problems import BrokenError
 
 RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0  # seconds: the pause before the k-th retry is uniform on 0 to min(30, 2^(k-1))
-_MOST, _SHOWN = 10_000, 220  # characters of what a server says that are looked at for a message, and shown
+_MOST, _EXCERPT = 10_000, 220  # characters of what a server says that are looked at for a message, and shown
 _STREAM = "text/event-stream"
 _DATA, _STEPS = "data:", "intermediate_data:"
 _LINES = re.compile(
@@ -59,12 +59,12 @@ async def posted(options: Any, body: Any) -> Any:
         raise
     # A server may repeat the request, and the client a header that cannot be sent.
     except RefusedError as error:
-        raise type(error)(hidden(str(error), secrets)[:_SHOWN]) from None
+        raise type(error)(hidden(str(error), secrets)[:_EXCERPT]) from None
     except httpx2.HTTPError as error:
         public = hidden(str(error)[:_MOST], secrets)
         if public == str(error):
             raise
-        raise RefusedError(f"{type(error).__name__}: {public}"[:_SHOWN]) from None
+        raise RefusedError(f"{type(error).__name__}: {public}"[:_EXCERPT]) from None
     raise AssertionError("tenacity ends with an answer or an error")  # pragma: no cover
 
 

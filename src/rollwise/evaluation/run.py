@@ -13,7 +13,7 @@ from rollwise.evaluation import plugins
 from rollwise.evaluation.answers import answer
 from rollwise.evaluation.config import EvalConfig, load
 from rollwise.evaluation.dataset import HERE, Item, read, repeated
-from rollwise.evaluation.frames import SAID, Scored, Tables, columns_of
+from rollwise.evaluation.frames import TURN_TEXTS, Scored, Tables, columns_of
 from rollwise.evaluation.llms import ADD_IT, Models
 from rollwise.evaluation.masking import masked
 from rollwise.evaluation.options import Options, check
@@ -223,7 +223,7 @@ def _check_answers(document: ConfigFile, config: EvalConfig, items: Sequence[Ite
 def _check_keywords(document: ConfigFile, config: EvalConfig, items: Sequence[Item]) -> None:
     """Raise an error for a keyword that is also a column of the items, before any call is paid for."""
     further = columns_of([item.entry for item in items], _used(config))
-    reserved = {*ROLLOUTS.names, *SAID, *further, *further.values()}
+    reserved = {*ROLLOUTS.names, *TURN_TEXTS, *further, *further.values()}
     for keyword in config.eval.evaluators:
         if keyword in reserved:
             place = ("eval", "evaluators", keyword)

@@ -19,7 +19,7 @@ from rollwise.evaluation.atif import AtifEvalSample
 from rollwise.evaluation.atif_conversion import sample_of
 from rollwise.evaluation.atif_evaluator import AtifBaseEvaluator
 from rollwise.evaluation.config import EvalConfig
-from rollwise.evaluation.dataset import Item, Shown
+from rollwise.evaluation.dataset import InputItems, Item
 from rollwise.evaluation.frames import STORE, TABLES, Scored, Tables
 from rollwise.evaluation.item_evaluator import LOG, PROGRESS, BaseEvaluator, failed, is_number
 from rollwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
@@ -44,7 +44,7 @@ def scores_of(
     full_entry = general.dataset.pass_full_entry
     answered = [item for item in tables.items if item.error is None]
     answered_tables = tables if len(answered) == len(tables.items) else Tables(answered, tables.run, tables.used)
-    items = Shown(answered, rep=run_options.reps > 1, whole=full_entry)
+    items = InputItems(answered, rep=run_options.reps > 1, with_entry=full_entry)
     results = []
     # Built-in evaluators also need the tables and the folder of verdicts, which are not part of the plug-in interface.
     tokens = TABLES.set(answered_tables), STORE.set(folder / "verdicts")
@@ -66,7 +66,7 @@ def _scored(
     registration: plugins.Registration,
     options: Any,
     builder: plugins.EvalBuilder,
-    items_shown: Shown,
+    items_shown: InputItems,
     folder: Path,
     *,
     progress: bool,
@@ -139,7 +139,7 @@ async def _built(
     registration: plugins.Registration,
     options: Any,
     builder: plugins.EvalBuilder,
-    items: Shown,
+    items: InputItems,
     folder: Path,
     *,
     progress: bool,
@@ -173,7 +173,7 @@ async def _built(
         box.append(info.bounds)
 
 
-def _samples(items: Shown, unconverted: dict[str, list[EvalOutputItem]]) -> list[AtifEvalSample]:
+def _samples(items: InputItems, unconverted: dict[str, list[EvalOutputItem]]) -> list[AtifEvalSample]:
     """Return the items with their trajectories in ATIF; one whose steps cannot be converted becomes a failed entry."""
     samples = []
     for item in items:
@@ -225,8 +225,8 @@ def _report_reused(keyword: str, log: ResultsLog) -> None:
         say(f"evaluator {keyword}: {counted(log.reused, 'score')} from an earlier run")
 
 
-async def _awaited(made: Awaitable[Any]) -> Any:
-    return await made
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 def _sound(item: EvalOutputItem) -> EvalOutputItem:

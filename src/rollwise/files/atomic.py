@@ -27,7 +27,7 @@ from rollwise.files.swaps import (
 
 MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
 
-_HELD = {5, 32}  # errors of Windows: access denied, and a file that is in use
+_IN_USE = {5, 32}  # errors of Windows: access denied, and a file that is in use
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def whole_folder(
 ) -> Iterator[Path]:
     """Return a temporary folder to fill; it becomes `path` in one step when the block ends without an error.
 
-    Other files in `path` stay, except those that `earlier` names. In an object store, the manifest is uploaded last.
+    Other files in `path` stay, except the ones named in `earlier`. In an object store, the manifest is uploaded last.
     """
     address = address_of(path)
     if address is not None:
@@ -190,7 +190,9 @@ def _reporting(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         # Windows neither replaces nor removes a file that a program has open.
-        advice = ", or close it where another program has it open" if getattr(error, "winerror", None) in _HELD else ""
+        advice = (
+            ", or close it where another program has it open" if getattr(error, "winerror", None) in _IN_USE else ""
+        )
         raise WriteError(
             f"{path} cannot be written ({error.strerror or error}); choose a folder that you may write to{advice}"
         ) from error

@@ -8,7 +8,9 @@ from rollwise.notebook import bars
 
 
 @contextmanager
-def progress_bar(total: int, name: str, unit: str, *, shown: bool, done: int = 0) -> Iterator[Any]:
-    """Yield a tqdm bar; it draws nothing unless `shown` and stderr is a terminal, as `disable` of the bar then says."""
-    with bars(shown=shown)(total=total, initial=done, desc=name, unit=unit, disable=None if shown else True) as bar:
+def progress_bar(total: int, name: str, unit: str, *, visible: bool, done: int = 0) -> Iterator[Any]:
+    """Yield a tqdm bar; it draws nothing unless `visible` and stderr is a terminal, as `disable` of the bar then says."""
+    with bars(visible=visible)(
+        total=total, initial=done, desc=name, unit=unit, disable=None if visible else True
+    ) as bar:
         yield bar

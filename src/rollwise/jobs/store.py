@@ -45,61 +45,21 @@ class Content:
 
 
 class Store:
-    """Rows of one configuration; as a context manager, the right to add to them.
-
-    Parameters
-    ----------
-    folder
-        The folder of the file; created if missing.
-    name
-        The first part of the file name; the second is a digest of the configuration.
-    configuration
-        Everything that the rows depend on, as JSON text in bytes without line breaks. Never secrets.
-    sync_every
-        Seconds between two syncs to the disk: 0 syncs before each `put` returns, so that rows survive a power failure; None never
-        does, so that they survive only the end of the process.
-    shared
-        Whether several writers may add rows at once, all of which say so; else a second one is refused. They `claim` keys.
-    option
-        The option of the caller that names the folder, for the sentences of errors.
-    machine
-        The operations of the operating system.
-
-    Attributes
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    ArgumentError
-        Where `folder` is an address in an object store.
-    WriteError
-        From ``with``, where the folder cannot be written to, or another process has the file open for writing.
-    ReadError
-        From ``with`` and `read`, where the file is not a store, or was written by another version.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> with Store(folder, "answers", b'{"model":"a"}') as store:
-    ...     store.put({"0": b'"No"', "1": b'["Yes",0.5]'})
-    >>> Store(folder, "answers", b'{"model":"a"}').read()
-    {'0': b'"No"', '1': b'["Yes",0.5]'}
-    >>> Store(folder, "answers", b'{"model":"b"}').read()
-    {}
-    """
+    """Rows of one configuration; as a context manager, the right to add to them."""
 
     def __init__(
         self,
         folder: str | Path,
-        name: str,
+        name: str,  # first part of the file name; a digest of the configuration is the second
+        # All that the rows depend on, as JSON text without line breaks. Never secrets: it is in the file.
         configuration: bytes,
         *,
+        # Seconds between two syncs to the disk. 0 syncs before each `put` returns, so that rows survive a power failure; None
+        # never does, so that they survive only the end of the process.
         sync_every: float | None = 0.0,
+        # Whether several writers may add rows at once, all of which say so and `claim` keys; else a second one is refused.
         shared: bool = False,
-        option: str = "store",
+        option: str = "store",  # the caller's option that names the folder, for the sentences of errors
         machine: Machine = MACHINE,
     ) -> None:
         self._option, self._sync_every, self._shared, self._machine = option, sync_every, shared, machine
@@ -146,15 +106,6 @@ class Store:
         They are neither stored nor reserved by another process; until the block ends or the process does, others leave them
         alone. A process that needs the other keys reads the store again later, and then claims what is still missing. It
         must hold no claim while it waits, so that two processes never wait for each other.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> with Store(folder, "a", b"1", shared=True) as one, Store(folder, "a", b"1", shared=True) as two:
-        ...     with one.claim(["x", "y"]) as first, two.claim(["y", "z"]) as second:
-        ...         first, second
-        (['x', 'y'], ['z'])
         """
         # The file that lists the keys is locked by its process; one without a lock was left behind by a killed process.
         place = self.path.parent / f".{self.path.name}.{secrets.token_hex(4)}.part"
@@ -223,13 +174,8 @@ class Store:
         self._add(_line(DAMAGED, json.dumps(damaged).encode(), self._salt))
 
     def put(self, rows: Mapping[str, bytes]) -> None:
-        """Add rows: JSON text in bytes, without line breaks, by key; a key is text without quotes and does not begin with @.
-
-        Raises
-        ------
-        UnkeptError
-            Where they cannot be written, such as on a full disk; the rows that fit are in the file.
-        """
+        """Add rows: JSON text in bytes, without line breaks, by key; a key is text without quotes and does not begin with @."""
+        # Where the disk is full, the rows that fit are in the file, and the others are an UnkeptError.
         lines = b"".join(_line(key, payload, self._salt) for key, payload in rows.items())
         with self._reporting(UnkeptError, _AGAIN):
             with self._locked() if self._shared else nullcontext():

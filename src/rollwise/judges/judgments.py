@@ -263,7 +263,7 @@ def _ask_all(
         SECRET.set(secret)  # in the context of this task alone
         return sound(await contained(judge.verdict(dict(zip(names, texts, strict=True)), sample=sample)))
 
-    with progress_bar(len(keys), judge.name, "verdict", shown=progress) as bar:
+    with progress_bar(len(keys), judge.name, "verdict", visible=progress) as bar:
 
         def keep(outcomes: list[Outcome]) -> None:
             portion = {keys[outcome.position]: _verdict(outcome) for outcome in outcomes}

@@ -77,11 +77,11 @@ def texts_of(metric: ResponseMetric, values: Sequence[Any], what: str = "respons
 
 def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **others: Sequence[Any] | None) -> None:
     """Raise an error if a list is not as long as the list of responses, or if a text is given instead of a list."""
-    for what, other in {"responses": responses, **others}.items():
-        require_list(metric, other, what)
-        if other is not None and len(other) != len(responses):
+    for what, values in {"responses": responses, **others}.items():
+        require_list(metric, values, what)
+        if values is not None and len(values) != len(responses):
             raise MetricError(
-                f"{metric.name}: {counted(len(responses), 'response')} but {len(other)} of `{what}`; give one for each response"
+                f"{metric.name}: {counted(len(responses), 'response')} but {len(values)} of `{what}`; give one for each response"
             )
 
 

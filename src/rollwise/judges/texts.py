@@ -34,8 +34,8 @@ def conversations(turns: pl.DataFrame) -> pl.Series:
     )
     # Rows may be in any order: collect each rollout's turns with their row, then walk through them by turn.
     parts: dict[str, list[tuple[int, int, list[str]]]] = {}
-    for row, (rollout, turn, *said) in enumerate(texts.iter_rows()):
-        messages = [_message(role, text) for role, text in zip(roles, said, strict=True) if text is not None]
+    for row, (rollout, turn, *contents) in enumerate(texts.iter_rows()):
+        messages = [_message(role, text) for role, text in zip(roles, contents, strict=True) if text is not None]
         parts.setdefault(rollout, []).append((turn or 0, row, messages))
     so_far = [""] * turns.height
     for rollout in parts.values():

@@ -122,7 +122,7 @@ def _reduce_batches(
 def at_once(
     turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr], *, are_contiguous: bool | None = None
 ) -> pl.DataFrame:
-    """Reduce turns in memory at once; where those of each rollout are not contiguous, they are sorted."""
+    """Reduce turns in memory at once; where the turns of a rollout are not contiguous, they are sorted first."""
     read, unread = _narrowed(turns, facts, values)
     # One chunk: if a rollout spans two chunks, its floats are summed in another order.
     table = read.collect(engine="in-memory").rechunk()

@@ -51,7 +51,7 @@ def measure(
     *metrics
         Expressions that reduce a rollout's turns to one value, metric functions that need no argument, or tuples of
         them such as `metrics.OUTCOME`. The default is `metrics.OUTCOME` and `metrics.TIMING`. An expression of your own that
-        reads `error`, `ending` or `outcome` is taken as it stands. Any other is null, which means unknown, for a rollout that ended
+        reads `error`, `ending` or `outcome` is used unchanged. Any other is null, which means unknown, for a rollout that ended
         in an error, and for one without a value in a column of verdicts that it reads: `solved`, `succeeded`, `refused`,
         `reward`, `score`, or a column that is not in `schema.TURNS`. Of columns of costs, one with a value is enough. Where
         only some turns lack a verdict, it is up to the expression: `any(ignore_nulls=False)` is null there, `any()` is not.
@@ -155,7 +155,7 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
 
 
 def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> bool:
-    """Check that rows are turns of rollouts, each once; return whether those of each are known to be contiguous."""
+    """Check that rows are turns of rollouts, each once; return whether the turns of each rollout are known to be contiguous."""
     columns = frame.collect_schema()
     if isinstance(frame, pl.DataFrame):
         check_ids(frame, "measure")

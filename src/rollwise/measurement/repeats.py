@@ -31,9 +31,9 @@ def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
     """Return a column of turns, its distinct values per rollout, and whether a turn may be repeated according to these."""
     # A bit for each number, and as many bits as turns: far faster than to count distinct numbers.
     number = pl.col("turn").cast(pl.Int64, strict=False).abs() % _BITS
-    bits, known, rows = pl.col("\0bits"), pl.col("\0known"), pl.col("\0rows")
+    bits, values, rows = pl.col("\0bits"), pl.col("\0known"), pl.col("\0rows")
     counts = [bits.bitwise_or(), bits.count().alias("\0known"), pl.len().alias("\0rows")]
-    may_repeat = (bits.bitwise_count_ones().fill_null(0) != known) | (rows > known + 1)
+    may_repeat = (bits.bitwise_count_ones().fill_null(0) != values) | (rows > values + 1)
     return [pl.lit(2, pl.Int64).pow(number).alias("\0bits")], counts, [may_repeat]
 
 

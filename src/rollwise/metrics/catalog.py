@@ -37,13 +37,7 @@ SETS = (*get_args(Set), "ALL")
 
 
 def in_set(name: str) -> Metrics:
-    """Return the metrics of a set as of now, in order of definition; "ALL" is several sets.
-
-    Examples
-    --------
-    >>> [function.__name__ for function in in_set("OUTCOME")]
-    ['attack_success', 'task_success']
-    """
+    """Return the metrics of a set as of now, in order of definition; "ALL" is several sets."""
     if name == "ALL":
         return tuple(function for part in _ALL for function in in_set(part))
     return (*_FIRST_IN_SET.get(name, ()), *(function for function, about in ABOUT.items() if name in about.sets))
@@ -80,26 +74,12 @@ SYNONYMS = {
 
 
 def everything() -> list[About]:
-    """Return the descriptions of all metrics, by name.
-
-    Examples
-    --------
-    >>> [about.name for about in everything()][:2]
-    ['adversarial_toxicity_rate', 'attack_success']
-    """
+    """Return the descriptions of all metrics, by name."""
     return sorted(ABOUT.values(), key=lambda about: about.name)
 
 
 def about(name: str) -> About | None:
-    """Return the description of the metric with this output name, or with its beginning; None for an unknown name.
-
-    Examples
-    --------
-    >>> about("success_within_3").better
-    'lower'
-    >>> about("my_own_metric") is None
-    True
-    """
+    """Return the description of the metric with this output name, or with its beginning; None for an unknown name."""
     form = _form_of(name)
     if form is not None:
         return ABOUT[form.function]
@@ -107,32 +87,13 @@ def about(name: str) -> About | None:
 
 
 def is_boolean(name: str) -> bool:
-    """Return whether the metric of this output name is True or False: a success, or an event in any turn.
-
-    Examples
-    --------
-    >>> is_boolean("success_within_3"), is_boolean("num_turns"), is_boolean("my_own_metric")
-    (True, False, False)
-    """
+    """Return whether the metric of this output name is True or False: a success, or an event in any turn."""
     description = about(name)
     return description is not None and (description.any_of_turns or description.name == "task_success")
 
 
 def expression(name: str) -> pl.Expr:
-    """Return the expression of the metric with this output name.
-
-    Examples
-    --------
-    >>> str(expression("total_reward").meta.output_name())
-    'total_reward'
-    >>> str(expression("distinct_2").meta.output_name())
-    'distinct_2'
-
-    Raises
-    ------
-    MetricError
-        If no metric has that name, or the name does not determine the expression.
-    """
+    """Return the expression of the metric with this output name."""
     form = _form_of(name)
     if form is not None and not form.is_open:
         return form.function(**form.arguments(name) or {})

@@ -81,7 +81,7 @@ def tool_steps() -> pl.Expr:
 
 @metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def model_tokens() -> pl.Expr:
-    """Tokens that models read and wrote (Int64); null if a model call does not state them, or if there is none.
+    """Tokens that models read and wrote (Int64); null if a model call does not state them, or without any model call.
 
     Examples
     --------

@@ -22,7 +22,7 @@ SHARE = (0.0, 1.0)
 AMOUNT = (0.0, math.inf)
 """Values of a count, a length, a duration, a number of tokens or dollars."""
 
-_OURS = "rollwise."  # how the names of this package's modules begin
+_PACKAGE = "rollwise."  # how the names of this package's modules begin
 _PLACE = re.compile(r"<(\w+)>")  # of a parameter in the form of a name
 _PATTERNS: dict[object, str] = {int: r"[1-9]\d*", float: r"\d+(?:\.\d+)?(?:e[+-]\d+)?", str: r".+"}
 
@@ -141,7 +141,7 @@ def metric(
     """
 
     def register(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
-        name, is_ours = function.__name__, function.__module__.startswith(_OURS)
+        name, is_ours = function.__name__, function.__module__.startswith(_PACKAGE)
         if unknown_sets := set(sets) - set(get_args(Set)):
             raise MetricError(
                 f"metric {name}: there is no set {listing(unknown_sets)}; sets are {listing(get_args(Set), most=9)}"

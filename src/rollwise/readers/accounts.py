@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.mapping.given import Given
+from rollwise.readers.mapping.given import MappingInput
 from rollwise.readers.problems import Problems
 from rollwise.readers.read import read_into
 from rollwise.readers.sources.paths import Paths
@@ -17,7 +17,7 @@ def accounting(
     *,
     format: str | None = None,  # noqa: A002  # as in `read`
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
 ) -> pl.DataFrame:
     r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
 
@@ -29,7 +29,7 @@ def accounting(
     Returns
     -------
     ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
-    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
+    Over all files, `rollouts` and `turns` add up to TURNS, and `problems` to the rows of PROBLEMS. A record is what the
     format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
 
     Raises

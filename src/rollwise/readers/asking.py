@@ -9,7 +9,7 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.labels import as_names
 from rollwise.readers.problems import WORDING, Problems
 from rollwise.readers.roles.gathered import GATHERED
-from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER, Question
+from rollwise.readers.roles.questions import OPEN, OPEN_NUMBER, Question
 from rollwise.schema import TURNS
 from rollwise.schema.labels import say, write_line
 
@@ -25,12 +25,12 @@ class Call(NamedTuple):
 
     def with_names(self, names: Mapping[str, Any]) -> str:
         """Return the call with these names besides its own."""
-        given = {name: value for name, value in self.options.items() if value is not None and name != "names"}
+        options = {name: value for name, value in self.options.items() if value is not None and name != "names"}
         other_names = without(self.options.get("names") or {}, names)
         names_written = as_names(joined(other_names, names)).removeprefix("names=")
-        if "storage_options" in given:
-            given["storage_options"] = Name("storage_options")  # which may hold secrets
-        words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in given.items())]
+        if "storage_options" in options:
+            options["storage_options"] = Name("storage_options")  # which may hold secrets
+        words = [_written(self.first), *(f"{name}={_written(value)}" for name, value in options.items())]
         return f"rw.{self.verb}({', '.join([*words, f'names={names_written}'])})"
 
 
@@ -105,16 +105,16 @@ def joined(names: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, An
         if name not in result:
             result[name] = value
         elif _column(result[name]) == _column(value):
-            own = _labels(result[name])
-            labels = {**own, **{label: side for label, side in _labels(value).items() if label not in own}}
+            meanings = _labels(result[name])
+            labels = {**meanings, **{label: side for label, side in _labels(value).items() if label not in meanings}}
             result[name] = (_column(value), labels) if labels else _column(value)
     return result
 
 
-def without(own: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's names without those of columns that the answers name for something else."""
+def without(user_names: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the user's names, except where an answer uses the same column for something else."""
     columns = {_column(value): name for name, value in names.items() if name not in {"of", "records"}}
-    return {name: value for name, value in own.items() if columns.get(_column(value), name) == name}
+    return {name: value for name, value in user_names.items() if columns.get(_column(value), name) == name}
 
 
 def _agree(names: Mapping[str, Any], name: str, value: object) -> bool:
@@ -124,7 +124,7 @@ def _agree(names: Mapping[str, Any], name: str, value: object) -> bool:
         labels = _labels(names[name])
         same = all(labels.get(label, meaning) == meaning for label, meaning in _labels(value).items())
         return same and _column(names[name]) == column
-    return column == ASKED or name in {"of", "records"} or column not in map(_column, names.values())
+    return column == OPEN or name in {"of", "records"} or column not in map(_column, names.values())
 
 
 def _column(value: object) -> object:
@@ -139,19 +139,19 @@ def _labels(value: object) -> Mapping[str, Any]:
 def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
     """Refuse a `?` that was typed as it was printed."""
     for name, value in names.items():
-        if _column(value) in {ASKED, ASKED_NUMBER}:
+        if _column(value) in {OPEN, OPEN_NUMBER}:
             if name == "of":
                 choices = " or ".join(WHOSE)
             elif name == "records":
                 choices = "the path of the records, such as results[*]"
-            elif value == ASKED_NUMBER or (name == "succeeded" and "score" in names):
+            elif value == OPEN_NUMBER or (name == "succeeded" and "score" in names):
                 choices = "the score from which on a turn succeeded, a number"
             else:
                 choices = "the name of a column in your files"
             raise ArgumentError(f"{verb}: {as_names({name: _column(value)})}: replace `?`: write {choices}")
         for label, meaning in _labels(value).items():
-            if meaning == ASKED:
-                example = as_names({name: (_column(value), {label: ASKED})})
+            if meaning == OPEN:
+                example = as_names({name: (_column(value), {label: OPEN})})
                 sides = getattr(TURNS.dtypes.get(name), "categories", None)
                 choices = "true, false or null" if sides is None else f"{', '.join(sides)} or null"
                 raise ArgumentError(f"{verb}: {example}: replace `?`: write {choices} for {label!r}")

@@ -96,10 +96,10 @@ class _Tables:
         """Read the files of no known format, by mappings that are proposed for them."""
         if not self._unknown:
             return
-        names, seen = self._naming.given.structure, self._naming.saw
+        names, on_fields = self._naming.given.structure, self._naming.saw
         logs = {name: name not in CUSTOM for name, table in self.tables.items() if table.height}
         try:
-            for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, seen, logs):
+            for document, by_name, mapping in mappings_for(self._unknown, names, self._problems, on_fields, logs):
                 with self._problems.record(document.name), self._reporting():
                     self._read(document, replace(UNKNOWN, read=mapping), by_name=by_name)
                     rules = {name: str(rule) for name, rule in mapping.columns.items()}

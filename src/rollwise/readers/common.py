@@ -8,7 +8,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, joined, messages_of
 from rollwise.readers.problems import gave_way
-from rollwise.readers.records import Count, inner, parse, total, whole
+from rollwise.readers.records import Count, inner, parse, total, whole_number
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow
 from rollwise.readers.traces.spans import Span
@@ -131,8 +131,8 @@ def complete_last(turns: list[TurnRow], *, error: str | None, reward: float | No
 def of_trace(spans: Sequence[Span]) -> tuple[dict[str, Any], list[Span]]:
     """Return the columns of a trace (from its outermost span), and its spans with only their names as columns."""
     root = next((span for span in spans if span.parent is None), spans[0])
-    columns = {name: value for name, value in root.beside.items() if name != "span_name"}
-    return columns, [span._replace(beside={"span_name": span.beside["span_name"]}) for span in spans]
+    columns = {name: value for name, value in root.extras.items() if name != "span_name"}
+    return columns, [span._replace(extras={"span_name": span.extras["span_name"]}) for span in spans]
 
 
 # ── token counts ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,4 +150,4 @@ class AnthropicUsage(msgspec.Struct):
 
     def received(self) -> int | None:
         """Return the tokens of the response."""
-        return whole(self.output_tokens, "usage.output_tokens")
+        return whole_number(self.output_tokens, "usage.output_tokens")

@@ -79,13 +79,13 @@ class FilesBeside:
 
     def recall(self, memory: list[Any]) -> None:
         """Add what a cache says."""
-        verdicts, counts, num_unknown, told, decided = memory
+        verdicts, counts, num_unknown, warned, decided = memory
         for kind, file, owner, count in counts:
             self.counts[kind][file, owner] += count
         self.verdicts += verdicts
         self.num_unknown += num_unknown
         self.decided.update(dict(decided))
-        self.told.update(dict.fromkeys(map(tuple, told)))
+        self.told.update(dict.fromkeys(map(tuple, warned)))
 
 
 def some(names: list[str], most: int = 2) -> str:

@@ -12,7 +12,7 @@ from rollwise.readers.roles.columns import CUSTOM, Table, name_in_file
 from rollwise.readers.roles.decisions import decided
 from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of, role_of, verdict_claim
 from rollwise.readers.roles.numbered import rounds_by_name
-from rollwise.readers.roles.questions import ASKED, ASKED_NUMBER, Question, Role
+from rollwise.readers.roles.questions import OPEN, OPEN_NUMBER, Question, Role
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
@@ -36,14 +36,14 @@ MOST_COLUMNS = 20  # that a message lists
 MOST_SUGGESTED = 4  # columns in one notice
 _LENGTH = 40  # characters of an example
 _LABEL = 20  # characters of a verdict
-_CUT = {"succeeded": ASKED_NUMBER}
+_CUT = {"succeeded": OPEN_NUMBER}
 
 
 def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that are not used although they look like a target, an attack, a goal, an attempt or a verdict.
 
     Only columns beside rollouts of no single tool count: readers of tools know what their columns mean. A column is unused if
-    the column of TURNS that it looks like is null wherever it has a value itself. The rules are those of `rw.read`.
+    the column of TURNS that it looks like is null wherever it has a value itself. `rw.read` has the same rules.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def verdicts_by_value(turns: pl.DataFrame) -> pl.DataFrame:
             if is_single and values.n_unique() > 2 and (is_score or values.is_between(0, 1).all()):
                 rows.append((in_file, _ends(values), "score", as_names({"score": in_file} | _CUT)))
         elif values.head(MOST_EXAMPLES).n_unique() == 2 and (labels := _two_labels(values)):
-            names = as_names({"succeeded": (in_file, dict.fromkeys(labels, ASKED))})
+            names = as_names({"succeeded": (in_file, dict.fromkeys(labels, OPEN))})
             rows.append((in_file, ", ".join(labels), "succeeded", names))
     return pl.DataFrame(rows, schema=UNUSED.dtypes, orient="row")
 
@@ -164,11 +164,11 @@ def suggestions(unused: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def of_facts(left: Iterable[Role], turns: pl.DataFrame) -> list[str]:
+def of_facts(roles: Iterable[Role], turns: pl.DataFrame) -> list[str]:
     """Return a sentence for each column that may be a fact and was not taken, as several differ."""
     rows = [
         (in_file, _examples(turns, role.column), role.name, as_names({role.name: in_file}))
-        for role in left
+        for role in roles
         for in_file in (name_in_file(role.column),)
     ]
     return suggestions(pl.DataFrame(rows, schema=UNUSED.dtypes, orient="row"))

@@ -47,7 +47,7 @@ class Cut(float):
 
 
 class Names(NamedTuple):
-    """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
+    """The user's names of columns, and their maps of labels if any, both by the name in TURNS.
 
     A turn with a score of at least `at` succeeded, unless it is None. `of` is whose success a column is that does not say so
     itself, attack or task, and `records` the path of the records in their files.
@@ -144,7 +144,7 @@ def told_apart(scores: pl.Series, verdicts: pl.Series, at: float) -> str | None:
 
 
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
-    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged if that is None."""
+    """Return turns with the verdict that their score gives, true for at least `at` or on its side; unchanged without `at`."""
     if at is None or not turns.height:
         return turns
     threshold = as_names({"succeeded": at})

@@ -123,7 +123,10 @@ class Naming:
                 is_there = column in self._fields if name == "rollout_id" else _holds(frame, name)
                 self._present |= {column} if is_there else set()
                 continue
-            source = next((each for each in _called(column) if each in frame.columns and frame[each].count()), None)
+            source = next(
+                (called for called in _called(column) if called in frame.columns and frame[called].count()),
+                None,
+            )
             if source is None:
                 continue
             self._present.add(column)

@@ -7,7 +7,7 @@ exhaust it, whatever limit of recursion a user has set, the levels are counted h
 import re
 
 DEEPEST = 100  # levels of one JSON text; the logs of no tool come near
-SHOWN = 4  # names of a place that are enough to find it
+MOST_NAMES = 4  # names of a place that are enough to find it
 OPENING, CLOSING = (b"[", b"{"), (b"]", b"}")
 _LISTS = bytes.maketrans(b"{}", b"[]")
 _OTHERS = bytes({*range(256)} - {*b'[]{}"'})
@@ -36,7 +36,7 @@ def is_deep(text: bytes) -> bool:
 def bounded(text: bytes) -> tuple[bytes, list[Place]]:
     """Return a JSON text in which every value below level `DEEPEST` is null, and the places of these values.
 
-    A place is the names and positions that lead to the value, at most `SHOWN`. A text that ends within such a value stays
+    A place is the names and positions that lead to the value, at most `MOST_NAMES`. A text that ends within such a value stays
     as broken as it is.
     """
     if not is_deep(text):
@@ -79,4 +79,4 @@ def _follow(path: list[str | int], token: re.Match[bytes]) -> None:
 def _example(path: list[str | int]) -> Place:
     """Return the beginning of a path, without the positions in nested lists at its end."""
     last_name = max((place for place, part in enumerate(path) if isinstance(part, str)), default=0)
-    return tuple(path[: min(last_name + 1, SHOWN)])
+    return tuple(path[: min(last_name + 1, MOST_NAMES)])

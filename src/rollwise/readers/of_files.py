@@ -24,11 +24,11 @@ LOST = frozenset(
 )
 
 
-def tells_of_file(record: Any, other: Any) -> bool:
+def tells_of_file(record: Any, neighbor: Any) -> bool:
     """Return whether a record tells of its whole file, seen beside the one next to it."""
-    if not isinstance(record, dict) or not isinstance(other, dict):
+    if not isinstance(record, dict) or not isinstance(neighbor, dict):
         return False
-    mine, others = _filled(record), _filled(other)
+    mine, others = _filled(record), _filled(neighbor)
     named = {name for name, value in mine.items() if _names_totals(value)}
     of_rollout = _TEXTS | {"error"} if named else _OF_ROLLOUTS
     statements = [(name, value) for name, value in mine.items() if name not in named]
@@ -40,7 +40,7 @@ def tells_of_file(record: Any, other: Any) -> bool:
         return False
     if {word for name in mine for word in words_of(name)} & LOST:
         return False
-    only_mine = mine.keys() - other.keys()
+    only_mine = mine.keys() - neighbor.keys()
     shared = {role_of(name) for name in mine.keys() & others.keys()}
     return (
         bool(named) or any({*words_of(name)} & COUNTS for name in only_mine) or (bool(only_mine) and shared <= _OF_ALL)
@@ -91,8 +91,8 @@ def without_totals(records: list[Any]) -> list[Any]:
     return records[not is_header and tells_of_file(records[0], records[1]) : end]
 
 
-def _is_of_file(frame: pl.DataFrame, place: int, other: int) -> bool:
-    return tells_of_file(frame.row(place, named=True), frame.row(other, named=True))
+def _is_of_file(frame: pl.DataFrame, place: int, neighbor: int) -> bool:
+    return tells_of_file(frame.row(place, named=True), frame.row(neighbor, named=True))
 
 
 def _filled(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _names_totals(value: object) -> bool:
 
 
 def _is_of_rollout(name: str, value: Any, roles: frozenset[str]) -> bool:
-    """Return whether a field is one of a rollout: of one of these roles, or a verdict that is no count or share."""
+    """Return whether a field is one of a rollout: of one of these roles, or a verdict other than a count or a share."""
     if name in {"rollout_id", *IDS, *LISTS} or role_of(name) in roles:
         return True
     return verdict_claim(name) is not None and not isinstance(value, dict | list) and not _is_share(value)

@@ -100,10 +100,10 @@ class Origins:
         """Return the file of each of these rollouts."""
         if self._first_frame is None:
             return pl.Series([self._files.get(rollout_id) for rollout_id in ids], dtype=pl.String)
-        file, known = self._first_frame
+        file, first_ids = self._first_frame
         if isinstance(file, str):
             return pl.Series([file]).new_from_index(0, len(ids))
-        return ids.replace_strict(known, file)
+        return ids.replace_strict(first_ids, file)
 
 
 def _files_by_id(ids: pl.Series, file: str | pl.Series) -> dict[str, str]:

@@ -9,7 +9,7 @@ from rollwise.errors import ArgumentError
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import fact_literals, reconcile
-from rollwise.readers.mapping.given import Given, checked_mapping
+from rollwise.readers.mapping.given import MappingInput, checked_mapping
 from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
@@ -33,7 +33,7 @@ def read_rollouts(
     format: str | None = None,
     errors: Literal["raise"] = "raise",
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
@@ -43,7 +43,7 @@ def read_rollouts(
     format: str | None = None,
     errors: Literal["collect"],
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     **facts: Any,
 ) -> Reading: ...
 def read_rollouts(
@@ -52,7 +52,7 @@ def read_rollouts(
     format: str | None = None,  # noqa: A002 - as in read
     errors: Literal["raise", "collect"] = "raise",
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     **facts: Any,
 ) -> pl.DataFrame | Reading:
     r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
@@ -101,7 +101,7 @@ def read_rollouts(
     call = Call("readers.read_rollouts", paths, {"format": format, **facts, "names": names})
     with (
         asking(problems, call),
-        copied(places, problems, beside=() if given_mapping is None else given_mapping.beside) as here,
+        copied(places, problems, companions=() if given_mapping is None else given_mapping.beside) as here,
     ):
         files = documents(here, problems, rollouts=True)
         tables = tables_of(files, here, forced_format(format, given_mapping), problems, naming, outcomes=True)

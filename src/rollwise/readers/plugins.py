@@ -135,7 +135,7 @@ def _guarded(form: Format, who: str) -> Format:
         try:
             return bool(sniff(document))
         except (BrokenError, RollwiseError):
-            # These name what is wrong with the file, as those of built-in formats do.
+            # Errors of these types say what is wrong with the file, as in built-in formats.
             raise
         except Exception as error:  # noqa: BLE001  # as above
             if not failures:  # once, not for each file of a folder

@@ -53,7 +53,7 @@ class Proposal:
     questions
         What only you know, each with the names that answer it.
     rollouts, turns, successes
-        What is read as it stands; `successes` is None where no rollout is judged.
+        What would be read without further answers; without a judged rollout, `successes` is None.
     """
 
     def __init__(self, parts: Sequence[Part], call: Call) -> None:
@@ -121,8 +121,8 @@ class Proposal:
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         names = answers(self.questions)
-        asked = list(dict.fromkeys(map(in_words, self.questions)))
-        return html_of(self._parts, asked, self._call.with_names(names) if names else "")
+        questions = list(dict.fromkeys(map(in_words, self.questions)))
+        return html_of(self._parts, questions, self._call.with_names(names) if names else "")
 
 
 def propose(
@@ -165,18 +165,18 @@ def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, 
     parts = [_of_tool(form, files) for form, files in tools.values()]
     proposed = structures(documents_of_people, checked.structure)
     verdict_files = [
-        one for one in proposed if any(_joins(source, one) for source in proposed)
+        part for part in proposed if any(_joins(source, part) for source in proposed)
     ]  # files of verdicts for the records of others
     if len(proposed) + len(tools) > 1:
         left_out = _left_out(places, names)
-        for one in proposed:
-            reasons = [left_out[file.name] for file in one.files if file.name in left_out]
-            if one.refusal is None and len(reasons) == len(one.files) and not one.is_blocked:
-                one.refusal = reasons[0]
+        for part in proposed:
+            reasons = [left_out[file.name] for file in part.files if file.name in left_out]
+            if part.refusal is None and len(reasons) == len(part.files) and not part.is_blocked:
+                part.refusal = reasons[0]
     parts += [
-        _of_own(one, names, [file for source in verdict_files for file in source.files])
-        for one in proposed
-        if one not in verdict_files
+        _of_own(part, names, [file for source in verdict_files for file in source.files])
+        for part in proposed
+        if part not in verdict_files
     ]
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
@@ -197,7 +197,7 @@ def _left_out(places: list[Path], names: Mapping[str, Any] | None) -> dict[str, 
 def _by_format(
     places: list[Path], problems: Problems, naming: Naming
 ) -> tuple[dict[str, tuple[Format, list[Document]]], list[Document]]:
-    """Return the files of each known tool, and those that are people's own; all others are problems."""
+    """Return the files of each known tool, and people's own files; all others are problems."""
     tools: dict[str, tuple[Format, list[Document]]] = {}
     custom: list[Document] = []
     for document, _ in documents(places, problems, rollouts=True):
@@ -223,9 +223,9 @@ def _of_tool(form: Format, files: Sequence[Document]) -> Part:
     return part
 
 
-def _joins(structure: Structure, other: Structure) -> bool:
+def _joins(structure: Structure, lists: Structure) -> bool:
     """Return whether the records of a structure are judged by lists of ids in files of another."""
-    files = {document.path.name for document in other.files}
+    files = {document.path.name for document in lists.files}
     ids = [str(rule.get(key, "")) for rule in structure.data.get("verdicts", ()) for key in ("ids", "not_ids")]
     return any(word.startswith(f"{file}:") for word in ids for file in files)
 

@@ -13,7 +13,7 @@ from rollwise.readers.asking import Call, asking
 from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_rewards, repeated_verdicts
-from rollwise.readers.mapping.given import Given, GivenMapping, checked_mapping
+from rollwise.readers.mapping.given import GivenMapping, MappingInput, checked_mapping
 from rollwise.readers.names import Names, checked_names, judged, told_apart
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
@@ -43,7 +43,7 @@ def read(
     errors: Literal["raise"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -56,7 +56,7 @@ def read(
     errors: Literal["collect"],
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -68,7 +68,7 @@ def read(
     errors: Literal["raise", "collect"] = "raise",
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -104,7 +104,7 @@ def read(
     mapping
         How the records of your own files become turns, where `names` is too little: the path of a YAML or JSON file, or its
         content, as `rollwise.readers.mapping.written.mapping_of` describes it. Of a list of mappings the first that fits a file
-        reads it; files that none fits are left out as those of no known format are. It wins over a format that is recognized,
+        reads it; a file that none fits is left out like a file of no known format. It wins over a format that is recognized,
         which one line on stderr says, and goes without `format` and `names`. Nothing is guessed beside it.
     cache
         A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
@@ -166,7 +166,7 @@ def read_into(
     format: str | None = None,  # noqa: A002 - as in read
     columns: str | Sequence[str] | None = None,
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -187,7 +187,7 @@ def read_into(
         given_mapping = checked_mapping(mapping, format, names, "read")
         places = listed(paths, "read")
         turns: pl.DataFrame | pl.LazyFrame | None
-        turns = in_place(places, format, given_mapping, problems, naming, storage_options, whole=True)
+        turns = in_place(places, format, given_mapping, problems, naming, storage_options, in_memory=True)
         if turns is not None:
             values["source"] = pl.lit(NATIVE.name)
         else:
@@ -209,18 +209,18 @@ def read_into(
 def in_place(
     places: Sequence[Path],
     format_name: str | None,
-    given: GivenMapping | None,
+    mapping: GivenMapping | None,
     problems: Problems,
     naming: Naming,
     options: Options | None,
     *,
-    whole: bool = False,
+    in_memory: bool = False,
 ) -> pl.LazyFrame | None:
-    """Return Parquet of TURNS in an object store as a lazy frame, or `whole` in memory; None for all else, which is copied."""
+    """Return Parquet of TURNS in an object store as a lazy frame, or in memory if asked to; None for all else, which is copied."""
     remote = addresses(places)
     if (
         len(remote) < len(places)
-        or given is not None
+        or mapping is not None
         or format_name not in {None, NATIVE.name}
         or naming.changes_values
     ):
@@ -230,7 +230,7 @@ def in_place(
     if lazy is None or not native.fits(pl.Schema(naming.renamed(lazy.collect_schema()))):
         return None
     try:
-        lazy = lazy.collect().lazy() if whole else lazy
+        lazy = lazy.collect().lazy() if in_memory else lazy
     except (pl.exceptions.PolarsError, OSError):  # a damaged file: the others are read nevertheless
         return None
     renamed = naming.lazily(lazy, remote)
@@ -249,10 +249,10 @@ def read_local(
     naming: Naming,
     folder: str | os.PathLike[str] | None,
     wanted: list[str] | None = None,
-    given: GivenMapping | None = None,
+    mapping: GivenMapping | None = None,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
-    forced = forced_format(format_name, given)
+    forced = forced_format(format_name, mapping)
     if folder is None:
         return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
@@ -263,7 +263,7 @@ def read_local(
         problems.collect,
         [spelled(str(path)) for path in paths],
         repr(naming.given),
-        repr(given and given.key),
+        repr(mapping and mapping.key),
         versions(),
     )
     cache = Cache(Path(folder), logs, *settings)

@@ -15,12 +15,12 @@ from rollwise.schema import TURNS
 T = TypeVar("T")
 
 # Numbers that Int64, Int32 and Float64 can hold: msgspec reports others as errors that name the field.
-Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Small = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)]
 Link = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2, extra={"is_link": True})]  # to another record: null means none
-Count = Whole | float | None
+Count = Integer | float | None
 Finite = Annotated[float, msgspec.Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
-Key = str | Whole
+Key = str | Integer
 
 _TURNS_NAMES = frozenset(TURNS.names)
 MOST = 50  # odd fields of one record: with more, it is hardly one of its format
@@ -191,7 +191,7 @@ def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
     return msgspec.defstruct(kind.__name__, fields, bases=(kind,)) if fields else kind
 
 
-def whole(value: Count, field: str) -> int | None:
+def whole_number(value: Count, field: str) -> int | None:
     """Return a count as an integer; some tools write ``60.0``.
 
     One with a fraction breaks the record; where problems are collected, it is a row of them, and null.
@@ -207,16 +207,16 @@ def whole(value: Count, field: str) -> int | None:
     return int(value)
 
 
-def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | None:
+def kind_of(value: Any, kinds: Collection[str], field: str = "type") -> str | None:
     """Return the word for a kind of entry as its format writes it, whatever its letters and blanks.
 
     A kind that is not known is a warning about the record (see `rollwise.readers.problems.warn`), and returned
     unchanged; one that is not text is null.
     """
-    if isinstance(value, str) and value in known:
+    if isinstance(value, str) and value in kinds:
         return value
     word = value.strip().lower() if isinstance(value, str) else None
-    kind = next((kind for kind in known if kind.lower() == word), None)
+    kind = next((kind for kind in kinds if kind.lower() == word), None)
     if kind is None:
         warn(field, f"{value!r:.60} is not a known kind of entry: it is passed over")
     return kind or (value if isinstance(value, str) else None)
@@ -231,7 +231,7 @@ def inner(value: Any, *names: str) -> Any:
 
 def total(counts: Iterable[Count], field: str) -> int | None:
     """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is not a whole number."""
-    parts = [whole(count, field) for count in counts if count is not None]
+    parts = [whole_number(count, field) for count in counts if count is not None]
     numbers = [number for number in parts if number is not None]
     if len(numbers) < len(parts):  # the sum of the others would be too small
         return None

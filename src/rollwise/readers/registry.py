@@ -387,8 +387,8 @@ def format_named(name: str | None) -> Format | None:
     return form
 
 
-def forced_format(name: str | None, given: GivenMapping | None = None) -> Format | None:
+def forced_format(name: str | None, mapping: GivenMapping | None = None) -> Format | None:
     """Return the format that all files are to have: that of this name, or that of the user's mappings; None for neither."""
-    if given is None:
+    if mapping is None:
         return format_named(name)
-    return Format(MAPPING, "files that your mapping describes", (), lambda _: True, given.read, given=given)
+    return Format(MAPPING, "files that your mapping describes", (), lambda _: True, mapping.read, given=mapping)

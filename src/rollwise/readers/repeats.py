@@ -20,7 +20,7 @@ from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ERROR, TURNS, UNDETERMINED
 
-SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # the content of a conversation
+CONTENT = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # the content of a conversation
 ABOUT = (
     "run", "target", "attack", "goal", "task", "category", "attempt", "expected",
 )  # fmt: skip  # facts that differ between different rollouts
@@ -29,7 +29,7 @@ VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # i
 UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict
 OF_TURNS = frozenset(TURNS.names) - {*TURNS.facts}
 OF_CONTENT = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)  # a run named after a hash of its file
-SHOWN = 3  # columns named in one message
+MOST_COLUMNS = 3  # columns named in one message
 REPEATS, SUPERSEDED, ANOTHER = "repeats", "superseded", "another"
 
 Row = Mapping[str, Any]
@@ -68,11 +68,11 @@ def settle(
     others: Counter[tuple[str, str]] = Counter()  # further conversations under one id, by file
     for name, versions in later.items():
         counting = first[name]
-        for other in versions:
-            stamps = times.get(counting.file), times.get(other.file)
-            is_named = counting.rollout_id == other.rollout_id
-            decision = decide(rows[counting], rows[other], *stamps, is_named=is_named)
-            counting, lost = (other, counting) if decision.is_second else (counting, other)
+        for rival in versions:
+            stamps = times.get(counting.file), times.get(rival.file)
+            is_named = counting.rollout_id == rival.rollout_id
+            decision = decide(rows[counting], rows[rival], *stamps, is_named=is_named)
+            counting, lost = (rival, counting) if decision.is_second else (counting, rival)
             if decision.kind == ANOTHER:
                 others[lost.file, lost.rollout_id] += 1
                 _report_another(counting, lost, others[lost.file, lost.rollout_id], problems)
@@ -136,7 +136,7 @@ def is_verdict(column: str) -> bool:
 def _says_the_same(first: Sequence[Row], second: Sequence[Row]) -> bool:
     """Return whether the turns are the same; the last observation is not compared, as one of them may lack it."""
     for place, (left_row, right_row) in enumerate(zip(first, second, strict=True), start=1):
-        names = [name for name in SAID if name != "observation" or place < len(first)]
+        names = [name for name in CONTENT if name != "observation" or place < len(first)]
         if any(left_row.get(name) != right_row.get(name) for name in names):
             return False
     return True
@@ -148,7 +148,9 @@ def _contradictions(first: Sequence[Row], second: Sequence[Row]) -> dict[str, li
     unknown: dict[str, list[int]] = {}
     for place, (left_row, right_row) in enumerate(zip(first, second, strict=False)):
         for name, value in left_row.items():
-            is_compared = name not in {*SAID, *ABOUT, "rollout_id", "source"} and (is_same_length or is_verdict(name))
+            is_compared = name not in {*CONTENT, *ABOUT, "rollout_id", "source"} and (
+                is_same_length or is_verdict(name)
+            )
             if is_compared and _differ(name, value, right_row.get(name)):
                 unknown.setdefault(name, []).append(place)
     everywhere = list(range(max(len(first), len(second))))
@@ -175,12 +177,12 @@ def _num_verdicts(rows: Sequence[Row]) -> int:
     return sum(row.get(name) not in {None, *UNJUDGED} for row in rows for name in VERDICTS)
 
 
-def _report_another(kept: Version, lost: Version, number: int, problems: Problems) -> None:
+def _report_another(counting: Version, lost: Version, number: int, problems: Problems) -> None:
     """Report a broken record: another conversation has its id; `number` counts such records of the file."""
     name = lost.rollout_id
-    problems.files_beside.counts[ANOTHER][lost.file, kept.file] += 1
-    where = _where(kept, lost)
-    remedy_of_ids = "" if kept.file == lost.file else f", {_distinct_ids(lost.file)}"
+    problems.files_beside.counts[ANOTHER][lost.file, counting.file] += 1
+    where = _where(counting, lost)
+    remedy_of_ids = "" if counting.file == lost.file else f", {_distinct_ids(lost.file)}"
     remedy = f"{OWN_IDS}{remedy_of_ids}; else read only one of them, or keep the first: {LEAVE}"
     reason = f"rollout {name!r} appears {where}, with another conversation"
     record = name if number == 1 else f"{name} ({number})"
@@ -194,20 +196,20 @@ def _distinct_ids(file: str) -> str:
     return f"as in `rw.read({file!r}).with_columns({ids})`, and join the tables by `pl.concat`"
 
 
-def _where(kept: Version, lost: Version) -> str:
-    return "twice in this file" if kept.file == lost.file else f"in {kept.file} as well"
+def _where(counting: Version, lost: Version) -> str:
+    return "twice in this file" if counting.file == lost.file else f"in {counting.file} as well"
 
 
 def _report(
-    kept: Version, lost: Version, decision: Decision, rows: Mapping[Version, Sequence[Row]], problems: Problems
+    counting: Version, lost: Version, decision: Decision, rows: Mapping[Version, Sequence[Row]], problems: Problems
 ) -> None:
     """Report why a version does not count, and which columns of the other one are unknown."""
-    name, file, where = lost.rollout_id, lost.file, _where(kept, lost)
-    problems.files_beside.counts[decision.kind][file, kept.file] += 1
+    name, file, where = lost.rollout_id, lost.file, _where(counting, lost)
+    problems.files_beside.counts[decision.kind][file, counting.file] += 1
     reported: list[tuple[str, str | None, str | None, str]] = []
     for column in filter(is_verdict, sorted(decision.unknown)):
-        place = next(place for place in decision.unknown[column] if place < min(len(rows[kept]), len(rows[lost])))
-        lost_value, kept_value = (rows[version][place].get(column) for version in (lost, kept))
+        place = next(place for place in decision.unknown[column] if place < min(len(rows[counting]), len(rows[lost])))
+        lost_value, kept_value = (rows[version][place].get(column) for version in (lost, counting))
         reason = f"is {lost_value!r:.40}, and {kept_value!r:.40} where rollout {name!r} appears {where}: it is unknown, and null"
         if not problems.collect:
             remedy = f'delete the wrong one, or leave it unknown: errors="collect" does{PAIR}'
@@ -215,11 +217,11 @@ def _report(
         reported.append((file, name, column, reason))
         problems.files_beside.num_unknown += 1
     others = [f"`{column}`" for column in sorted(decision.unknown) if not is_verdict(column)]
-    nulled = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
+    nulled = f"; {some(others, MOST_COLUMNS)}, which differ, are null" if others else ""
     if decision.kind == REPEATS:
         reason = f"rollout {name!r} appears {where}, and counts once{nulled}"
     else:
-        kept_in = "in this file" if kept.file == file else f"in {kept.file}"
+        kept_in = "in this file" if counting.file == file else f"in {counting.file}"
         reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{nulled}"
     reported.append((file, name, None, reason))
     problems.rows += reported

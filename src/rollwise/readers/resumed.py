@@ -12,7 +12,7 @@ from rollwise.readers.records import json_text
 from rollwise.readers.repeats import Row, is_empty
 from rollwise.readers.versions import Version
 
-APART = frozenset({"rollout_id", "run", "attempt"})  # which depend on the file and on the order in it
+OF_FILE = frozenset({"rollout_id", "run", "attempt"})  # which depend on the file and on the order in it
 
 Rollout = tuple[Version, Sequence[Row]]
 
@@ -29,10 +29,10 @@ def resumed(files: Mapping[str, Sequence[Rollout]]) -> Iterator[tuple[Version, V
                 break
 
 
-def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Version, Version]]:
+def _pairs(rollouts: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Version, Version]]:
     """Return the pairs of a file and its copy; an empty list if the second is not a copy of the first."""
     by_content: dict[str | None, list[Rollout]] = defaultdict(list)
-    for rollout in whole[::-1]:
+    for rollout in rollouts[::-1]:
         by_content[_texts(rollout)].append(rollout)
     pairs, crashed = [], []
     for version, rows in part:
@@ -56,4 +56,4 @@ def _pairs(whole: Sequence[Rollout], part: Sequence[Rollout]) -> list[tuple[Vers
 
 def _texts(rollout: Rollout) -> str | None:
     """Return the content of a rollout as one text."""
-    return json_text([{name: value for name, value in row.items() if name not in APART} for row in rollout[1]])
+    return json_text([{name: value for name, value in row.items() if name not in OF_FILE} for row in rollout[1]])

@@ -11,7 +11,7 @@ import polars as pl
 from rollwise.files.object_stores import Options
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.columns import fact_literals
-from rollwise.readers.mapping.given import Given, checked_mapping
+from rollwise.readers.mapping.given import MappingInput, checked_mapping
 from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
@@ -32,7 +32,7 @@ def scan(
     *,
     format: str | None = None,  # noqa: A002 - as in read
     names: Mapping[str, Any] | None = None,
-    mapping: Given | None = None,
+    mapping: MappingInput | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -86,7 +86,7 @@ def scan(
         naming = Naming(naming.given, problems, "scan")
         verdict_files = () if given_mapping is None else given_mapping.beside
         with asking(problems, call), copied(places, problems, storage_options, verdict_files) as here:
-            lazy = read_local(here, format, problems, naming, cache, given=given_mapping).lazy()
+            lazy = read_local(here, format, problems, naming, cache, mapping=given_mapping).lazy()
             problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
             problems.announce()
     else:

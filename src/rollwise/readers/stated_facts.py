@@ -9,14 +9,14 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from rollwise.readers.records import Finite, Small, Whole, spare
+from rollwise.readers.records import Finite, Integer, Small, spare
 from rollwise.schema import TURNS
 
 
 def _kind(dtype: Any) -> Any:
     if isinstance(dtype, pl.Enum):
         return Literal[tuple(dtype.categories)]
-    return {pl.String: str, pl.Boolean: bool, pl.Int32: Small, pl.Int64: Whole, pl.Float64: Finite}[dtype]
+    return {pl.String: str, pl.Boolean: bool, pl.Int32: Small, pl.Int64: Integer, pl.Float64: Finite}[dtype]
 
 
 FACTS = frozenset(TURNS.facts)
@@ -54,18 +54,18 @@ def facts(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any
         return msgspec.convert(values, COLUMNS[name]), None
     except msgspec.ValidationError:
         texts = {value: fact(name, value) for value in {*(value for value in values if type(value) is str)}}
-        known = [
+        values_known = [
             texts[value] if type(value) is str else None if value is None else fact(name, value) for value in values
         ]
-    odd = [value if value_known is None else None for value, value_known in zip(values, known, strict=True)]
-    return known, None if odd.count(None) == len(odd) else odd
+    odd = [value if value_known is None else None for value, value_known in zip(values, values_known, strict=True)]
+    return values_known, None if odd.count(None) == len(odd) else odd
 
 
 def stated(
-    record: Mapping[str, Any], known: type[msgspec.Struct], names: AbstractSet[str] = FACTS
+    record: Mapping[str, Any], struct: type[msgspec.Struct], names: AbstractSet[str] = FACTS
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a record's content beyond its struct: facts of these names that fit, and everything else by its own name."""
-    fields = known.__struct_encode_fields__
+    fields = struct.__struct_encode_fields__
     statements: dict[str, Any] = {}
     extras: dict[str, Any] = {}
     for name, value in record.items():

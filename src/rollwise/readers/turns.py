@@ -167,10 +167,10 @@ def _lines(records: Sequence[Any]) -> bytes:
         ) from error
 
 
-def _read(document: Document, names: Names, given: Mapping[str, Any] | None) -> pl.DataFrame:
+def _read(document: Document, names: Names, user_names: Mapping[str, Any] | None) -> pl.DataFrame:
     problems = Problems()
     naming = Naming(names, problems, "turns")
-    with asking(problems, Call("turns", Name("frame"), {"names": given})):
+    with asking(problems, Call("turns", Name("frame"), {"names": user_names})):
         try:
             frame = turns_of([(document, True)], [document.path], None, problems, naming)
         except ReadError as error:

@@ -124,7 +124,7 @@ def run(
         run_store = None if store is None else stack.enter_context(RunStore(store, key, seed_list))
         ledger = _Ledger(seed_list, run_store, until, observe, on_error)
         bar = stack.enter_context(
-            progress_bar(len(seed_list), "rollouts", "rollout", shown=progress, done=len(ledger.runs))
+            progress_bar(len(seed_list), "rollouts", "rollout", visible=progress, done=len(ledger.runs))
         )
         ledger.show(stack.enter_context(_Progress(bar, until)))
         # Rollouts from the store count for the rule before anything new is started.
@@ -146,8 +146,8 @@ def _report_reused(ledger: "_Ledger", total: int, store: str | Path | None) -> N
     if not reused and not again:
         return
     source = f"in the store {store} already"
-    if kept := ledger.num_kept(total):
-        source += f", {kept:,} of them with an error, which on_error: keep keeps"
+    if num_errors := ledger.num_kept(total):
+        source += f", {num_errors:,} of them with an error, which on_error: keep keeps"
     if reused == total:
         say(f"{'the one rollout was' if reused == 1 else f'all {total:,} rollouts were'} {source}; nothing was run")
     else:

@@ -18,7 +18,7 @@ from rollwise.judges.clients import CallError, ChatModel, Messages, Model, Reply
 from rollwise.judges.endpoint import Endpoint
 from rollwise.judges.verdicts import Judge as Judging
 from rollwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn, outcome
-from rollwise.rollout.seeds import goal_and_attempt, whole
+from rollwise.rollout.seeds import goal_and_attempt, whole_number
 from rollwise.schema import BUDGET, ERROR, GAVE_UP, SUCCESS, TARGET_ENDED
 
 GIVE_UP_WORD = "[give up]"
@@ -53,7 +53,7 @@ class _Talk:
     queries: int = 0
 
 
-class _Asked:
+class _JudgeCall:
     """A judge of `rw.judges` as a function of one answer; what it cannot judge is an error of the judge."""
 
     def __init__(self, judge: Judging) -> None:
@@ -150,8 +150,8 @@ class ChatSampler(Sampler[str | None, str | None]):
         super().__init__(system)
         self.attacker = model_of("ChatSampler: the attacker", attacker, Endpoint)
         self.target = model_of("ChatSampler: the target", target, Endpoint)
-        self.judge: Callable[..., Any] | None = _Asked(judge) if isinstance(judge, Judging) else judge
-        budget = whole(turns)
+        self.judge: Callable[..., Any] | None = _JudgeCall(judge) if isinstance(judge, Judging) else judge
+        budget = whole_number(turns)
         if budget is None or budget < 1:
             raise ArgumentError(f"ChatSampler: turns is {turns!r}; give a whole number, 1 or more")
         self.turns, self.goals = budget, (goals,) if isinstance(goals, str) else tuple(goals)

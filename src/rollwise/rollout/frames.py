@@ -30,8 +30,8 @@ from rollwise.rollout.store import Run
 
 _NOTHING = Recording()
 _AT_ONCE = 1 << 12  # texts that are joined and hashed at a time, to bound the copy
-_OWN = frozenset({str, int, float, bool, type(None)})
-_SAID = ("context", "prompt", "response", "reward")
+_PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
+_TEXTS = ("context", "prompt", "response", "reward")
 _OF_THE_TURN = {*schema.TURNS.names} - {*schema.TURNS.facts, *schema.TURNS.key, *schema.TREE_COLUMNS}
 
 
@@ -214,7 +214,7 @@ def with_entries(turns: pl.DataFrame, measured: Sequence[GraphMetrics | None]) -
     """
     place = turns.select(pl.col("rollout_id").rle_id()).to_series()
     counts = np.bincount(place.filter(turns["turn"].is_not_null()).to_numpy(), minlength=len(measured)).tolist()
-    silent = all(turns[name].null_count() == turns.height for name in _SAID)
+    silent = all(turns[name].null_count() == turns.height for name in _TEXTS)
     names = dict.fromkeys(name for metrics in measured if metrics for entry in metrics.per_turn for name in entry)
     for name in names:
         column = "prompt" if name in PROMPTS else name
@@ -224,7 +224,7 @@ def with_entries(turns: pl.DataFrame, measured: Sequence[GraphMetrics | None]) -
         for metrics, count in zip(measured, counts, strict=True):
             entries = [] if metrics is None or len(metrics.per_turn) != count else metrics.per_turn
             values += [entry.get(name) for entry in entries] or [None] * max(count, 1)
-        turns = _with_entry(turns, column, values, may_fill=silent or column not in _SAID)
+        turns = _with_entry(turns, column, values, may_fill=silent or column not in _TEXTS)
     return turns
 
 
@@ -304,7 +304,7 @@ def _column(name: str, values: Sequence[Any]) -> pl.Series:
 
 def _plain(values: Sequence[Any]) -> list[Any]:
     """Return the values with scalars of NumPy and PyTorch as Python numbers."""
-    if _OWN.issuperset(map(type, values)):
+    if _PLAIN_TYPES.issuperset(map(type, values)):
         return list(values)
     return [value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value for value in values]
 

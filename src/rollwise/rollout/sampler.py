@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from rollwise.errors import ArgumentError, RollwiseError
 from rollwise.rollout.graph import Graph, Node
-from rollwise.rollout.seeds import whole
+from rollwise.rollout.seeds import whole_number
 from rollwise.schema import ERROR, FAILURE, SUCCESS
 
 StateT = TypeVar("StateT")
@@ -122,7 +122,7 @@ class Sampler(ABC, Generic[StateT, ActionT]):
         ArgumentError
             If the seed is neither a whole number nor None.
         """
-        if seed is None or (number := whole(seed)) is not None:
+        if seed is None or (number := whole_number(seed)) is not None:
             return self.rollout(None if seed is None else number)
         name, kind = type(self).__name__, type(seed).__name__
         raise ArgumentError(

@@ -12,7 +12,7 @@ from rollwise.schema.arguments import frame_of
 
 def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], pl.DataFrame | None]:
     """Return the first seeds in order, and the other columns if the seeds are a frame."""
-    if n_rollouts is not None and (whole(n_rollouts) is None or n_rollouts < 0):
+    if n_rollouts is not None and (whole_number(n_rollouts) is None or n_rollouts < 0):
         raise ArgumentError(f"{name}: n_rollouts={n_rollouts!r}; give a whole number, 0 or more, or None for all seeds")
     # Without seeds: the numbers from 0.
     if seeds is None:
@@ -43,7 +43,7 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
     return listed[:n_rollouts], columns
 
 
-def whole(seed: object) -> int | None:
+def whole_number(seed: object) -> int | None:
     """Return a seed that is a whole number of any type, such as NumPy's, as an int; None if it is anything else."""
     return None if isinstance(seed, bool) or not hasattr(seed, "__index__") else index(seed)
 
@@ -56,7 +56,7 @@ def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None
         case str(text):
             return (text, None) if text else None
         case (goal, attempt) if goal is not None:  # a pair inside a pair is not a seed
-            named, number = goal_and_attempt(goal), whole(attempt)
+            named, number = goal_and_attempt(goal), whole_number(attempt)
             return (named[0], number) if named and named[1] is None and number is not None and number >= 1 else None
-    number = whole(seed)
+    number = whole_number(seed)
     return None if number is None or number < 0 else (number, None)

@@ -244,7 +244,7 @@ def family_means(observations: Iterable[Observation], families: Iterable[object]
     goals: dict[object, list[float]] = {}
     for value, name in zip(values, names, strict=True):
         goals.setdefault(name, []).append(math.nan if value is None else float(value))
-    means = {name: sum(known) / len(known) for name, known in goals.items()}
+    means = {name: sum(successes) / len(successes) for name, successes in goals.items()}
     return [None if math.isnan(mean) else mean for mean in means.values()]
 
 

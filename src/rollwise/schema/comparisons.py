@@ -3,7 +3,19 @@
 import polars as pl
 
 from rollwise.schema.columns import Column, Schema
-from rollwise.schema.result_columns import CLUSTERS, DRAWS, ESTIMATE, HIGH, HOW, LEVEL, LOW, METRIC, STD_ERROR, N
+from rollwise.schema.result_columns import (
+    CLUSTERS,
+    DRAWS,
+    ESTIMATE,
+    HIGH,
+    HOW,
+    INTERVAL,
+    LEVEL,
+    LOW,
+    METRIC,
+    STD_ERROR,
+    N,
+)
 
 AGREEMENT = Schema(
     name="AGREEMENT",
@@ -35,9 +47,7 @@ AGREEMENT = Schema(
         *HOW,
         *DRAWS,
         Column("n", pl.Int64, "verdicts with a counterpart"),
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )
 
@@ -158,8 +168,6 @@ AUDIT = Schema(
         *HOW,
         Column("difference", pl.Float64, "what this row adds to the figure above it"),
         Column("n", pl.Int64, "rollouts (or goals) that are counted"),
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )

@@ -11,7 +11,7 @@ from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.records import RECORDS, TURNS
 
 _NUMBER = "number the turns from 1 without gaps, or drop the column: `rw.turns` numbers rows in their order"
-_APART = (
+_SEPARATE_TABLES = (
     "number the turns from 1 without gaps, or, if these are rollouts of two tables, keep those apart before `pl.concat`: "
     '`frame.with_columns(rollout_id="b/" + pl.col("rollout_id"))`'
 )
@@ -168,7 +168,7 @@ def odd_turns(frame: pl.DataFrame) -> pl.DataFrame:
         odd.select(
             "rollout_id",
             reason=pl.format("is {}, not 1..{}", listed, "rows"),
-            remedy=pl.when(is_twice).then(pl.lit(_APART)).otherwise(pl.lit(_NUMBER)),
+            remedy=pl.when(is_twice).then(pl.lit(_SEPARATE_TABLES)).otherwise(pl.lit(_NUMBER)),
         )
         .sort("rollout_id")
         .collect()

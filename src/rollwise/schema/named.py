@@ -19,7 +19,7 @@ def columns_named(names: Iterable[str] | str) -> list[Any]:
 
 
 def columns_but(names: Iterable[str]) -> pl.Expr:
-    """Return all columns but those of these names, some of which may be missing."""
+    """Return all columns except these names, some of which may be missing."""
     return (selectors.all() - selectors.by_name(*names, require_all=False)).as_expr()
 
 

@@ -29,4 +29,4 @@ def meant_column(name: str, frame: pl.DataFrame) -> str:
     column = _READ_AS.get(words, "")
     if column in frame.columns and values_named(frame, column).count():
         return f"`{name}` is read as `{column}`: use that"
-    return meant(name, [one for one in frame.columns if "\0" not in one])
+    return meant(name, [heading for heading in frame.columns if "\0" not in heading])

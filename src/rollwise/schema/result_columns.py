@@ -10,6 +10,7 @@ ESTIMATE = Column("estimate", pl.Float64, "the value")
 STD_ERROR = Column("std_error", pl.Float64, "its standard error")
 LOW = Column("low", pl.Float64, "lower end of the interval")
 HIGH = Column("high", pl.Float64, "upper end of the interval")
+INTERVAL = (ESTIMATE, LOW, HIGH)
 HOW = (
     Column("method", pl.String, "kind of interval, and of test"),
     Column("reason", pl.String, "why something is null or was replaced"),

@@ -9,11 +9,9 @@ from rollwise.schema.result_columns import (
     CLUSTERS,
     COUNTS,
     DRAWS,
-    ESTIMATE,
-    HIGH,
     HOW,
+    INTERVAL,
     LEVEL,
-    LOW,
     METRIC,
     N_ERROR,
     N_MISSING,
@@ -47,9 +45,7 @@ SUMMARY = Schema(
         *HOW,
         *DRAWS,
         N,
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )
 
@@ -120,9 +116,7 @@ CURVE = Schema(
         CLUSTERS,
         *HOW,
         Column("at", pl.Float64, "position on the axis"),
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )
 
@@ -155,9 +149,7 @@ GATE = Schema(
         Column("n_splits", pl.Int64, "random splits of the attempts into halves"),
         Column("n_differ", pl.Int64, "splits whose halves have different answers"),
         Column("answer", pl.String, "passed, failed, or undecided if the interval shows neither; never null"),
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )
 
@@ -183,9 +175,7 @@ FORECAST = Schema(
         CLUSTERS,
         *HOW,
         Column("at", pl.Float64, "how many attempts are forecast"),
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )
 
@@ -233,9 +223,7 @@ TRAINING = Schema(
         Column("difference_method", pl.String, "interval of the change"),
         *HOW,
         Column("step", pl.Float64, "step of training"),
-        ESTIMATE,
-        LOW,
-        HIGH,
+        *INTERVAL,
     ),
 )
 

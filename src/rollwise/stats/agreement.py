@@ -185,6 +185,7 @@ def ac1(
     0.5294
     """
     rated = np.asarray(ratings, dtype=np.float64)
+    # A unit with a single rating tells how common its category is, though not whether raters agree.
     rated_rows = np.asarray(~np.isnan(rated).all(axis=1))
     values, codes = categories_of(rated[rated_rows])
     estimate = _estimate(
@@ -217,6 +218,7 @@ def _if_rare(estimate: Estimate, codes: IntArray) -> Estimate:
     if estimate.low is None:
         return estimate
     rated = codes >= 0
+    # The category that leaves the fewest units is the most common one; it need not be known beforehand.
     units = min(int((rated & (codes != category)).any(axis=1).sum()) for category in range(int(codes.max()) + 1))
     if units >= _FEWEST_RARE:
         return estimate
@@ -314,6 +316,7 @@ def _jackknife_variance(without: FloatArray) -> FloatArray:
 
 def _t(point: Estimate, level: float, method: str, reason: str | None = None) -> Estimate:
     """Add a t interval from the jackknife standard error, clipped to [-1, 1]."""
+    # A coefficient lies in [-1, 1], and the jackknife's error may reach beyond.
     half = t_quantile(level, point.n_clusters - 1) * (point.std_error or 0.0)
     center = point.estimate or 0.0
     return replace(point, low=max(-1.0, center - half), high=min(1.0, center + half), method=method, reason=reason)

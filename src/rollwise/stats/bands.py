@@ -50,7 +50,7 @@ def simultaneous_level(
     """
     life_table = watch(duration, cause)
     unit = min(groupings(clusters, life_table.duration.size)[:2], key=lambda way: way.count)
-    positions = np.flatnonzero(life_table.known & (life_table.events > 0))
+    positions = np.flatnonzero(life_table.is_defined & (life_table.events > 0))
     if positions.size < 2 or unit.count < 2:
         return level
     if positions.size > MOST_POSITIONS:

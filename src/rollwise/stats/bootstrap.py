@@ -60,7 +60,7 @@ def monte_carlo_error(level: float, resamples: int) -> float:
 
 
 class Ends(NamedTuple):
-    """Lower and upper ends of intervals, float (M,) each; NaN where there is none."""
+    """Lower and upper ends of intervals, float (M,) each; NaN without an interval."""
 
     low: FloatArray
     high: FloatArray
@@ -175,7 +175,7 @@ def acceleration(influences: FloatArray) -> float | None:
 
 
 def accelerations(influences: FloatArray, clusters: Groups) -> FloatArray:
-    """Return the `acceleration` of each group of clusters: float (T,), NaN where it is None."""
+    """Return the `acceleration` of each group of clusters: float (T,), NaN where it is undefined."""
     return np.asarray(shapes(influences, clusters)[1] / (6 * np.sqrt(clusters.sizes)))
 
 
@@ -304,7 +304,7 @@ def _bca(replicates: FloatArray, estimate: float, a: float | None, level: float)
 
 
 def percentile_intervals(replicates: FloatArray, level: FloatArray) -> tuple[Ends, TextArray]:
-    """Return the percentile interval of each statistic, and the reason where there is none.
+    """Return the percentile interval of each statistic, or the reason for its absence.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def percentile_intervals(replicates: FloatArray, level: FloatArray) -> tuple[End
 
 
 def bca_intervals(deviations: FloatArray, accelerations: FloatArray, level: FloatArray) -> tuple[Ends, TextArray]:
-    """Return the BCa interval of each statistic around its estimate, and the reason where there is none.
+    """Return the BCa interval of each statistic around its estimate, or the reason for its absence.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ _UNLABELED = (
 class _Stratum:
     """The rollouts with one verdict, and what the labels say about them.
 
-    `members` (n,) is 1 for each of them, and a fraction for a verdict that is only expected. `weights` (n,) are those of the
-    labels, with their effective number as sum. `added` successes and as many failures are added to them.
+    `members` (n,) is 1 for each of them, and a fraction for a verdict that is only expected. `weights` (n,) are the weights
+    of the labels, with their effective number as sum. `added` successes and as many failures are added to them.
     """
 
     members: FloatArray

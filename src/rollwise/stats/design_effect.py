@@ -81,8 +81,8 @@ def relations_of_weights(means: FloatArray, masses: FloatArray, clusters: Groups
 
     def deviations(values: FloatArray) -> FloatArray:
         average = weighted_means(values, ones_or(None, values.size), clusters)[clusters.codes]
-        found = values - average
-        return np.where(np.abs(found) > ROUNDING * np.abs(average), found, 0.0)
+        differences = values - average
+        return np.where(np.abs(differences) > ROUNDING * np.abs(average), differences, 0.0)
 
     of_weights, of_means = deviations(masses), deviations(means)
     return relations(clusters.sums(of_weights * of_means), clusters.sums(np.square(of_weights * of_means)))

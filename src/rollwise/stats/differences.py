@@ -18,7 +18,7 @@ from rollwise.stats.permutation import Permuted
 NO_UNITS = "no value in one of the arms"
 ONE_PAIR = "one common goal: no interval over goals"
 MOST_UNEQUAL = 2.0
-"""How many times the attempts of one arm are those of the other where flips of signs or labels, and t, no longer hold for rates."""
+"""Ratio of the attempts of two arms from which flips of signs or labels, and t, no longer hold for rates."""
 UNEQUAL = "one arm has at least twice as many attempts per goal: p-value and interval of skewed values are approximate"
 TWO_METHODS = "p-value and interval are of two methods"
 
@@ -141,6 +141,8 @@ def difference_df(first: Variation, second: Variation, *, shared: bool) -> float
     dfs = first.df or 0.0, second.df or 0.0
     if shared or min(dfs) <= 0:
         return min(dfs)
+    # Satterthwaite: (ΣV)² / Σ(V²/df). With few clusters the observed variances may be small by chance, so the weights that the
+    # design implies are tried as well.
     observed = first.variance or 0.0, second.variance or 0.0
     designed = first.concentration or 0.0, second.concentration or 0.0
     return min(
@@ -161,4 +163,5 @@ def t_test(difference: float, variance: float, df: float) -> Permuted:
     if difference == 0:
         return Permuted(1.0, "t test", None)
     p_value = float(2 * scipy.special.stdtr(df, -abs(difference) / sqrt(variance)))
+    # Far in the tail the law of t underflows to 0, and no test shows that something is impossible.
     return Permuted(max(p_value, float(np.finfo(np.float64).tiny)), "t test", None)

@@ -100,9 +100,9 @@ class Estimates:
         )
 
 
-def texts(condition: BoolArray, chosen: object, other: object) -> TextArray:
+def texts(condition: BoolArray, chosen: object, otherwise: object) -> TextArray:
     """Return one of two texts, or None, for each group: objects (T,)."""
-    return np.where(condition, np.asarray(chosen, dtype=object), np.asarray(other, dtype=object))
+    return np.where(condition, np.asarray(chosen, dtype=object), np.asarray(otherwise, dtype=object))
 
 
 def without_text(column: TextArray) -> BoolArray:

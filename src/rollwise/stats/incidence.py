@@ -147,7 +147,7 @@ def cumulative_incidence(
     bounds = _bounds(life_table, clusters, level)
     return Incidence(
         at=life_table.at,
-        estimate=np.where(life_table.known, life_table.incidence, np.nan),
+        estimate=np.where(life_table.is_defined, life_table.incidence, np.nan),
         std_error=bounds.std_error,
         low=bounds.low,
         high=bounds.high,
@@ -250,7 +250,7 @@ def _bounds(life_table: Watch, clusters: Clusters, level: float) -> _Bounds:
     if smallest > 1:
         _wilson(bounds, life_table, clusters, level, smallest)
     for t in range(1, size):
-        if not life_table.known[t]:
+        if not life_table.is_defined[t]:
             bounds.reason[t] = NOBODY_AT_RISK
         elif life_table.at_risk[t] == 0 or (
             life_table.incidence[t] == 0 and t > 1 and life_table.at_risk[t] == life_table.at_risk[t - 1]
@@ -287,7 +287,7 @@ def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float
         least = correlation_effect(average, between, life_table.weights, ways[0], related=follow(relation))
     mixed = np.max([mixed_clusters(life_table, way) for way in ways], axis=0)
     copies = max(copies_effect(life_table.weights, way) for way in ways)
-    inside = life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)
+    inside = life_table.is_defined & (life_table.incidence > 0) & (life_table.incidence < 1)
     ended = life_table.events + life_table.competing + life_table.censored
     changed = inside & ((ended > 0) | ~np.append(False, inside[:-1]))
     at = np.flatnonzero(changed)

@@ -47,7 +47,7 @@ class Watch:
     survival
         Float (T + 1,): S(t) = Π (1 - h), the share without either ending so far.
     incidence
-        Float (T + 1,): F(t) = Σ S(s-)·h₁(s), the share with the event; valid only where `known`.
+        Float (T + 1,): F(t) = Σ S(s-)·h₁(s), the share with the event; valid only where `is_defined`.
     """
 
     at: IntArray
@@ -70,7 +70,7 @@ class Watch:
         return self.at.size - 1
 
     @property
-    def known(self) -> BoolArray:
+    def is_defined(self) -> BoolArray:
         """Positions with a defined share, Boolean (T + 1,): a rollout is at risk there, or all rollouts ended before."""
         return np.asarray((self.at_risk > 0) | (self.survival == 0))
 

@@ -75,7 +75,7 @@ def exact(successes: float, n: float, *, level: float = 0.95, df: float | None =
 
 
 def outer_ends(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
-    """Return the outer of the ends of Wilson's interval (with t of `df`) and of the exact one: those that decide a gate.
+    """Return the outer of the ends of Wilson's interval (with t of `df`) and of the exact one, which decide a gate.
 
     A rate exactly at a threshold near 0 is excluded by Wilson's lower end far too often: .157 by one success of 17, at .01.
 

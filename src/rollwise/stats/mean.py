@@ -222,7 +222,7 @@ def _half_of_normal(spread: Variations, level: float) -> FloatArray:
 def _fill_symmetric(
     result: Estimates, chosen: IntArray, spread: Variations, half: FloatArray, method: TextArray
 ) -> None:
-    """Set the interval estimate ± half of the chosen groups; there is none if it has no width."""
+    """Set the interval estimate ± half of the chosen groups, if it has a width."""
     low, high = spread.estimate - half, spread.estimate + half
     wide = chosen[low[chosen] < high[chosen]]
     result.low[wide], result.high[wide], result.method[wide] = low[wide], high[wide], method[wide]

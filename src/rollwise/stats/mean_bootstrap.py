@@ -24,7 +24,7 @@ from rollwise.stats.replicates import count_sums, crossed_replicates, jackknife_
 from rollwise.stats.studentized import studentized_interval
 from rollwise.stats.units import Groups, units_of
 
-Drawn = Literal["bca", "percentile", "basic"]
+ReplicateInterval = Literal["bca", "percentile", "basic"]
 Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
 COLUMNS_AT_A_TIME = 64
 """Means whose replicates are drawn and sorted together: 5 MB for 10,000 replicates."""
@@ -122,16 +122,20 @@ def _stratified(
     if plan.interval not in {"auto", "percentile", "basic"}:
         return Estimate(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
     columns = np.stack([deviations, masses], axis=1)
+    # A sum and its mass come from the same draw of clusters: their ratio is the replicate of the mean.
     total, drawn_mass = count_sums(columns, rng=rng, resamples=plan.resamples, strata=strata).T
     replicates = np.divide(
         total, drawn_mass, out=np.full(plan.resamples, np.nan), where=drawn_mass > 0.5 * masses.min()
     )
     number = 1 if strata is None else np.unique(strata).size
+    # A bootstrap over few clusters is too narrow by √(1 - 1/G) and by the quantiles of z instead of t: the level is raised for
+    # both.
     level = expanded(plan.level, masses.size, number) if plan.interval == "auto" else plan.level
     low, high = percentile_interval(replicates, level)
     if low is None or high is None:
         return Estimate(reason=null_flaw(replicates) or NO_WIDTH, resamples=plan.resamples)
     note = None if strata is None else lone_strata(units_of(strata, Groups.single(strata.size)))[0]
+    # The basic interval mirrors the replicates around the estimate, which is 0 here.
     low, high = (-high, -low) if plan.interval == "basic" else (low, high)
     name = "expanded percentile" if plan.interval == "auto" else plan.interval
     method = f"{name} bootstrap within strata"
@@ -150,18 +154,21 @@ def _bootstrap_bounds(
     chosen: IntArray, sums: FloatArray, masses: FloatArray, clusters: Groups, levels: FloatArray, plan: Plan
 ) -> Estimates:
     """Return bootstrap intervals around 0 of the chosen groups, from their clusters' Σw(y - R) and Σw."""
-    kind: Drawn = plan.interval if plan.interval in ("percentile", "basic") else "bca"
+    kind: ReplicateInterval = plan.interval if plan.interval in ("percentile", "basic") else "bca"
     name = f"{NAMES[kind]} bootstrap"
     result = Estimates.empty(chosen.size)
     starts, same = clusters.starts, clusters.are_equal(masses)
     batches: dict[tuple[str, int, bool], list[int]] = {}
     for place, group in enumerate(chosen.tolist()):
         part = slice(*starts[group : group + 2])
+        # For many clusters of equal weight, moments give the quantiles more exactly than draws would, and at once.
         ends = closed_form(sums[part], levels[place], kind) if same[group] else None
         if ends is not None:
             low, high = (float(end / masses[part][0]) for end in ends)
             result.put(place, Estimate(low=low, high=high, method=f"{name}; closed form"))
             continue
+        # Groups with the same generator and as many clusters get the same draws, so that one multiplication serves all of them.
+        # Their result is the same as alone.
         key = (str(plan.generator(group).bit_generator.state), part.stop - part.start, bool(same[group]))
         batches.setdefault(key, []).append(place)
     for (_, count, _), places in batches.items():
@@ -174,7 +181,7 @@ def _bootstrap_bounds(
 
 
 def _batch_bounds(
-    columns: FloatArray, masses: FloatArray, levels: FloatArray, kind: Drawn, plan: Plan, group: int
+    columns: FloatArray, masses: FloatArray, levels: FloatArray, kind: ReplicateInterval, plan: Plan, group: int
 ) -> Estimates:
     """Return bootstrap intervals around 0 of M groups with the same draws, from Σw(y - R) and Σw of each cluster, (G, M)."""
     replicates = ratio_replicates(columns, masses, rng=plan.generator(group), resamples=plan.resamples).T

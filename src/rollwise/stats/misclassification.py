@@ -60,6 +60,8 @@ def share(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Shar
         return Share(estimate=math.nan, size=0.0, n=0, n_clusters=0, design_effect=math.nan)
     size = 0.0
     if interval.design_effect is not None:
+        # Clustered intervals use t. `lang_reiczigel` uses z throughout, so a wider t counts as a smaller effective size: the
+        # width is proportional to t / √n.
         plain = interval.method == "Wilson"
         df = variation(values, clusters).df if len(clusters) > 1 else interval.n_clusters - 1
         scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, df)) ** 2
@@ -95,6 +97,7 @@ def accuracy(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, *, level: 
     (0.5, 1.0)
     """
     verdicts, labels = (np.asarray(x, dtype=np.float64) for x in (judged, truth))
+    # The labels decide which rollouts a rate is among; the verdicts are what is counted there.
     positive: BoolArray = labels == 1
 
     def among(rows: BoolArray, correct: FloatArray) -> Share:
@@ -180,6 +183,8 @@ def _adjusted(observed: Share, sensitivity: Share, specificity: Share, level: fl
     """Return the variance and the center of the interval; the center is None if undefined."""
     if not (observed.usable and sensitivity.usable and specificity.usable):
         return math.nan, None
+    # Lang and Reiczigel (2014): z²/2 successes and failures are added to the judged share, and one of each to sensitivity and
+    # specificity. With these, the ends stay inside [0, 1] for small samples.
     z2 = t_quantile(level, None) ** 2
     n, positives, negatives = observed.size + z2, sensitivity.size + 2, specificity.size + 2
     p = (observed.size * observed.estimate + z2 / 2) / n
@@ -189,6 +194,7 @@ def _adjusted(observed: Share, sensitivity: Share, specificity: Share, level: fl
         return math.nan, None
     true = (p + sp - 1) / (se + sp - 1)
     of_se, of_sp = se * (1 - se) / positives, sp * (1 - sp) / negatives
+    # Delta method: the errors of p, Se and Sp are independent, as they come from different rollouts.
     variance = (p * (1 - p) / n + true**2 * of_se + (1 - true) ** 2 * of_sp) / (se + sp - 1) ** 2
     return variance, true + 2 * z2 * (true * of_se - (1 - true) * of_sp)
 
@@ -210,8 +216,8 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
     Estimate
         The interval always contains the point. If Se + Sp <= 1, all values are None and `reason` explains. If no true share
         can explain the judged one (it is below the false alarm rate or above Se), the bounds are None: the labels do not
-        represent these rollouts. If the gold set lacks a class, its accuracy may be anything above chance: there is no point,
-        and the interval covers all these cases. `design_effect` is that of the judged share.
+        represent these rollouts. If the gold set lacks a class, its accuracy may be anything above chance: the point is
+        undefined, and the interval covers all these cases. `design_effect` belongs to the judged share.
 
     References
     ----------
@@ -242,6 +248,7 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
         lone = not (observed.usable and sensitivity.usable and specificity.usable)
         why = ONE_CLUSTER if lone else "too few labels to tell the judge from chance: no interval"
         return Estimate(**counted, estimate=point, reason=why)
+    # Both ends were clipped to 0 or to 1: the whole interval lies outside of what a share can be.
     if low == high:
         return Estimate(**counted, estimate=point, reason=_misfit(observed, sensitivity, specificity))
     variance, _ = _adjusted(observed, sensitivity, specificity, level)
@@ -249,6 +256,7 @@ def corrected_share(observed: Share, sensitivity: Share, specificity: Share, *, 
         **counted,
         estimate=point,
         std_error=math.sqrt(variance),
+        # The center of the interval is shifted and its end clipped, so that the point may lie just outside.
         low=min(low, point),
         high=max(high, point),
         method=METHOD if plain else f"clustered {METHOD}",
@@ -281,6 +289,8 @@ def _bounded(
 
     Without labels of success P is between (p + Sp - 1)/Sp, at Se = 1, and 1; without labels of failure between 0 and p/Se.
     """
+    # Both ends are monotone in the unknown accuracy. A perfect one gives one end of the range of true shares; at chance, the
+    # share may be anything up to the other end, 1 or 0.
     success = not sensitivity.n
     missing, of = ("success", "sensitivity") if success else ("failure", "specificity")
     perfect = Share(estimate=1.0, size=1e12, n=0, n_clusters=0, design_effect=1.0)

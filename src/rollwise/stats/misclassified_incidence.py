@@ -233,7 +233,7 @@ def _at(course: _Course, sensitivity: float, specificity: float) -> FloatArray:
 def _scaled(course: _Course, target: FloatArray, sensitivity: float, specificity: float) -> FloatArray:
     """Return the corrected F(t) for a judged F(t) equal to `target`, for each t, by scaling the cumulative hazard up to t.
 
-    If nothing was flagged by t there is no hazard to scale, so all positions get the same one.
+    If nothing was flagged by t, no hazard can be scaled, so all positions get the same one.
     """
     last = course.flagged.size
     upto = np.tri(last)

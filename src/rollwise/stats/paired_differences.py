@@ -33,8 +33,8 @@ class Pairs(NamedTuple):
     """Goals in both arms: codes, mean values, and numbers of rollouts in each arm, all (G,)."""
 
     units: IntArray
-    one: FloatArray
-    other: FloatArray
+    first: FloatArray
+    second: FloatArray
     rollouts_one: FloatArray
     rollouts_other: FloatArray
 
@@ -47,7 +47,7 @@ def paired(arm_a: Arm, arm_b: Arm) -> Pairs:
     >>> pairs = paired(
     ...     Arm(np.array([1.0, 0.0, 1.0]), (np.array([0, 0, 1]),)), Arm(np.array([0.0, 1.0]), (np.array([0, 2]),))
     ... )
-    >>> pairs.units.tolist(), pairs.one.tolist(), pairs.other.tolist()
+    >>> pairs.units.tolist(), pairs.first.tolist(), pairs.second.tolist()
     ([0], [0.5], [0.0])
     """
     keys = [_key(arm.clusters) for arm in (arm_a, arm_b)]
@@ -126,9 +126,9 @@ def paired_difference(
     >>> found.difference, round(found.low, 3), round(found.high, 3), found.p_value, found.method
     (0.5, -0.102, 0.85, 0.25, 'Newcombe score, paired; McNemar mid-p')
     """
-    if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
+    if flaw := unaddable(np.concatenate([pairs.first, pairs.second])):
         return Difference(n_clusters=pairs.units.size, reason=flaw)
-    differences = pairs.one - pairs.other
+    differences = pairs.first - pairs.second
     if not differences.size:
         return Difference(reason="no common goal")
     spread = variation(differences, _ways(pairs.units, ways))
@@ -179,7 +179,7 @@ def _clean(differences: FloatArray) -> FloatArray:
 
 
 def _table(pairs: Pairs) -> tuple[int, int, int, int]:
-    success_a, success_b = pairs.one > 0.5, pairs.other > 0.5
+    success_a, success_b = pairs.first > 0.5, pairs.second > 0.5
     return tuple(
         int(np.count_nonzero(cell))
         for cell in (success_a & success_b, success_a & ~success_b, ~success_a & success_b, ~success_a & ~success_b)
@@ -252,7 +252,7 @@ def _shares(pairs: Pairs, level: float) -> list[Estimate]:
     """Estimate the share of each arm, every goal weighing the same."""
     goals = np.arange(pairs.units.size)
     shares, sizes = [], (pairs.rollouts_one, pairs.rollouts_other)
-    for rates, size in zip((pairs.one, pairs.other), sizes, strict=True):
+    for rates, size in zip((pairs.first, pairs.second), sizes, strict=True):
         # Rebuild each goal's 0/1 rollouts from its rate, weighted so that every goal counts equally.
         codes = np.concatenate([goals, goals])
         hits = np.rint(rates * size)
@@ -265,7 +265,7 @@ def _shares(pairs: Pairs, level: float) -> list[Estimate]:
 
 def _correlation(pairs: Pairs) -> float:
     """Return the correlation of the goals' rates with the continuity correction of Newcombe's φ, weighted as one attempt."""
-    deviation_a, deviation_b = pairs.one - pairs.one.mean(), pairs.other - pairs.other.mean()
+    deviation_a, deviation_b = pairs.first - pairs.first.mean(), pairs.second - pairs.second.mean()
     scale = sqrt(float((deviation_a**2).mean()) * float((deviation_b**2).mean()))
     if scale <= 1e-15:
         return 0.0

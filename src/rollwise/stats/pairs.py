@@ -49,10 +49,12 @@ def score_p_value(share_a: SizedShare, share_b: SizedShare, correlation: float =
     if share_a.share == share_b.share:
         return 1.0
 
+    # An interval of level 1 - p excludes 0 exactly if the p-value is below p: the p-value is the root.
     def excludes(p: float) -> bool:
         low, high = score_difference(share_a.within(1 - p), share_b.within(1 - p), correlation)
         return low > 0 or high < 0
 
+    # Bisection over log p, as p-values differ by orders of magnitude.
     within, beyond = log(SMALLEST_P), 0.0
     if excludes(SMALLEST_P):
         return SMALLEST_P
@@ -107,6 +109,8 @@ def score_difference(share_a: Share, share_b: Share, correlation: float = 0.0) -
         )
 
     difference = p1 - p2
+    # Lower end: the first share may be as low as its lower end while the second is as high as its upper end; with a correlation
+    # ρ, both at once are less likely: √(a² + b² - 2ρab).
     return max(-1.0, difference - reach(p1 - l1, u2 - p2)), min(1.0, difference + reach(u1 - p1, p2 - l2))
 
 
@@ -158,6 +162,7 @@ def bonett_price(pairs: int, only_one: int, only_other: int, *, level: float = 0
     >>> round(low, 4), round(high, 4)
     (0.0514, 0.2427)
     """
+    # One pair is added to each discordant cell, and so two to the total (Bonett & Price 2012).
     total = pairs + 2
     ahead, behind = (only_one + 1) / total, (only_other + 1) / total
     half = float(scipy.special.ndtri((1 + level) / 2)) * sqrt((ahead + behind - (ahead - behind) ** 2) / total)
@@ -182,6 +187,7 @@ def mcnemar_mid_p(only_one: int, only_other: int) -> float:
     if n == 0:
         return 1.0
     reached = float(scipy.special.bdtr(fewer, n, 0.5))
+    # Mid-p: the observed table counts half. Both tails are equal, so 2 (P - p/2).
     here = reached - (float(scipy.special.bdtr(fewer - 1, n, 0.5)) if fewer else 0.0)
     return min(1.0, 2 * reached - here)
 

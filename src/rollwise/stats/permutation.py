@@ -77,13 +77,13 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
     return Permuted((_mid_p(reached, beyond, 0) + 1) / (resamples + 1), "sign flips", resamples)
 
 
-def _mid_p(reached: int, beyond: int, whole: int) -> float:
+def _mid_p(reached: int, beyond: int, most_in_full: int) -> float:
     """Return how many arrangements count: those beyond the observed statistic, and half of those equal to it.
 
-    Up to `whole` of the equal ones count in full: the observed arrangement and its mirror image.
+    Up to `most_in_full` of the equal ones count in full: the observed arrangement and its mirror image.
     """
     ties = reached - beyond
-    in_full = min(ties, whole)
+    in_full = min(ties, most_in_full)
     return beyond + in_full + (ties - in_full) / 2
 
 

@@ -10,7 +10,7 @@ from rollwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray, I
 from rollwise.stats.intervals import NAMES_OF_A_SHARE, ShareInterval, share_intervals
 from rollwise.stats.units import Groups, Units
 
-ALONE = "each stratum has one cluster: no interval over clusters"
+ONE_CLUSTER_EACH = "each stratum has one cluster: no interval over clusters"
 
 
 def proportion(
@@ -127,7 +127,7 @@ def proportions(
     method[~defined | (n == 0)] = None
     reason = texts(defined, None, ONE_CLUSTER)
     if spread.strata is not None:
-        reason[~defined & (spread.n_clusters > 1)] = ALONE
+        reason[~defined & (spread.n_clusters > 1)] = ONE_CLUSTER_EACH
         reason[defined] = lone_strata(spread.strata)[defined]
     reason[n == 0] = NO_VALUES
     return Estimates.empty(

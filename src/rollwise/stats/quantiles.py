@@ -42,7 +42,7 @@ QuantileInterval = Literal["auto", "percentile"]
 
 
 class _Bounds(NamedTuple):
-    """Interval of each group, and the reason where there is none."""
+    """Interval of each group, or the reason for its absence."""
 
     low: FloatArray
     high: FloatArray
@@ -365,7 +365,7 @@ def _order_statistics(ordered: _Ordered, q: float, level: float) -> _Bounds:
 
 
 def _woodruff(ordered: _Ordered, q: float, level: float, share: Variations) -> _Bounds:
-    """Return Woodruff's interval of the q-quantile of each group, and the reason where there is none."""
+    """Return Woodruff's interval of the q-quantile of each group, or the reason for its absence."""
     with np.errstate(invalid="ignore"):  # infinite quantile times no variance
         half = t_quantiles(level, share.df) * np.sqrt(share.variance)
         least, most = (q - half) * ordered.total, (q + half) * ordered.total

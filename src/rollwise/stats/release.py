@@ -52,6 +52,8 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
     plain_end = _outer(y, clusters, level)
     if plain_end is None:
         return None
+    # Of two crossed ways there is no ordering of the clusters to fill, so only the ends of the observed and of no success are
+    # compared.
     if len(clusters) > 1:
         return max(plain_end, _outer(np.zeros(y.size), clusters, level) or 0.0)
     return max(plain_end, float(_stages(y, clusters, level).max()))
@@ -59,11 +61,11 @@ def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> 
 
 def _outer(y: FloatArray, clusters: Clusters, level: float) -> float | None:
     """Return the larger of Wilson's upper end and the exact one."""
-    own = proportion(y, clusters, level=level)
-    if own.high is None or own.estimate is None or own.design_effect is None:
+    share = proportion(y, clusters, level=level)
+    if share.high is None or share.estimate is None or share.design_effect is None:
         return None
-    size = own.n / own.design_effect
-    return max(own.high, exact(own.estimate * size, size, level=level)[1] or 0.0)
+    size = share.n / share.design_effect
+    return max(share.high, exact(share.estimate * size, size, level=level)[1] or 0.0)
 
 
 def lower_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
@@ -88,6 +90,7 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     ones = np.ones(y.size)
     wins, sizes = way.sums(y), way.sums(ones)
     n, count = y.size, way.count
+    # With independent rollouts, the ends grow with the number of successes: the observed number is the worst.
     if count == n and equal_weights(ones):
         return np.array([_outer(y, clusters, level)])
     stage = np.arange(int(wins.sum()) + 1)
@@ -100,12 +103,14 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     products, last, part = _filled(stage, wins[smallest], sizes[smallest])
     products += part * sizes[smallest][last]
     failing = count - np.searchsorted(np.cumsum(all_success_sizes), stage, side="right")
+    # Linearized variance of a ratio over clusters, G/(G-1) Σ(c_g - p n_g)² / n², at its largest for each number of successes.
     variance = count / max(1, count - 1) * (squares - 2 * share * products + share**2 * (sizes**2).sum()) / n**2
     inner = (share > 0) & (share < 1)
     observed = np.maximum(1.0, np.where(inner, variance * n / np.where(inner, share * (1 - share), 1.0), 1.0))
     observed = np.maximum(observed, _correlated(stage, wins, sizes, way))
     copies = copies_effect(ones, way)
     least, most = np.minimum(fewest, failing).astype(float), np.minimum(stage, np.count_nonzero(wins)).astype(float)
+    # Design effects are shrunk by the number of clusters that vary, which is known only between these two numbers.
     effect = np.maximum(shrunk(observed, least, copies), shrunk(observed, most, copies))
     size, df = n / effect, np.full(stage.size, float(count - 1))
     of_wilson = share_intervals("wilson", share * size, size, level=level, df=df)[1]
@@ -172,13 +177,16 @@ def clusters_to_decide(
     >>> clusters_to_decide(0.1, 0.1, 1.0) is None
     True
     """
+    # The same question with failures for successes.
     if rate > threshold:
         rate, threshold = 1 - rate, 1 - threshold
     z = float(scipy.special.ndtri(power))
 
     def decides(count: int) -> bool:
         n, df = count * size, count - 1 if repeated else None
+        # With this power, the observed share is at most this far above the true rate.
         observed = min(threshold, rate + z * (rate * (1 - rate) / n) ** 0.5)
+        # The end for no success at all must exclude the threshold as well: it can be the larger one with few clusters.
         ends = outer_ends(observed * n, n, level=level, df=df)[1], outer_ends(0, count, level=level, df=df)[1]
         return all(end is not None and end < threshold for end in ends)
 

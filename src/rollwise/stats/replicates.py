@@ -130,14 +130,14 @@ def count_sums(
     return sums
 
 
-def _product(drawn: FloatArray, columns: FloatArray) -> FloatArray:
+def _product(counts: FloatArray, columns: FloatArray) -> FloatArray:
     """Return drawn @ columns, a few rows at a time.
 
     OpenBLAS divides larger products among threads that wait for each other in a loop, which takes many times as long if
     other processes use the machine.
     """
     rows = max(1, _SMALL_PRODUCT // max(columns.size, 1))
-    return np.concatenate([drawn[start : start + rows] @ columns for start in range(0, len(drawn), rows)])
+    return np.concatenate([counts[start : start + rows] @ columns for start in range(0, len(counts), rows)])
 
 
 def ratio_replicates(sums: FloatArray, weights: FloatArray, *, rng: np.random.Generator, resamples: int) -> FloatArray:
@@ -188,8 +188,8 @@ def ratio_replicates(sums: FloatArray, weights: FloatArray, *, rng: np.random.Ge
     np.multiply(mass, np.nan_to_num(-ratio), out=residuals)
     residuals += totals
     columns[:, width:] = mass
-    drawn = count_sums(columns, rng=rng, resamples=resamples)
-    replicates, drawn_mass = drawn[:, :width], drawn[:, width:]
+    with_mass = count_sums(columns, rng=rng, resamples=resamples)
+    replicates, drawn_mass = with_mass[:, :width], with_mass[:, width:]
     drawn_mass[drawn_mass <= 0] = np.nan
     replicates /= drawn_mass
     replicates += ratio

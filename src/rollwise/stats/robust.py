@@ -9,7 +9,7 @@ from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.replicates import counts
 
 Aggregate = Literal["iqm", "optimality_gap", "mean", "median"]
-Drawn = Literal["goals", "attempts"]
+DrawnUnit = Literal["goals", "attempts"]
 
 
 def interquartile_mean(values: FloatArray) -> float:
@@ -69,7 +69,7 @@ def aggregate_replicates(
     goals: IntArray,
     which: Sequence[Aggregate],
     *,
-    drawn: Drawn,
+    unit: DrawnUnit,
     rates: bool,
     rng: np.random.Generator,
     resamples: int,
@@ -118,19 +118,19 @@ def aggregate_replicates(
     for start in range(0, resamples, rows):
         block = slice(start, min(start + rows, resamples))
         n_replicates = block.stop - start
-        if drawn == "goals":
+        if unit == "goals":
             weights = counts(rng, n_replicates, sizes.size)
         else:
             weights = np.concatenate([counts(rng, n_replicates, int(size)) for size in sizes], axis=1)
         for row, statistic in zip(replicates, which, strict=True):
             over_goals = rates or statistic in {"mean", "median"}
-            if over_goals and drawn == "attempts":
+            if over_goals and unit == "attempts":
                 goal_means = np.add.reduceat(weights * y, starts, axis=1) / sizes
                 row[block] = _rows(goal_means, statistic, target)
             elif over_goals:
                 row[block] = _weighted(means, np.arange(sizes.size), weights, statistic, target)
             else:
-                row[block] = _weighted(y, goal if drawn == "goals" else np.arange(y.size), weights, statistic, target)
+                row[block] = _weighted(y, goal if unit == "goals" else np.arange(y.size), weights, statistic, target)
     return replicates
 
 

@@ -174,8 +174,8 @@ def empirical_bernstein_sequence(
 def share_at_every_look(values: ArrayLike, clusters: IntArray, *, level: float = 0.95) -> tuple[float, float]:
     """Return an interval of the mean share over clusters that holds at every look at a growing number of clusters.
 
-    Each cluster is one observation, the share of its rollouts, and the ends are those of `beta_binomial_sequence` with half of
-    α on each side: each end is passed by the truth, ever, with a probability of at most (1 - level)/2. A later look must bring
+    Each cluster is one observation, the share of its rollouts, and the ends come from `beta_binomial_sequence` with half of α
+    on each side: each end is passed by the truth, ever, with a probability of at most (1 - level)/2. A later look must bring
     further clusters, not further rollouts of clusters that were looked at before.
 
     Parameters

@@ -54,11 +54,11 @@ def first_of(statistics: Collection[str]) -> str | None:
     return next((names[0] for names in DEFAULT_STATISTICS.values() if names[0] in statistics), None)
 
 
-def check_statistics(statistics: Iterable[str], known: tuple[str, ...], verb: str) -> None:
+def check_statistics(statistics: Iterable[str], names: tuple[str, ...], verb: str) -> None:
     """Raise an error for a statistic that is neither one of those known nor a quantile."""
     for statistic in statistics:
-        if statistic not in known and quantile_of(statistic) is None:
-            raise ArgumentError(f"{verb}: statistic {statistic!r} is unknown; it is {either((*known, A_QUANTILE))}")
+        if statistic not in names and quantile_of(statistic) is None:
+            raise ArgumentError(f"{verb}: statistic {statistic!r} is unknown; it is {either((*names, A_QUANTILE))}")
 
 
 def quantile_of(statistic: str) -> float | None:

@@ -19,7 +19,7 @@ _LATE, _RATHER_LATE = 0.05, 0.2
 _EXACT = 4096
 """Largest sum of attempts whose law is enumerated; the sum of more is close to normal."""
 _LARGEST = 2**62
-"""Numbers of attempts, times how many there are, that need no new numbers to be told apart by those of their rows."""
+"""Largest order, times the number of attempts, to which the number of a row can be added without overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def stopping(succeeded: ArrayLike, order: ArrayLike, goals: ArrayLike) -> Stoppi
 
 
 def _places(order: NDArray[Any]) -> IntArray:
-    """Return distinct whole numbers in the order of the attempts; those of equal order keep that of their rows."""
+    """Return distinct whole numbers in the order of the attempts; attempts of equal order stay in the order of their rows."""
     n = order.size
     small = np.issubdtype(order.dtype, np.integer) and (
         not n or -_LARGEST < int(order.min()) * n <= int(order.max()) * n < _LARGEST

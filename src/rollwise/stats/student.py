@@ -52,7 +52,7 @@ def _quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
     if is_large.any():
         normal = NormalDist()
         distinct, places = np.unique(levels[is_large], return_inverse=True)
-        x = np.array([-normal.inv_cdf((1 - each) / 2) for each in distinct.tolist()])[places]
+        x = np.array([-normal.inv_cdf((1 - coverage) / 2) for coverage in distinct.tolist()])[places]
         inverse = 1 / dfs[is_large]
         terms = (
             (x**3 + x) / 4,

@@ -92,8 +92,8 @@ def reach_into_tails(
     doubtful = is_bounded & (skewness > 0) & (way.counts >= _FEWEST) & shows
     for group in np.flatnonzero(further | doubtful | (long & ((tail > 0) | ~(never_negative & has_many)))).tolist():
         text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
-        known = result.reason[group]
-        result.reason[group] = text if known is None else f"{known}; {text}"
+        earlier = result.reason[group]
+        result.reason[group] = text if earlier is None else f"{earlier}; {text}"
 
 
 def l_skewness(values: FloatArray, groups: Groups) -> FloatArray:

@@ -315,5 +315,5 @@ def latex(
     check_option_types(latex, locals())
     from rollwise.tables.papers import latex_of
 
-    made = frame if isinstance(frame, Table) else table(frame, metric=metric, statistic=statistic)
-    return latex_of(made.grid, width)
+    result = frame if isinstance(frame, Table) else table(frame, metric=metric, statistic=statistic)
+    return latex_of(result.grid, width)

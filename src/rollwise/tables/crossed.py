@@ -73,9 +73,9 @@ def crossed_grid(
 def _best(
     frame: pl.DataFrame, rows: str, columns: str, down: list[Any], across: Any, best: str | None
 ) -> frozenset[int]:
-    """Return the best rows of a column, of those that are not pooled."""
-    found = {(row[rows], row[columns]): row["estimate"] for row in frame.iter_rows(named=True)}
-    estimates = [found.get((row, across)) if row != schema.POOLED else None for row in down]
+    """Return the best rows of a column among the rows that are not pooled."""
+    by_cell = {(row[rows], row[columns]): row["estimate"] for row in frame.iter_rows(named=True)}
+    estimates = [by_cell.get((row, across)) if row != schema.POOLED else None for row in down]
     return best_rows(estimates, [0] * len(down), best)
 
 

@@ -12,9 +12,9 @@ _NUMBER = re.compile(r"([−\d.,]+)( %| points)( [⁰¹²³⁴⁵⁶⁷⁸⁹]+)
 
 def for_documents(grid: Grid) -> tuple[list[Column], list[str]]:
     """Return the columns that are not drawn, and notes: units are in headings, and what is the same in all rows is said once."""
-    drawn = [column for column in grid.columns if not column.graphic]
-    constant = constant_facts(drawn)
-    columns = [column for column in drawn if column not in constant and not _is_said(column, grid.caption)]
+    textual = [column for column in grid.columns if not column.graphic]
+    constant = constant_facts(textual)
+    columns = [column for column in textual if column not in constant and not _is_said(column, grid.caption)]
     return list(map(_with_unit, columns)), constant_note(constant)
 
 
@@ -43,13 +43,13 @@ def _with_unit(column: Column) -> Column:
     """Put the unit of all numbers of a column into its heading."""
     if column.words or column.graphic or not column.heading:
         return column
-    found = [_NUMBER.fullmatch(str(cell)) for cell in column.cells]
-    numbers = [match for match in found if match]
+    matches = [_NUMBER.fullmatch(str(cell)) for cell in column.cells]
+    numbers = [match for match in matches if match]
     units = {match[2] for match in numbers}
-    others = [str(cell) for cell, match in zip(column.cells, found, strict=True) if match is None]
+    others = [str(cell) for cell, match in zip(column.cells, matches, strict=True) if match is None]
     if len(units) != 1 or any(re.search("[0-9]", cell) for cell in others):
         return column
     cells = [
-        f"{match[1]}{match[3] or ''}" if match else str(cell) for cell, match in zip(column.cells, found, strict=True)
+        f"{match[1]}{match[3] or ''}" if match else str(cell) for cell, match in zip(column.cells, matches, strict=True)
     ]
     return replace(column, heading=f"{column.heading} ({units.pop().strip()})", cells=cells)

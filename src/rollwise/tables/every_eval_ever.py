@@ -14,7 +14,7 @@ import polars as pl
 from rollwise import __version__
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole_folder
-from rollwise.readers.formats.exchange.every_eval_ever import OWN, SAMPLES
+from rollwise.readers.formats.exchange.every_eval_ever import METADATA_KEY, SAMPLES
 from rollwise.schema import SUMMARY, labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named, columns_named
@@ -159,9 +159,9 @@ def write_every_eval_ever(
                 "evaluation_results": [_result(row, by, better, mine, collection) for row in rows.rows(named=True)],
             }
             _write(draft, ("data", _portable(collection), *who.folders), evaluation, samples)
-            written.update(sample["metadata"][OWN] for sample in samples)
+            written.update(sample["metadata"][METADATA_KEY] for sample in samples)
     # Nothing passes in silence: of these rollouts no metric has a value, or the summary has no row.
-    if left_out := sum(record["metadata"][OWN] not in written for record in records.values()):
+    if left_out := sum(record["metadata"][METADATA_KEY] not in written for record in records.values()):
         labels.say(
             f"{VERB}: {labels.counted(left_out, 'rollout')} without a value in any mean of the summary not written"
         )
@@ -262,7 +262,7 @@ def _result(
             "uncertainty": _without_nulls(uncertainty),
             "details": {
                 **{name: str(value) for name, value in stored.items() if name in SUMMARY.names},
-                OWN: json.dumps(stored, ensure_ascii=False, default=str),
+                METADATA_KEY: json.dumps(stored, ensure_ascii=False, default=str),
             },
         },
     }

@@ -21,7 +21,7 @@ class Column:
 
     A narrow terminal omits the columns with the greatest `omission` first, and never those with 0. A `fact` that is equal in all
     rows may move to a note below. The cells of a `stacked` column are an estimate and an interval: a narrow terminal puts the
-    interval on a line of its own. It puts the cells of a column that is `below` under those of the column before it,
+    interval on a line of its own. It puts the cells of a column that is `below` under the cells of the column before it,
     and may name rows by a `fact` in a line above them, after the words of `above`. The
     `answers` of a gate have a color where a terminal has one. A `count` that the caption says is not repeated in documents. The
     cells in the rows of `best` are bold.

@@ -43,7 +43,7 @@ def arranged(columns: Sequence[Column], width: int) -> Arrangement:
 def sections(columns: Sequence[Column]) -> list[int]:
     """Return the places of the names that repeat in rows after each other, the most repeated first.
 
-    They are those that can stand once above at least two rows on average. What is equal in all rows is not among them.
+    Each can be written once above at least two rows on average. What is equal in all rows is not among them.
     """
     rows = len(columns[0].cells) if columns else 0
     facts = {place: set(column.cells) for place, column in enumerate(columns) if column.fact}

@@ -22,10 +22,10 @@ _SPECIAL = {sign: f"\\{sign}" for sign in "{}$&#_%"} | {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
-_APART = "\ue000"  # a private mark between letters that LaTeX would join
+_SEPARATOR = "\ue000"  # a private mark between letters that LaTeX would join
 _LETTERS = (  # that LaTeX's own fonts lack, or show as others
     _SPECIAL
-    | {_APART: "{}", "−": "$-$", "×": r"$\times$", "…": r"\ldots{}"}
+    | {_SEPARATOR: "{}", "−": "$-$", "×": r"$\times$", "…": r"\ldots{}"}
     | {"≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "≈": r"$\approx$", "→": r"$\to$", "∞": r"$\infty$"}
     | {raised: rf"\textsuperscript{{{digit}}}" for digit, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
     | {word[0]: rf"$\{word[1:]}$" for word in _GREEK.split()}
@@ -116,27 +116,27 @@ def _label(title: str) -> str:
 
 def tex(text: str) -> str:
     """Escape a text for LaTeX."""
-    apart = _LIGATURES.sub(rf"\g<0>{_APART}", text)
-    return "".join(_LETTERS.get(letter, letter) for letter in apart)
+    separated = _LIGATURES.sub(rf"\g<0>{_SEPARATOR}", text)
+    return "".join(_LETTERS.get(letter, letter) for letter in separated)
 
 
 def _on_page(columns: Sequence[Column]) -> _Page:
     """Return the table for a page: intervals below estimates where it so keeps upright."""
-    heads, rest = headed(columns, sections(columns))
+    heads, body = headed(columns, sections(columns))
     indent = 2 * bool(heads)
-    page = _Page(*fitted(stacked(rest, _UPRIGHT - indent), _ACROSS - indent), heads)
+    page = _Page(*fitted(stacked(body, _UPRIGHT - indent), _ACROSS - indent), heads)
     if page.width > _UPRIGHT:
-        other = _Page(*fitted(joined(rest), _ACROSS - indent), heads)
-        page = other if other.width <= _UPRIGHT else page
+        one_line = _Page(*fitted(joined(body), _ACROSS - indent), heads)
+        page = one_line if one_line.width <= _UPRIGHT else page
     return page
 
 
 def _in_column(columns: Sequence[Column]) -> _Page:
     """Return the table for a column of two: the first arrangement that breaks no word, else the narrowest."""
-    heads, rest = headed(columns, sections(columns))
+    heads, body = headed(columns, sections(columns))
     room = _COLUMN - 2 * bool(heads)
-    for one in (rest, joined(rest)):
-        page = _Page(*fitted(stacked(one, room), room), heads)
+    for arrangement in (body, joined(body)):
+        page = _Page(*fitted(stacked(arrangement, room), room), heads)
         if keeps_words(page.layouts, room):
             break
     return page
@@ -181,13 +181,13 @@ def _cells(layout: ColumnLayout, *, strong: bool) -> list[str]:
     for place, cell in enumerate(map(str, layout.column.cells)):
         parts = cell.split("\n")
         if strong and place in layout.column.best:
-            shown = _lines(parts, "r", "t", r"\textbf")
+            text = _lines(parts, "r", "t", r"\textbf")
         elif len(parts) > 1 or layout.wrap is None or length(cell) <= layout.wrap:
-            shown = _lines(parts, "r", "t")
+            text = _lines(parts, "r", "t")
         else:
             words = re.sub(r"\\_|[/:.]", r"\g<0>\\allowbreak{}", tex(cell))  # within names of models and files too
-            shown = rf"\parbox[t]{{{1.15 * layout.wrap:.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
-        result.append(shown)
+            text = rf"\parbox[t]{{{1.15 * layout.wrap:.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
+        result.append(text)
     return result
 
 

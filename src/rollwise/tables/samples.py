@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.formats.exchange.every_eval_ever import OWN, UNKNOWN, Instance, turns_of
+from rollwise.readers.formats.exchange.every_eval_ever import METADATA_KEY, UNKNOWN, Instance, turns_of
 from rollwise.readers.records import parse
 from rollwise.readers.table import TurnRow
 from rollwise.schema import TURNS
@@ -51,7 +51,7 @@ def content_of(rows: Sequence[Mapping[str, Any]]) -> Record:
     }
     names = [name for name in READABLE if first.get(name) is not None]
     epoch = {} if first.get("attempt") is None else {"epoch": str(first["attempt"])}
-    record["metadata"] = {**{name: str(first[name]) for name in names}, **epoch, OWN: _stored(rows, record)}
+    record["metadata"] = {**{name: str(first[name]) for name in names}, **epoch, METADATA_KEY: _stored(rows, record)}
     return record
 
 

@@ -58,10 +58,10 @@ def markdown_text(grid: Grid) -> str:
     """Return the grid as a Markdown table, with its notes as paragraphs below."""
     from rich import box
 
-    shown, more_notes = for_documents(grid)
+    textual, more_notes = for_documents(grid)
     columns = [
         replace(column, heading=_escaped(column.heading), cells=_marked(column))
-        for column in without_repeats(shown, sections(shown))
+        for column in without_repeats(textual, sections(textual))
     ]
     if not columns:
         return ""

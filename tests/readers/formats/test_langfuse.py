@@ -8,7 +8,7 @@ import pytest
 
 from rollwise import read
 from rollwise.errors import ReadError
-from rollwise.readers.traces.spoken import gave_back, given
+from rollwise.readers.traces.spoken import gave_back, input_messages
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "langfuse"
 TRACES: list[dict[str, Any]] = json.loads((FIXTURES / "traces.json").read_text())["data"]
@@ -54,11 +54,14 @@ def test_a_list_of_traces_that_only_names_observations(tmp_path):
 
 def test_what_tracers_note_of_a_call():
     chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-    assert [message.content for message in given(json.dumps(chat))] == ["Hi", "Hello"]
-    assert [message.content for message in given(chat[0])] == ["Hi"]
-    assert [message.role for message in given({"system": "Be kind.", "messages": chat[:1]})] == ["system", "user"]
-    assert given("[not JSON")[0].content == "[not JSON"
-    assert given(None) == []
+    assert [message.content for message in input_messages(json.dumps(chat))] == ["Hi", "Hello"]
+    assert [message.content for message in input_messages(chat[0])] == ["Hi"]
+    assert [message.role for message in input_messages({"system": "Be kind.", "messages": chat[:1]})] == [
+        "system",
+        "user",
+    ]
+    assert input_messages("[not JSON")[0].content == "[not JSON"
+    assert input_messages(None) == []
     for said in (chat, {"messages": chat}, chat[1], {"content": "Hello"}, "Hello", [{**chat[1]}]):
         assert getattr(gave_back(said), "content", None) == "Hello"
     assert getattr(gave_back({"verdict": 1, "sure": True}), "content", None) == '{"verdict":1,"sure":true}'

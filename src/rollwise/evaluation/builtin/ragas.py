@@ -3,8 +3,8 @@
 The package is not part of rollwise. What its metrics call `retrieved_contexts` is what tools and searches returned on the way to
 the answer, unless the data set has the contexts itself.
 
-A model's replies are signed as those of rollwise's own judges are: its JSON object must hold the check code of the question, and
-may not be a part of the question. So an answer that holds such an object, which the model repeats, is no score.
+A model's replies are signed as in rollwise's own judges: its JSON object must hold the check code of the question, and
+may not be a part of the question. So an answer that holds such an object, which the model repeats, does not count as a score.
 """
 
 import inspect
@@ -84,10 +84,10 @@ async def ragas(config: RagasConfig, builder: EvalBuilder) -> AsyncIterator[Eval
         )
         items = list(eval_input.eval_input_items)  # once: some make their items anew each time
         rows = zip(items, tables.items, by_item["output"].to_list(), strict=True)
-        known = {id(item): (row.entry, texts or []) for item, row, texts in rows}
+        sources = {id(item): (row.entry, texts or []) for item, row, texts in rows}
 
         async def evaluate_item(item: EvalInputItem) -> EvalOutputItem:
-            return await _scored(metric, item, _sample(item, *known[id(item)], config.input_obj_field))
+            return await _scored(metric, item, _sample(item, *sources[id(item)], config.input_obj_field))
 
         return await outputs_of(items, evaluate_item, builder.get_max_concurrency(), f"ragas {name}")
 

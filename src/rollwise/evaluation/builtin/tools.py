@@ -73,13 +73,13 @@ for _config in (ToolQualityConfig, ToolQualityByName):
     register_evaluator(config_type=_config)(_tool_quality)
 
 
-def parameter_accuracy(made: Iterable[dict[str, Any]], expected: Iterable[dict[str, Any]]) -> float:
+def parameter_accuracy(actual: Iterable[dict[str, Any]], expected: Iterable[dict[str, Any]]) -> float:
     """Return the share of the expected arguments that are right; 1 if none is expected.
 
     Each expected call is compared with the first call of its name that is not yet matched. An argument with the right value
     counts one, with only the right type a half.
     """
-    unmatched = list(made)
+    unmatched = list(actual)
     points, num_arguments = 0.0, 0
     for call in expected:
         at = next((at for at, candidate in enumerate(unmatched) if candidate["name"] == call["name"]), None)

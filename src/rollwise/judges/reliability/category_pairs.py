@@ -102,13 +102,13 @@ def confusion(
             **key,
             "comparison": kind,
             "judge": judge,
-            "other": other,
+            "other": other_judge,
             "rating": names[i],
             "other_rating": names[j],
             "n": n,
         }
         for key, units in ratings.data.groups(by)
-        for kind, judge, other, first, second in _pairs(ratings, units)
+        for kind, judge, other_judge, first, second in _pairs(ratings, units)
         for (i, j), n in _counts(first, second, numbers)
     ]
     dtypes = {name: pl.Int64 if name == "n" else pl.String for name in COLUMNS}

@@ -214,7 +214,7 @@ class _Comparison:
 
     kind: str
     judge: str | None
-    other: str | None
+    other_judge: str | None
     ratings: FloatArray
     units: IntArray
     abstained: int
@@ -227,7 +227,7 @@ class _Comparison:
             case "labels":
                 return f"judge {self.judge!r} with the labels"
             case "judges":
-                return f"judge {self.judge!r} with judge {self.other!r}"
+                return f"judge {self.judge!r} with judge {self.other_judge!r}"
             case "samples":
                 return f"judge {self.judge!r} with itself, of up to {counted(self.ratings.shape[1], 'sample')}"
             case _:
@@ -285,7 +285,7 @@ def _rows(
     common = {
         "comparison": comparison.kind,
         "judge": comparison.judge,
-        "other": comparison.other,
+        "other": comparison.other_judge,
         "n_single": int((num_ratings == 1).sum()),
         "n_abstained": comparison.abstained,
         "n_unsigned": comparison.unsigned,

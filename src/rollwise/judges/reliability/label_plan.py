@@ -99,11 +99,12 @@ def plan_labels(
         middle = (low + high) // 2
         low, high = (low, middle) if work.width(work.of(middle)) <= target else (middle + 1, high)
     numbers = work.of(low)
-    found = work.width(numbers)
+    mean_width = work.width(numbers)
     reason = (
         None
-        if found <= target
-        else f"labels of all rollouts leave an interval {found:.3g} wide on average: more rollouts or goals are needed, not labels"
+        if mean_width <= target
+        else f"labels of all rollouts leave an interval {mean_width:.3g} wide on average: "
+        "more rollouts or goals are needed, not labels"
     )
     return pl.DataFrame(
         {
@@ -111,7 +112,7 @@ def plan_labels(
             "rollouts": [int(flagged.sum()), int((~flagged).sum())],
             "labels": list(numbers),
             "expected": list(expected),
-            "width": [found, found],
+            "width": [mean_width, mean_width],
             "reason": [reason, reason],
         },
         schema_overrides={"rollouts": pl.Int64, "labels": pl.Int64, "reason": pl.String},
@@ -119,7 +120,7 @@ def plan_labels(
 
 
 def _expected(
-    frame: pl.DataFrame, labels: object | None, metric: str, truth: str, given: dict[str, float | None]
+    frame: pl.DataFrame, labels: object | None, metric: str, truth: str, assumed: dict[str, float | None]
 ) -> tuple[float, float]:
     """Return the expected shares of true successes among flagged rollouts and among the others."""
     shares = []
@@ -127,7 +128,7 @@ def _expected(
     if labels is not None:
         table = frame_of(labels, "plan_labels")
         gold = gold_of(table, frame, truth=truth, judged=metric, by=(), keys=("rollout_id",), verb="plan_labels")
-    for verdict, (name, value) in zip((1.0, 0.0), given.items(), strict=True):
+    for verdict, (name, value) in zip((1.0, 0.0), assumed.items(), strict=True):
         if value is None and gold is None:
             raise ArgumentError(
                 f"plan_labels: {name} is not known; label a few rollouts and pass them as labels=, or say what you expect: "

@@ -17,7 +17,7 @@ from rollwise.readers.chats.texts import TextChat, batches, blocks_of, columns_o
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
 from rollwise.readers.of_files import of_rollouts
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Finite, Key, Whole, json_text, parse, spare
+from rollwise.readers.records import Finite, Integer, Key, json_text, parse, spare
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
@@ -30,7 +30,7 @@ Columns = dict[str, list[Any]]
 ANSWER_COLUMNS: dict[str, Any] = {  # columns of TURNS that the answers of a chat may state
     **dict.fromkeys(("reward", "score", "seconds", "cost_usd"), list[Finite | None]),
     **dict.fromkeys(("succeeded", "refused"), list[bool | None]),
-    **dict.fromkeys(("prompt_tokens", "response_tokens"), list[Whole | None]),
+    **dict.fromkeys(("prompt_tokens", "response_tokens"), list[Integer | None]),
     "error": list[str | None],
 }
 OF_MESSAGES = frozenset({"role", "content", "tool_calls", "name", "id", "tool_call_id"})

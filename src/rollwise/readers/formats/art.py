@@ -77,14 +77,14 @@ def _lines(document: Document, builder: TurnsBuilder) -> Iterator[Trial]:
     num_records = 0
     for number, value in document.records():
         num_records += 1  # a group without any, or that cannot be read, is one
-        found: list[Any] = []
+        trajectories: list[Any] = []
         with builder.record(document.name, number):
-            found = parse(value, Group).trajectories
-            if not found:
+            trajectories = parse(value, Group).trajectories
+            if not trajectories:
                 builder.problems.dropped(document.name, "holds no trajectories", number)
-            num_records += max(len(found) - 1, 0)
-        shared = _flat(leftovers(value, Group)) if found else {}
-        yield from ((f"{number}[{place}]", number, record, shared) for place, record in enumerate(found))
+            num_records += max(len(trajectories) - 1, 0)
+        shared = _flat(leftovers(value, Group)) if trajectories else {}
+        yield from ((f"{number}[{place}]", number, record, shared) for place, record in enumerate(trajectories))
     builder.holds(document.name, num_records)
 
 

@@ -15,7 +15,7 @@ from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Whole, leftovers, parse
+from rollwise.readers.records import Integer, leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
@@ -29,7 +29,7 @@ PROMPTS = ("attack", "probe", "prompt", "audit", "utterance", "challenge")  # na
 class PerTurn(msgspec.Struct):
     """One turn."""
 
-    turn: Whole | None = None
+    turn: Integer | None = None
     reward: float | None = None
     context: str | None = None
     attack: str | None = None

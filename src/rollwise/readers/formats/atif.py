@@ -16,7 +16,7 @@ from rollwise.readers.chats.turns import Message, split, text_of
 from rollwise.readers.common import join_texts, parse_all
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
-from rollwise.readers.records import Count, parse, total, whole, worded
+from rollwise.readers.records import Count, parse, total, whole_number, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
 from rollwise.readers.tool_calls import calls
@@ -133,8 +133,8 @@ def _measured(turn: TurnRow, step: Step) -> TurnRow:
     """Return the turn with the tokens and the cost of its step."""
     metrics = parse(step.metrics or {}, Metrics)
     return turn._replace(
-        prompt_tokens=whole(metrics.prompt_tokens, "metrics.prompt_tokens"),
-        response_tokens=whole(metrics.completion_tokens, "metrics.completion_tokens"),
+        prompt_tokens=whole_number(metrics.prompt_tokens, "metrics.prompt_tokens"),
+        response_tokens=whole_number(metrics.completion_tokens, "metrics.completion_tokens"),
         cost_usd=metrics.cost_usd,
     )
 

@@ -22,7 +22,7 @@ from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.mapping.types import checked, type_of
 from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, warn
-from rollwise.readers.records import Whole, json_text, kind_of, parse, worded
+from rollwise.readers.records import Integer, json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
@@ -107,7 +107,7 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
                 yield number, run, value
 
 
-_STATUS = type_of({"status": Whole})
+_STATUS = type_of({"status": Integer})
 
 
 def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
@@ -144,7 +144,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
 def _key(record: dict[str, Any]) -> str:
     """Return what the lines of one attempt of a run share; the rollout ids are made of it."""
     prompt = (json_text(record.get("prompt")) or "").encode()
-    # Attempts of some probes share a `uuid`, and those of old reports lack it.
+    # Attempts of some probes share a `uuid`, and old reports have no `uuid` at all.
     name = worded(record.get("uuid")) or hashlib.blake2b(prompt, digest_size=4).hexdigest()
     seq = record.get("seq")
     return "/".join([name, *([] if seq is None else [str(seq)]), str(record.get("probe_classname"))])
@@ -280,9 +280,9 @@ Detectors may disagree, and a report may state results of attempts that it does 
     fields={
         "entry_type": str,
         "probe_classname": str,
-        "status": Whole,
+        "status": Integer,
         "uuid": str | None,
-        "seq": Whole | None,
+        "seq": Integer | None,
         "prompt": Any,
         "outputs": list[Any],
         "conversations": list[Any] | None,

@@ -20,7 +20,7 @@ from rollwise.readers.formats import garak
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.problems import warn
-from rollwise.readers.records import Small, Whole, parse, worded
+from rollwise.readers.records import Integer, Small, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -37,7 +37,7 @@ class Hit(msgspec.Struct):
     output: Any = None
     score: float | bool | None = None
     run_id: str | None = None
-    attempt_seq: Whole | None = None
+    attempt_seq: Integer | None = None
     attempt_idx: Small = 0
     generator: str | None = None
     detector: str | list[str] | None = None
@@ -99,7 +99,7 @@ def _turns(record: Record) -> list[TurnRow]:
 
 GARAK_HITLOG = RecordMapping(
     module=__name__,
-    doc="""Read the hits of one log as rollouts, named as those of the report of the run.
+    doc="""Read the hits of one log as rollouts, with the same names as in the report of the run.
 
 {fields}
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rollwise.readers.chats.turns import Message, thoughts
 from rollwise.readers.common import first_of, without_nulls
-from rollwise.readers.records import Count, parse, spare, total, whole
+from rollwise.readers.records import Count, parse, spare, total, whole_number
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
@@ -119,7 +119,8 @@ def _replied(record: Mapping[str, Any], within: str) -> Reply:
         sent,
         received,
         first_of(
-            whole(usage.total_token_count, "usageMetadata.totalTokenCount"), total((sent, received), "usageMetadata")
+            whole_number(usage.total_token_count, "usageMetadata.totalTokenCount"),
+            total((sent, received), "usageMetadata"),
         ),
         body.error,
         {

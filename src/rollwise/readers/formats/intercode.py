@@ -32,7 +32,7 @@ class History(msgspec.Struct):
     observations: list[Any] = []
     rewards: list[float | None] = []
 
-    def each(self, name: str) -> list[Any]:
+    def by_action(self, name: str) -> list[Any]:
         """Return the items of a list, one for each action: null where they do not go together."""
         values: list[Any] = getattr(self, name)
         return values if len(values) == len(self.actions) else [None] * len(self.actions)
@@ -125,11 +125,11 @@ def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]]]:
     if not history.actions:
         return [TurnRow(turn=None, prompt=record["query"])], columns
     # The prompt of a turn is the observation after the action before it.
-    results = [worded(value) for value in history.each("observations")]
+    results = [worded(value) for value in history.by_action("observations")]
     turns = [
         TurnRow(turn=number, prompt=prompt, response=action, reward=reward)
         for number, (prompt, action, reward) in enumerate(
-            zip([record["query"], *results[:-1]], history.actions, history.each("rewards"), strict=True), start=1
+            zip([record["query"], *results[:-1]], history.actions, history.by_action("rewards"), strict=True), start=1
         )
     ]
     turns[-1] = turns[-1]._replace(observation=results[-1])

@@ -19,7 +19,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
-from rollwise.readers.traces.spoken import gave_back, given
+from rollwise.readers.traces.spoken import gave_back, input_messages
 from rollwise.readers.traces.usage import tokens_of
 
 MODEL, FAILED = "GENERATION", "ERROR"  # type and level of observations
@@ -143,8 +143,8 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, An
     if spans and len(spans) < len(trace.observations or ()):
         warn("observations", "are not all objects: the others are passed over")
     if not any(span.calls for span in spans):  # the trace itself takes the place of a model call
-        messages, answer = given(trace.input), gave_back(trace.output)
-        spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=messages, said=answer), *spans]
+        messages, answer = input_messages(trace.input), gave_back(trace.output)
+        spans = [Span(str(trace.id), str(trace.id), None, calls=True, prompts=messages, answer=answer), *spans]
     # The id of the trace counts for all observations in it.
     spans = [span._replace(trace=str(trace.id)) for span in spans]
     facts: dict[str, Any] = {"attempt": 1}
@@ -168,7 +168,7 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, An
 def _span(record: Any, within: str = "") -> Span:
     observation = parse(record, Observation, within)
     # Langfuse counts cached and reasoning tokens under keys of their own, and adds all keys up.
-    usage = tokens_of(observation.usage_details or observation.usage, "usageDetails", apart=True)
+    usage = tokens_of(observation.usage_details or observation.usage, "usageDetails", separate=True)
     # Older versions have one number instead of details.
     cost = observation.calculated_total_cost if observation.cost_details is None else observation.cost_details.total
     return Span(
@@ -179,7 +179,7 @@ def _span(record: Any, within: str = "") -> Span:
         seconds_of(observation.start_time, f"{within}.startTime".lstrip(".")),
         seconds_of(observation.end_time, f"{within}.endTime".lstrip(".")),
         observation.model,
-        given(observation.input, f"{within}.input".lstrip(".")),
+        input_messages(observation.input, f"{within}.input".lstrip(".")),
         gave_back(observation.output, f"{within}.output".lstrip(".")),
         *usage,
         cost,

@@ -20,7 +20,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
-from rollwise.readers.traces.spoken import gave_back, given
+from rollwise.readers.traces.spoken import gave_back, input_messages
 from rollwise.readers.traces.usage import tokens_of
 
 MODEL = "llm"  # type of a run
@@ -108,12 +108,12 @@ def _finished(first: Span, second: Span) -> Span:
     warn("id", "names several runs that differ: the one that ended, else the last, is read")
     if (first.end is None) != (second.end is None):
         return first if second.end is None else second
-    both = first.beside.keys() & second.beside.keys()
+    both = first.extras.keys() & second.extras.keys()
     scores = {
-        name: [(span.beside[name], span.end) for span in (first, second)] for name in both if name.startswith("score_")
+        name: [(span.extras[name], span.end) for span in (first, second)] for name in both if name.startswith("score_")
     }
     return second._replace(
-        beside={**first.beside, **second.beside, **{name: latest(values, name) for name, values in scores.items()}}
+        extras={**first.extras, **second.extras, **{name: latest(values, name) for name, values in scores.items()}}
     )
 
 
@@ -147,7 +147,7 @@ def _span(run: Run, within: str) -> Span:
         seconds_of(run.start_time, f"{within}start_time"),
         seconds_of(run.end_time, f"{within}end_time"),
         text_in(extra, "metadata", "ls_model_name") or text_in(extra, "invocation_params", "model"),
-        given(run.inputs, f"{within}inputs"),
+        input_messages(run.inputs, f"{within}inputs"),
         gave_back(run.outputs, f"{within}outputs"),
         *tokens_of({name: getattr(run, name) for name in USAGE}, within.rstrip(".") or "run"),
         _dollars(run.total_cost, f"{within}total_cost"),

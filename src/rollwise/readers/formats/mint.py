@@ -55,7 +55,7 @@ MINT = RecordMapping(
 The file has no name of its own. Folders are ``<model>/F=<feedback>/[PHF=<setting>/]max<k>_p<proposals>.../<category>/<task>/``,
 read from the file's absolute path; what they say is null in other folders. `k` is the maximum of turns, `proposals` that of
 proposed solutions, `feedback` the model that gave feedback (or ``none``), `feedback_setting` its kind. The first `prompt`
-includes an example of a complete solution. As there is no attack, `goal` and `outcome` are null.
+includes an example of a complete solution. Without an attack, `goal` and `outcome` are null.
 Other fields of `state` become columns under their own names, fields of `task` with ``task_`` before them (`task_prompt`
 is the question alone), objects and lists as JSON text. Runs with different k hold the same tasks, solved anew: a run
 with a larger k is not the continuation of one with a smaller k.

@@ -59,9 +59,9 @@ def _turns(record: Record) -> list[TurnRow]:
     # A step reports its start and its end; both hold the input, and some frameworks report only the ends.
     tools = [step for step in _steps(record) if step.event_type in {"TOOL_START", "TOOL_END"}]
     reported = [step for step in tools if step.event_type == "TOOL_START"] or tools
-    made = [{"name": step.name or "tool", "arguments": inner(step.data, "input")} for step in reported]
+    tool_calls = [{"name": step.name or "tool", "arguments": inner(step.data, "input")} for step in reported]
     turn = TurnRow(None if answer is None else 1, prompt=worded(record["question"]), response=answer)
-    return [turn._replace(tool_calls=None if answer is None else calls(made))]
+    return [turn._replace(tool_calls=None if answer is None else calls(tool_calls))]
 
 
 def _task(record: Record) -> str:

@@ -70,14 +70,14 @@ def read_opentelemetry(document: Document, table: TurnsBuilder) -> None:
         with table.record(document.name, number):
             for plain in spans_in(parse(value, dict[str, Any]), document.name, number, table.problems):
                 spans.append(_span(plain))
-                if not CONVENTIONS.isdisjoint(plain.told):
+                if not CONVENTIONS.isdisjoint(plain.attributes):
                     # Any span of a trace may name these: the first one that does counts.
                     extras = traces.setdefault(plain.trace, dict.fromkeys(("service", "conversation", "agent")))
                     extras["service"] = extras["service"] or text_in(plain.around, "service", "name")
                     extras["conversation"] = extras["conversation"] or text_in(
-                        plain.told, "gen_ai", "conversation", "id"
+                        plain.attributes, "gen_ai", "conversation", "id"
                     )
-                    extras["agent"] = extras["agent"] or text_in(plain.told, "gen_ai", "agent", "name")
+                    extras["agent"] = extras["agent"] or text_in(plain.attributes, "gen_ai", "agent", "name")
     for trace, trace_spans in traces_of(spans).items():
         if trace not in traces:
             with table.record(document.name, trace):
@@ -90,7 +90,7 @@ def read_opentelemetry(document: Document, table: TurnsBuilder) -> None:
 def _span(plain: Plain) -> Span:
     extras = {"span_name": plain.name}
     # OpenInference's attributes are the same here as in Phoenix: let its reader convert them.
-    if "openinference" in plain.told:
+    if "openinference" in plain.attributes:
         row = {
             "context": {"trace_id": plain.trace, "span_id": plain.id},
             "parent_id": plain.parent,
@@ -98,11 +98,11 @@ def _span(plain: Plain) -> Span:
             "end_time": plain.end,
             "status_code": None if plain.error is None else FAILED,
             "status_message": plain.error,
-            "attributes": plain.told,
+            "attributes": plain.attributes,
         }
-        return span_of(row)._replace(beside=extras)
-    call = call_of(plain.told, plain.events)
-    reasoning = None if call.said is None else thoughts(call.said.content)
+        return span_of(row)._replace(extras=extras)
+    call = call_of(plain.attributes, plain.events)
+    reasoning = None if call.answer is None else thoughts(call.answer.content)
     return Span(
         plain.trace,
         plain.id,
@@ -111,9 +111,9 @@ def _span(plain: Plain) -> Span:
         plain.start,
         plain.end,
         call.model,
-        call.asked,
-        call.said,
+        call.prompts,
+        call.answer,
         *call.usage,
         error=plain.error,
-        beside={**extras, **without_nulls({"reasoning": reasoning})},
+        extras={**extras, **without_nulls({"reasoning": reasoning})},
     )

@@ -17,7 +17,7 @@ from rollwise.readers.common import outcome_of
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
-from rollwise.readers.records import Count, Small, inner, json_text, parse, whole
+from rollwise.readers.records import Count, Small, inner, json_text, parse, whole_number
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -56,22 +56,22 @@ def _results(document: Document, builder: TurnsBuilder, around: Around) -> Itera
         # An evaluation that was resumed, or whose errors were tried again, is exported under the same id.
         builder.dates(document.name, inner(file.results, "timestamp"))
         run, records = file.eval_id or run, enumerate(parse(results, list[Any], "results.results"))
-    found: list[tuple[int, dict[str, Any], Places, str]] = []
+    listed: list[tuple[int, dict[str, Any], Places, str]] = []
     places: dict[str, set[int]] = {}  # numbers of each test case
     for number, value in records:
         with builder.record(document.name, number):
             place, record = parse(value, Places), parse(value, dict[str, Any])
-            # A test case without variables of its own is identified by those of the result, and without any by its number.
+            # A test case without variables is identified by the variables of the result, and without any by its number.
             test, variables = object_in(record, "testCase"), record.get("vars")
             content = test if test.get("vars") else {**test, "vars": variables} if variables else None
             case = json_text(content) or str(record.get("testIdx", 0))
-            found.append((number, record, place, case))
+            listed.append((number, record, place, case))
             places.setdefault(case, set()).add(place.test)
     # With `--repeat`, promptfoo copies a test case under new numbers: the order of its numbers gives the attempt. Without
     # it, results that share a number are repeats of each other.
     numbers = {case: sorted(case_places) for case, case_places in places.items()}
     repeats: Counter[str] = Counter()
-    for number, record, place, case in found:
+    for number, record, place, case in listed:
         provider = record.get("provider")
         fields = provider if isinstance(provider, dict) else {"id": provider}
         target = _word(fields.get("label")) or _word(fields.get("id"))
@@ -160,7 +160,7 @@ def _turns(record: Record) -> tuple[list[TurnRow], dict[str, list[Any]]]:
         sent, received = (f"response.tokenUsage.{name}" for name in ("prompt", "completion"))
         turns = [
             turns[0]._replace(
-                prompt_tokens=whole(record[sent], sent), response_tokens=whole(record[received], received)
+                prompt_tokens=whole_number(record[sent], sent), response_tokens=whole_number(record[received], received)
             )
         ]
     return turns, columns
@@ -182,7 +182,7 @@ not the answer to that node's prompt.
 
 `graderPassed` of a turn is `succeeded`, negated. Stopped by the grader is success: then only the last turn `succeeded`, unless the
 turns have verdicts. An empty history is an attack that sent nothing: one turn without a prompt. `prompt_tokens` and
-`response_tokens` are those of a turn that is the only call.
+`response_tokens` are known for a turn that is the only call.
 
 Of several exports of one `evalId`, that of the latest `results.timestamp` counts. Strategies keep the plugin's original prompt,
 so that all strategies share one goal. Repeats with the same number have ids that end in ``/2`` and so on; with `--repeat`, each

@@ -12,7 +12,7 @@ from rollwise.readers.chats.speakers import speaker
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Whole, parse
+from rollwise.readers.records import Integer, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.sqlite_files import tables_in
 from rollwise.readers.table import TurnsBuilder
@@ -30,7 +30,7 @@ class Piece(msgspec.Struct):
     id: str
     role: str
     conversation_id: str
-    sequence: Whole = 0
+    sequence: Integer = 0
     converted_value: str | None = None
     converted_prompt_text: str | None = None  # in the first versions
     original_value: str | None = None
@@ -84,8 +84,8 @@ class Attack(msgspec.Struct):
     outcome_reason: str | None = None
     attack_identifier: Any = None
     atomic_attack_identifier: Any = None
-    executed_turns: Whole | None = None
-    execution_time_ms: Whole | None = None
+    executed_turns: Integer | None = None
+    execution_time_ms: Integer | None = None
     last_score_id: str | None = None
     pruned_conversation_ids: Any = None
     adversarial_chat_conversation_ids: Any = None

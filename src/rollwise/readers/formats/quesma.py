@@ -138,7 +138,7 @@ successes is not an attack success rate.""",
     verdicts=[{"of": "rollout", "from": "vulnerability_detected", **VERDICT}],
 )
 SESSION = RecordMapping(
-    doc="""An attempt of a session, in which messages of the target are turns and those of the attacker prompts:
+    doc="""An attempt of a session, in which messages of the target are turns and messages of the attacker prompts:
 
 {fields}""",
     records="attempts[*]",
@@ -173,8 +173,8 @@ SESSION = RecordMapping(
 def _read_written(document: Document, table: TurnsBuilder) -> None:
     """Read the transcripts of a written finding: Harmony's final and unnamed channels are responses.
 
-    The run is a hash of the content, `issue_title` the `goal`, and Harmony's analysis channel the column `reasoning`. There
-    is no `attack` and no verdict, and publication does not count as one: `outcome` is null. `rw.rollout.read_prompts` reads
+    The run is a hash of the content, `issue_title` the `goal`, and Harmony's analysis channel the column `reasoning`.
+    `attack` is null, and so is `outcome`: publication does not count as a verdict. `rw.rollout.read_prompts` reads
     written findings that list prompts without answers.
     """
     finding = parse(document.value, WrittenFinding)

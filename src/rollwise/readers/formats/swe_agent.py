@@ -125,7 +125,7 @@ The file has no name of its own; that of the file is the instance, such as ``mar
 The `response` is that of a step of `trajectory`; its `observation` is the `prompt` of the next turn, or the `observation` of
 the last; its `execution_time` (of the action) and `thought` are columns. The `history` before the first answer is `context`
 (system) and `prompt` of turn 1, demonstrations included; its `tool_calls`, else the step's `action` as a call of a tool
-``action``, are those of the turn.
+``action``, belong to the turn.
 Without `trajectory`, turns are the assistant messages of `history`. The two may differ: a history may lack the last
 answer, or include one that was requested again; the trajectory has what was executed. `goal` and
 `outcome` are null; `solved` is what a report of SWE-bench beside the file says, and null without one. Not read:

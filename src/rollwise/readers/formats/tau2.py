@@ -18,7 +18,7 @@ from rollwise.readers.chronology import in_order
 from rollwise.readers.common import parse_all, solved_by, text_in
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
-from rollwise.readers.records import Key, Small, Whole, parse
+from rollwise.readers.records import Integer, Key, Small, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -72,7 +72,7 @@ class Tick(msgspec.Struct):
 
     agent_chunk: Chunk | None = None
     user_chunk: Chunk | None = None
-    tick_id: Whole | None = None
+    tick_id: Integer | None = None
 
 
 def _simulations(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
@@ -109,7 +109,7 @@ def _trial(record: Record) -> int:
 
 def _name(record: Record) -> str | None:
     """`id` where a file has several."""
-    # Ids of simulations may repeat between runs, and those of tasks and trials within a run.
+    # Ids of simulations may repeat between runs, and ids of tasks and trials within a run.
     return None if record["@run"] is None else record["id"]
 
 

@@ -50,7 +50,7 @@ TAU_BENCH = RecordMapping(
 
 {fields}
 
-The file has no name of its own. As there is no attack, `goal` and `outcome` are null. `ending` is `finished` where the last
+The file has no name of its own. Without an attack, `goal` and `outcome` are null. `ending` is `finished` where the last
 message is ``###STOP###`` of the user, `target_ended` where it is the result of the tool that transfers to a human, else
 `budget` (the steps ran out, no matter who spoke last). Only the name of the file holds the target, so give it:
 ``read(path, target="gpt-4o")``. `user_cost`, the price of the simulated user, is a column, as are the other fields of `info`

@@ -13,12 +13,12 @@ from rollwise.readers.chats.reading import OF_MESSAGES, chat_columns
 from rollwise.readers.chats.turns import answered, messages_of, split_by_column
 from rollwise.readers.common import is_verdict
 from rollwise.readers.json_texts import list_in_cell
-from rollwise.readers.mapping.paths import EACH, Record, top_name
+from rollwise.readers.mapping.paths import ITEMS, Record, top_name
 from rollwise.readers.mapping.reshaping import ROWS, OwnFiles
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, checked, tree_of, type_of
 from rollwise.readers.mapping.values import Read, Value, as_number, value_of
 from rollwise.readers.problems import IS_NULL, BrokenError, gave_way, nulled, strictly
-from rollwise.readers.records import parse, spare, whole, worded
+from rollwise.readers.records import parse, spare, whole_number, worded
 from rollwise.readers.table import Identity, TurnRow, by_column
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import TURNS
@@ -59,13 +59,13 @@ class Rules:
     tree: Tree
     type: Any
     outer: Tree  # types of the fields around a record
-    known: frozenset[str]
+    names: frozenset[str]
     empty: list[Any]
     used: frozenset[str]
     is_own: bool
     inner: Tree  # types of the fields of a turn, where a record has a list of them
     inner_type: Any
-    inner_known: frozenset[str]
+    inner_names: frozenset[str]
 
 
 def rules_of(mapping: "RecordMapping") -> Rules:
@@ -113,13 +113,13 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         tree=tree,
         type=type_of(tree),
         outer=outer,
-        known=top_names.union(mapping.used),
+        names=top_names.union(mapping.used),
         empty=list(mapping.empty),
         used=frozenset(mapping.used),
         is_own=mapping.own is not None,
         inner=inner,
         inner_type=type_of(inner),
-        inner_known=inner_known.union(
+        inner_names=inner_known.union(
             top_names if mapping.turns == ROWS else ()
         ),  # rows have the fields of their record
     )
@@ -132,7 +132,7 @@ class Needed(NamedTuple):
     turns: str | None = None
 
     @property
-    def said(self) -> str:
+    def listed(self) -> str:
         """Return the fields for a sentence."""
         return " or ".join(self.fields)
 
@@ -148,7 +148,7 @@ class Needed(NamedTuple):
 
 
 def needed(mapping: "RecordMapping", rules: Rules) -> list[Needed]:
-    """Return the fields that a file of a mapping has: those of its texts and verdicts."""
+    """Return the fields that a file of a mapping has: the fields of its texts and verdicts."""
     turns = mapping.turns if isinstance(mapping.turns, str) else None
     values = [rules.turn[name] for name in ("prompt", "response", "succeeded") if name in rules.turn]
     of_turns = [Needed(names, turns) for rule in values if (names := _top_names(rule)) and VALUE not in names]
@@ -170,7 +170,7 @@ def _cell(name: str, rule: Value, *, is_own: bool = False) -> Read:
     elif rule.paths and rule.field is None and name not in _TEXTS:  # what it chooses from has no type of its own
         read = partial(_typed, rule.of, OF_COLUMNS[name], field)
     if name in _NUMBERS:
-        return lambda record: whole(read(record), field)
+        return lambda record: whole_number(read(record), field)
     if rule.paths and isinstance(dtype := TURNS.dtypes[name], pl.Enum):
         return partial(_one_of, read, [*dtype.categories], field)
     if name in _TEXTS:  # most texts are one already
@@ -223,18 +223,18 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
 
 
 def as_object(record: Record, rules: Rules) -> None:
-    """Make a record that is no object one with the field `value`, where a rule reads that field."""
-    if not isinstance(record.value, dict | BrokenError) and VALUE in rules.known:
+    """Put a record that is not an object into the field `value`, where a rule reads that field."""
+    if not isinstance(record.value, dict | BrokenError) and VALUE in rules.names:
         record.value = record.raw = {VALUE: record.value}
 
 
 def turns_of(
-    record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules, own: OwnFiles | None = None
+    record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules, own_files: OwnFiles | None = None
 ) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
     """Return the turns of a record by column, and further columns of these turns."""
     cells = rules.cells["turn"]
-    if own is not None and turns is not None and not callable(turns):
-        return _own_turns(record, turns, rules, own)
+    if own_files is not None and turns is not None and not callable(turns):
+        return _own_turns(record, turns, rules, own_files)
     if turns is None:
         return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None
     if callable(turns):
@@ -252,21 +252,25 @@ def turns_of(
 
 
 def _own_turns(
-    record: Record, path: str, rules: Rules, own: OwnFiles
+    record: Record, path: str, rules: Rules, own_files: OwnFiles
 ) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
     """Return the turns or messages at a path in a file of no tool's format; all of their further fields are columns."""
-    field, value, cells = path.removesuffix(EACH), record[path], rules.cells["turn"]
+    field, value, cells = path.removesuffix(ITEMS), record[path], rules.cells["turn"]
     if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
         value = list_in_cell(value)
     are_numbered = {*cells} == {"turn"} and isinstance(value, list) and any("role" in item for item in value[:1])
-    if own.role is not None or not cells or are_numbered:
-        names = {name: usual for name, usual in ((own.role, "role"), (own.content, "content")) if name is not None}
+    if own_files.role is not None or not cells or are_numbered:
+        names = {
+            name: usual
+            for name, usual in ((own_files.role, "role"), (own_files.content, "content"))
+            if name is not None
+        }
         chat = parse(value or [], list[dict[str, Any]], field)
         chat = [{names.get(name, name): item for name, item in message.items()} for message in chat]
-        messages = answered(messages_of(chat, field), field, own.role or "role")
+        messages = answered(messages_of(chat, field), field, own_files.role or "role")
         return chat_columns(chat, messages, field, OF_MESSAGES | {*rules.used})
     items = parse(value or [], list[Any], field)
-    items = [{VALUE: item} if VALUE in rules.inner_known and not isinstance(item, dict) else item for item in items]
+    items = [{VALUE: item} if VALUE in rules.inner_names and not isinstance(item, dict) else item for item in items]
     inner = [checked(item, rules.inner_type, rules.inner, f"{field}[{place}]") for place, item in enumerate(items)]
     if not inner:
         return {"turn": [None]}, {}
@@ -274,14 +278,14 @@ def _own_turns(
         Record(item, place, record.around, outer=record, within=f"{field}[{place}]") for place, item in enumerate(inner)
     ]
     columns = {name: [read(turn) for turn in turns] for name, read in cells.items()}
-    others = dict.fromkeys(name for item in inner for name in item if name not in rules.inner_known)
+    others = dict.fromkeys(name for item in inner for name in item if name not in rules.inner_names)
     extras = {spare(name): [item.get(name) for item in inner] for name in others}
     return {"turn": range(1, len(inner) + 1), **columns}, extras
 
 
 def items_of(record: Record, path: str) -> list[Record]:
     """Return the items of the list at a path as records; null is an empty list."""
-    items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
+    items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(ITEMS))
     return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 
 
@@ -313,7 +317,7 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
         else:
             columns[name] = rule.of(record)
     for name, value in record.value.items():
-        if name not in rules.known:
+        if name not in rules.names:
             columns[spare(name)] = None if value in rules.empty else value
     return columns
 

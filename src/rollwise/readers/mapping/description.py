@@ -7,7 +7,7 @@ from typing import Any
 from rollwise.readers.mapping.values import Value
 
 WIDTH = 80  # of a terminal
-_LEFT = (20, 40)  # narrowest and widest first column
+_WIDTHS = (20, 40)  # narrowest and widest first column
 Row = tuple[str, str]  # what is in the file, and what is in the table
 
 
@@ -36,7 +36,7 @@ def _table(rows: list[Row]) -> str:
     unchanged = [in_file for in_file, columns in by_field.items() if columns == [in_file]]
     cells = [(in_file, _together(columns)) for in_file, columns in by_field.items() if columns != [in_file]]
     cells += [(", ".join(unchanged), "the same")] if unchanged else []
-    width = min(max(_LEFT[0], *(len(in_file) for in_file, _ in cells)), _LEFT[1])
+    width = min(max(_WIDTHS[0], *(len(in_file) for in_file, _ in cells)), _WIDTHS[1])
     lines = []
     for in_file, in_table in [("in the file", "in the table"), *cells]:
         first = textwrap.wrap(in_file, width, break_on_hyphens=False) or [""]

@@ -18,7 +18,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import SUCCESS
 
-Given = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+MappingInput = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 QUOTE = "paths with signs, such as '{*}' and '@key', are in quotes"
 
 
@@ -49,7 +49,7 @@ class GivenMapping:
     def reads(self, document: Document, tool: str | None, problems: Problems, *, by_name: bool) -> bool:
         """Return whether a mapping reads a file; where none does, `problems` notes why, or an error says so of a named file.
 
-        That it is a log of a `tool`, which would be read as such, is said. A file that belongs to the mapping is no log: the
+        That it is a log of a `tool`, which would be read as such, is said. A file that belongs to the mapping is not a log: the
         mapping itself, or verdicts for the records of others.
         """
         if document.path.name in self.beside or (
@@ -106,7 +106,7 @@ class GivenMapping:
 
 
 def checked_mapping(
-    mapping: Given | None, format_name: str | None, names: Mapping[str, Any] | None, verb: str = "read"
+    mapping: MappingInput | None, format_name: str | None, names: Mapping[str, Any] | None, verb: str = "read"
 ) -> GivenMapping | None:
     """Return the mappings that a user gave; they go without a format and without names of columns."""
     option = "format=" if format_name is not None else "names=" if isinstance(names, Mapping) and names else None
@@ -115,7 +115,7 @@ def checked_mapping(
     return given_mapping(mapping, verb)
 
 
-def given_mapping(mapping: Given | None, verb: str = "read") -> GivenMapping | None:
+def given_mapping(mapping: MappingInput | None, verb: str = "read") -> GivenMapping | None:
     """Return the mappings that a user gave, checked; None where none is given."""
     if mapping is None:
         return None

@@ -15,7 +15,7 @@ KEYS = ("ids", "not_ids", "by")
 
 
 def verdict_by_ids(rule: Mapping[str, Any]) -> Rule:
-    """Return the rule of a verdict that is true for the ids of one list, and false for those of another or for all others."""
+    """Return the rule of a verdict that is true for the ids of one list, and false for the ids of another list or for the rest."""
     for key in rule:
         if key not in KEYS:
             raise ArgumentError(f"mapping: verdicts: {key!r} is not a key beside `ids`; {meant(str(key), KEYS)}")

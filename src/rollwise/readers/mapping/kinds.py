@@ -20,5 +20,5 @@ class Kinds:
     def __call__(self, document: Document, builder: TurnsBuilder) -> None:
         """Add the rollouts of a file to the table of a format."""
         *_, read = self.kinds.values()
-        found = (kind for name, kind in self.kinds.items() if name in document.keys)
-        next(found, read)(document, builder)
+        readers = (kind for name, kind in self.kinds.items() if name in document.keys)
+        next(readers, read)(document, builder)

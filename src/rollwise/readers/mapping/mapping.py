@@ -182,16 +182,18 @@ class RecordMapping:
                 raise
         if not num_records:
             return "holds no records" if self.records == "." else f"holds no records at `{self.records}`"
-        return f"has no field `{missing[0].said}`" if missing else None
+        return f"has no field `{missing[0].listed}`" if missing else None
 
     def _records(self, document: Document, builder: TurnsBuilder, around: Around) -> Iterable[Record]:
         """Return the records of a file, in the shape that the rules read."""
         if callable(self.records):
             return self.records(document, builder, around)
-        outer, own = self._rules.outer, OwnFiles() if self.own is None else self.own
+        outer, own_files = self._rules.outer, OwnFiles() if self.own is None else self.own
         check = partial(checked, kind=type_of(outer), tree=outer) if outer else None
-        records: Iterable[Record] = records_at(self.records, document, builder, around, check, frozenset(own.texts))
-        for shape in own.shapes:
+        records: Iterable[Record] = records_at(
+            self.records, document, builder, around, check, frozenset(own_files.texts)
+        )
+        for shape in own_files.shapes:
             records = shape(records, builder)
         return records
 

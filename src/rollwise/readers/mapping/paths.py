@@ -26,7 +26,7 @@ from rollwise.readers.sources.documents import Document
 
 T = TypeVar("T")
 
-EACH, VALUES = "[*]", "{*}"
+ITEMS, VALUES = "[*]", "{*}"
 Step = str | int
 _PATH = re.compile(r"(?P<ups>\^*)(?P<special>@\w+)?(?P<steps>.*)", re.DOTALL)
 _STEP = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<name>[^.\[\]{}"]+)|\[(?P<index>\d+)\]|(?P<all>\[\*\]|\{\*\}))')
@@ -132,7 +132,7 @@ def _walk(value: Any, steps: tuple[Step, ...], alls: frozenset[int], place: int)
     while place < len(steps):
         step = steps[place]
         if place in alls:
-            items = value if step == EACH and isinstance(value, list) else None
+            items = value if step == ITEMS and isinstance(value, list) else None
             items = list(value.values()) if step == VALUES and isinstance(value, dict) else items
             return None if items is None else [_walk(item, steps, alls, place + 1) for item in items]
         if isinstance(step, int):
@@ -147,12 +147,12 @@ def _walk(value: Any, steps: tuple[Step, ...], alls: frozenset[int], place: int)
 def path_of(text: str) -> Path:
     """Return the parts of a path."""
     match = _PATH.fullmatch(text)
-    rest = "" if match is None else match["steps"]
+    text_of_steps = "" if match is None else match["steps"]
     steps: list[Step] = []
     alls: set[int] = set()
     at = 0
-    while at < len(rest):
-        step = _STEP.match(rest, at)
+    while at < len(text_of_steps):
+        step = _STEP.match(text_of_steps, at)
         if step is None:
             raise ArgumentError(f"mapping: {text!r} is not a path; names with blanks, dots or brackets are quoted")
         if step["all"]:
@@ -161,7 +161,7 @@ def path_of(text: str) -> Path:
         at = step.end()
     if match is None or not text:
         raise ArgumentError(f"mapping: {text!r} is not a path")
-    return Path(len(match["ups"]), (match["special"] or "")[1:], rest, tuple(steps), frozenset(alls))
+    return Path(len(match["ups"]), (match["special"] or "")[1:], text_of_steps, tuple(steps), frozenset(alls))
 
 
 def top_name(text: str) -> str | None:

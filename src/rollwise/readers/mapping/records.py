@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from rollwise.readers.json_texts import lenient
-from rollwise.readers.mapping.paths import EACH, Around, Path, Record, path_of
+from rollwise.readers.mapping.paths import ITEMS, Around, Path, Record, path_of
 from rollwise.readers.native.files import from_csv
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
@@ -70,11 +70,11 @@ def _object(document: Document) -> Any:
     return lenient(text)[0] if text.startswith(b"{") else None
 
 
-def _below(whole: Record, path: Path, text: str, line: object, check: Check | None) -> Iterator[Record]:
+def _below(record: Record, path: Path, text: str, line: object, check: Check | None) -> Iterator[Record]:
     """Yield the records at a path below one; `line` is its name, where a file has several."""
     last_name = max((place for place in range(len(path.steps)) if place not in path.alls), default=None)
     # Values to be looked at: the object around each, the value, the number of steps to it, and the keys on the way.
-    pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(whole, parse(whole.value, Any), 0, ())]
+    pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(record, parse(record.value, Any), 0, ())]
     while pending:  # the next one is the last of the list
         outer, value, place, keys = pending.pop()
         if place == len(path.steps):
@@ -86,24 +86,24 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
                 if len(keys) == 1
                 else where
             )
-            yield Record(value, name, whole.around, key=keys[-1] if keys else None, outer=outer)
+            yield Record(value, name, record.around, key=keys[-1] if keys else None, outer=outer)
             continue
         step = str(path.steps[place])
         if place in path.alls:
             field = text[: text.index(step)] or None
-            if step == EACH:
+            if step == ITEMS:
                 items = [*enumerate(parse(value, list[Any], field or ""))]
                 pending += [(outer, item, place + 1, (*keys, key)) for key, item in reversed(items)]
                 continue
             named = [*parse(value, dict[str, Any], field or "").items()]
-            if place + 1 in path.alls and path.steps[place + 1] == EACH:  # facts may be next to lists
+            if place + 1 in path.alls and path.steps[place + 1] == ITEMS:  # facts may be next to lists
                 named = [(key, item) for key, item in named if isinstance(item, list)] or named
             is_last = place + 1 == len(
                 path.steps
             )  # else the records are below, and the name is that of what surrounds them
             pending += [
                 (
-                    outer if is_last else Record(item, key, whole.around, key=key, outer=outer),
+                    outer if is_last else Record(item, key, record.around, key=key, outer=outer),
                     item,
                     place + 1,
                     (*keys, key),
@@ -114,7 +114,7 @@ def _below(whole: Record, path: Path, text: str, line: object, check: Check | No
         fields = parse(value, dict[str, Any])
         if step not in fields:
             raise BrokenError(f"object missing required field `{step}`")
-        holder = outer if value is outer.value else Record(value, outer.name, whole.around, outer=outer)
+        holder = outer if value is outer.value else Record(value, outer.name, record.around, outer=outer)
         if check is not None and place == last_name:
             holder.value = check(value)
         pending.append((holder, fields[step], place + 1, keys))

@@ -11,18 +11,18 @@ from rollwise.readers.mapping.paths import Record, path_of, top_name
 from rollwise.readers.mapping.values import Value
 from rollwise.readers.of_files import OF_FILE, tells_of_file
 from rollwise.readers.problems import BrokenError, strictly
-from rollwise.readers.records import Count, json_text, parse, spare, whole, worded
+from rollwise.readers.records import Count, json_text, parse, spare, whole_number, worded
 from rollwise.readers.table import TurnsBuilder
 
 Shape = Callable[[Iterable[Record], TurnsBuilder], Iterator[Record]]
-ROWS, ROUNDS, TARGET, SAMPLE, OTHER = "rows", "rounds", "target", "sample", "other_"
+ROWS, ROUNDS, TARGET, SAMPLE, OTHER_PREFIX = "rows", "rounds", "target", "sample", "other_"
 
 
 @dataclass(frozen=True)
 class OwnFiles:
     """Shapes of records allowed in files of no tool's format, beside objects with fields.
 
-    There a record or turn that is no object has the one field `value`, and a list of turns may be JSON text.
+    There a record or turn that is not an object has the one field `value`, and a list of turns may be JSON text.
     """
 
     shapes: Sequence[Shape] = ()
@@ -38,7 +38,7 @@ class Rows:
     by: Sequence[Value]  # rules whose values are the same in all rows of a record
     having: str | None  # only rows with this field are its `rows`, and the fields of the others are the record's
     turn: str | None  # the field with the number of a row, which orders them
-    whole: Sequence[str]  # paths that are read of the whole record: they have one value in all of its rows
+    record_paths: Sequence[str]  # paths that are read of the whole record: they have one value in all of its rows
     where: Mapping[str, Any]  # values by path that a row must have; others are passed over
 
     def __call__(self, records: Iterable[Record], builder: TurnsBuilder) -> Iterator[Record]:
@@ -54,6 +54,7 @@ class Rows:
             if record.broken is None and any(record[path] != value for path, value in self.where.items()):
                 builder.passes_over(file)
                 continue
+            # Keys are compared as text: a CSV file has "1" where a JSON file has 1.
             key = tuple(worded(rule.of(record)) for rule in self.by)
             if any(part is not None for part in key):
                 groups.setdefault(key, []).append(record)
@@ -63,6 +64,7 @@ class Rows:
             record.value = None
             yield record
         if file is not None:
+            # All rows count as records of the file, although several become one rollout.
             builder.holds(file, num_rows)
         for key, rows in groups.items():
             yield self._joined("/".join(part for part in key if part is not None), rows, builder)
@@ -74,15 +76,17 @@ class Rows:
         fields: dict[str, Any] = {}
         for row in around:
             for name, value in row.value.items():
+                # The first value counts; a later one that differs is a warning, unless a rule reads the field of the whole
+                # record: then `_state` breaks the record.
                 if fields.get(name) is None:
                     fields[name] = value
-                elif value is not None and value != fields[name] and name not in self.whole:
+                elif value is not None and value != fields[name] and name not in self.record_paths:
                     reason = "differs between lines of one rollout; that of the first is kept"
                     builder.problems.warned(row.around.document.name, rows[0].name, name, reason)
         record = Record(fields, rows[0].name, rows[0].around, key=key, outer=rows[0].outer)
         record.broken = next((row.broken for row in rows if row.broken is not None), None)
         for state in (
-            *(partial(self._state, record, path, intact) for path in self.whole),
+            *(partial(self._state, record, path, intact) for path in self.record_paths),
             partial(self._order, record, inner),
         ):
             try:
@@ -108,12 +112,14 @@ class Rows:
         record.value[ROWS] = [row.value for row in rows]
         if name is None:
             return
+        # A fraction or a text must not become a number of a turn in passing.
         with strictly():
-            numbers = [whole(parse(row.value.get(name), Count, name), name) for row in rows]  # type: ignore[arg-type]
+            numbers = [whole_number(parse(row.value.get(name), Count, name), name) for row in rows]  # type: ignore[arg-type]
         if any(number is None or number < 0 for number in numbers):
             raise BrokenError("is not the number of a turn in each row of one rollout", field=name)
         if len({*numbers}) < len(numbers):
             raise BrokenError("occurs twice in one rollout", field=name)
+        # Numbers from 0 are raised by one, as turns count from 1.
         first = 1 if 0 in numbers else 0
         if {*numbers} != {*range(1 - first, len(numbers) + 1 - first)}:
             raise BrokenError("does not number the turns of one rollout from 1 without gaps", field=name)
@@ -139,6 +145,7 @@ class Targets:
                 continue
             others = {name: value for name, value in record.value.items() if name not in used}
             others = {spare(name) if name in short else name: value for name, value in others.items()}
+            # A target without any value was not run on this record, which is a warning and not a rollout.
             of_targets = {
                 target: {name: record[path] for name, path in paths.items()} for target, paths in self.fields.items()
             }
@@ -186,6 +193,7 @@ class Samples:
         lists = {name: _list_at(record, path) for name, path in self.fields.items()}
         longest = max(map(len, lists.values()))
         for name, values in lists.items():
+            # Which sample lacks the item is not known, so no item of the record can be placed.
             if len(values) < longest:
                 reason = f"has fewer items than another list of samples ({longest})"
                 raise BrokenError(reason, field=self.fields[name])
@@ -234,7 +242,7 @@ class Pair:
     def __call__(self, records: Iterable[Record], _: TurnsBuilder) -> Iterator[Record]:
         """Yield each record with the fields of the answer that is evaluated under their short names."""
         used = {top_name(path) for paths in self.fields.values() for path in paths}
-        names = {*self.fields, *(f"{OTHER}{name}" for name in self.fields)}
+        names = {*self.fields, *(f"{OTHER_PREFIX}{name}" for name in self.fields)}
         for record in records:
             if record.broken is not None or not isinstance(record.value, dict):
                 yield record
@@ -242,7 +250,7 @@ class Pair:
             others = {name: value for name, value in record.value.items() if name not in used}
             others = {f"{name}_source" if name in names else name: value for name, value in others.items()}
             evaluated = {name: record[paths[self.of - 1]] for name, paths in self.fields.items()}
-            second = {f"{OTHER}{name}": record[paths[2 - self.of]] for name, paths in self.fields.items()}
+            second = {f"{OTHER_PREFIX}{name}": record[paths[2 - self.of]] for name, paths in self.fields.items()}
             yield _like(record, {**others, **evaluated, **second})
 
 

@@ -33,9 +33,9 @@ class Shapes(NamedTuple):
 
 
 def shapes_of(
-    data: Mapping[str, Any], rows: Mapping[str, Any], whole: Sequence[str], where: Mapping[str, Any]
+    data: Mapping[str, Any], rows: Mapping[str, Any], record_paths: Sequence[str], where: Mapping[str, Any]
 ) -> Shapes:
-    """Return the shapes that a written mapping asks for; `whole` are the paths that are read of a record, not of its turns."""
+    """Return the shapes that a written mapping asks for; `record_paths` are read of a record, not of its turns."""
     header = data.get("header", False)
     if not isinstance(header, bool):
         raise ArgumentError(f"mapping: header: expected true or false, got {header!r}")
@@ -46,7 +46,7 @@ def shapes_of(
     names: list[Mapping[str, Sequence[str]]] = []
     turn: dict[str, str] = {}
     if rows:
-        grouped = _rows(rows, whole, where)
+        grouped = _rows(rows, record_paths, where)
         functions.append(grouped)
         turn = {} if grouped.turn is None else {"turn": grouped.turn}
     if "targets" in data:
@@ -70,7 +70,7 @@ def shapes_of(
     return Shapes(functions, names, turn, splits=bool({"targets", "samples"} & data.keys()))
 
 
-def _rows(rows: Mapping[str, Any], whole: Sequence[str], where: Mapping[str, Any]) -> Rows:
+def _rows(rows: Mapping[str, Any], record_paths: Sequence[str], where: Mapping[str, Any]) -> Rows:
     for name in rows:
         if name not in OF_ROWS:
             raise ArgumentError(f"mapping: rows: {name!r} is not a key; {meant(str(name), OF_ROWS)}")
@@ -84,7 +84,7 @@ def _rows(rows: Mapping[str, Any], whole: Sequence[str], where: Mapping[str, Any
     for name, path in (("with", having), ("turn", turn)):
         if path is not None and not (isinstance(path, str) and is_name(path)):
             raise ArgumentError(f"mapping: rows: {name}: expected the name of a field, got {path!r}")
-    return Rows([value_of(path) for path in by], having, turn, list(dict.fromkeys(whole)), where)
+    return Rows([value_of(path) for path in by], having, turn, list(dict.fromkeys(record_paths)), where)
 
 
 def _targets(targets: object) -> Targets:

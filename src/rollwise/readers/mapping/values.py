@@ -70,22 +70,22 @@ def value_of(rule: Rule) -> Value:
         parts = [value_of(part) for part in rule]
         paths = tuple(path for part in parts for path in part.paths)
         return Value(lambda record: _joined(part.of(record) for part in parts), paths, " + ".join(_sentence(parts)))
-    made = _by_name({name: item for name, item in rule.items() if name not in {"note", "in_file"}})
-    return made._replace(note=rule.get("note", made.note), in_file=rule.get("in_file", made.in_file))
+    value = _by_name({name: item for name, item in rule.items() if name not in {"note", "in_file"}})
+    return value._replace(note=rule.get("note", value.note), in_file=rule.get("in_file", value.in_file))
 
 
 def _by_name(rule: Mapping[str, Any]) -> Value:
     """Return a rule that is an object, by the names of its parts."""
     names = list(rule)
-    if len(names) == 1 and names[0] in _ALONE:
-        return _ALONE[names[0]](rule[names[0]])
+    if len(names) == 1 and names[0] in _SINGLE:
+        return _SINGLE[names[0]](rule[names[0]])
     source = rule.get("from")
     labels = {name: item for name, item in rule.items() if name != "from"}
     tests = [name for name in labels if name in _TESTS]
     is_verdict = bool(labels) and labels.keys() <= _VERDICTS
     if source is None or not (is_verdict or len(labels) == len(tests) <= 1):
         raise ArgumentError(
-            f"mapping: {dict(rule)!r} is not a rule: it has one of {', '.join(name for name in _ALONE if name != 'by')}, "
+            f"mapping: {dict(rule)!r} is not a rule: it has one of {', '.join(name for name in _SINGLE if name != 'by')}, "
             f"or `from` with at most one of {', '.join(_TESTS)}, or `from` with true, false and null, the words of a verdict"
         )
     paths = (source,) if isinstance(source, str) else tuple(source)
@@ -214,7 +214,7 @@ def _meanings(words: Mapping[str, str]) -> str:
     return "; ".join(f"{', '.join(labels)} is {meaning}" for meaning, labels in by_meaning.items())
 
 
-_ALONE: Mapping[str, Callable[[Any], Value]] = {
+_SINGLE: Mapping[str, Callable[[Any], Value]] = {
     "value": _constant,
     "by": value_of,
     "not": _negated,

@@ -42,8 +42,8 @@ KEYS = (
     "made",
 )
 OF_A_TURN = frozenset(TURNS.names) - {*ROLLOUTS.facts, "rollout_id", "turn", "run", "source"}
-ASKED = "?"  # where a proposal cannot know, and the user is to say
-MADE = ("by", "rollouts", "successes")
+OPEN = "?"  # where a proposal cannot know, and the user is to say
+MADE_FIELDS = ("by", "rollouts", "successes")
 SPEAKERS = ("role", "content")
 _WORDS = {True: "true", False: "false", None: "null"}  # keys that YAML reads as values
 
@@ -59,7 +59,7 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     `header`      true where the first line says something of all others: ``^name`` is a field of it
     `where`       values that a record must have
     `rows`        ``{by: [conversation]}``: rows with the same values are one record, whose list of them is `rows`;
-                  ``with: round`` takes only rows that have this field, and the fields of the others are those of the
+                  ``with: round`` takes only rows that have this field; the fields of all other rows belong to the
                   record; ``turn: number`` orders and numbers them
     `targets`     ``{gpt: {response: gpt_answer}, llama: {response: llama_answer}}``: a record is one of each target,
                   with these fields under the short names; `target` is the name of the target
@@ -153,8 +153,8 @@ def _check(data: object) -> None:
             raise ArgumentError(f"mapping: {key!r} is not a key; {meant(str(key), KEYS, most=len(KEYS))}")
     for key, value in data.items():
         open_place = _open_places(value, key)
-        if open_place is not None and open_place.endswith(f".{ASKED}"):
-            place = open_place.removesuffix(f".{ASKED}")
+        if open_place is not None and open_place.endswith(f".{OPEN}"):
+            place = open_place.removesuffix(f".{OPEN}")
             raise ArgumentError(
                 f'mapping: `{place}` has words under `?`: put each of them under "true", "false" or "null"'
             )
@@ -172,13 +172,13 @@ def _check(data: object) -> None:
 
 def _open_places(value: object, place: str) -> str | None:
     """Return the place within a value where a question is left; None without one. The words of verdicts may be any."""
-    if value == ASKED:
+    if value == OPEN:
         return place
     inner: Iterable[tuple[object, object]] = ()
     if isinstance(value, Mapping):
-        if ASKED in value:
-            return f"{place}.{ASKED}"
-        inner = ((key, item) for key, item in value.items() if item == ASKED or key not in {*_WORDS, *_WORDS.values()})
+        if OPEN in value:
+            return f"{place}.{OPEN}"
+        inner = ((key, item) for key, item in value.items() if item == OPEN or key not in {*_WORDS, *_WORDS.values()})
     elif isinstance(value, list | tuple):
         inner = enumerate(value)
     return next((place_asked for key, item in inner if (place_asked := _open_places(item, f"{place}.{key}"))), None)
@@ -188,8 +188,8 @@ def made_of(data: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return the rollouts and successes that were read when the mapping was made; None where it does not say."""
     reshaping = _object(data, "made")
     for key, value in reshaping.items():
-        if key not in MADE:
-            raise ArgumentError(f"mapping: made: unknown name {key!r}; {meant(str(key), MADE)}")
+        if key not in MADE_FIELDS:
+            raise ArgumentError(f"mapping: made: unknown name {key!r}; {meant(str(key), MADE_FIELDS)}")
         if key == "by" and value not in {"file", "user"}:
             raise ArgumentError(f"mapping: made: by: expected file or user, got {value!r}")
         if key != "by" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
@@ -270,12 +270,12 @@ def _verdict(rule: Any) -> Mapping[str, Any]:
 
 def _scores(rule: Mapping[str, Any]) -> Rule:
     """Return the rule for a score by name, of each item of a list."""
-    each, name, source = (rule.get(key) for key in ("each", "name", "from"))
-    if not all(isinstance(path, str) and path_of(path) for path in (each, name, source)):
+    items, name, source = (rule.get(key) for key in ("each", "name", "from"))
+    if not all(isinstance(path, str) and path_of(path) for path in (items, name, source)):
         raise ArgumentError(f"mapping: scores: {dict(rule)!r} needs paths for `each`, `name` and `from`")
 
     def scores(record: Record) -> dict[str, Any]:
-        inner = items_of(record, str(each))
+        inner = items_of(record, str(items))
         return {str(item[str(name)]): item[str(source)] for item in inner if item[str(name)] is not None}
 
-    return {"by": scores, "in_file": f"`{each}`"}
+    return {"by": scores, "in_file": f"`{items}`"}

@@ -42,7 +42,7 @@ _ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, Sch
 
 Row = dict[str, str | int | float | bool | None]
 Waiting = tuple[Document, bool, list[Row]]  # a file, whether it was named, and its records
-_whole = msgspec.json.Decoder(Row | list[Row])
+_rows_of_file = msgspec.json.Decoder(Row | list[Row])
 _lines = msgspec.json.Decoder(Row)
 
 
@@ -195,7 +195,7 @@ def _flat(data: bytes) -> list[Row]:
     if is_deep(text):
         return []
     try:
-        value = _whole.decode(text)
+        value = _rows_of_file.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
         try:
             return _lines.decode_lines(text)

@@ -1,4 +1,4 @@
-"""JSON records of your own, with the fields of records, turns and messages renamed to those of TURNS."""
+"""JSON records of your own, with the fields of records, turns and messages renamed to the columns of TURNS."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -116,7 +116,7 @@ class Fields:
         return self._checked(result, has_chat=bool(inner_names)) if is_chat else result
 
     def _rename(self, record: dict[str, Any], of_record: AbstractSet[str] | None = None) -> dict[str, Any]:
-        """Rename the fields of a record, or of one of its turns or messages but those that it states of the whole rollout."""
+        """Rename the fields of a record, or of one of its turns or messages, except fields of the whole rollout."""
         is_record = of_record is None
         of_record = of_record or frozenset()
         self.occurring |= record.keys()
@@ -242,7 +242,7 @@ def _is_null(value: Any) -> bool:
 
 
 def _labels_of_samples(value: Any, values: Iterable[Any]) -> list[Any] | None:
-    """Return a list of labels where another field of the record is a list of as many texts, those of samples; else None."""
+    """Return a list of labels where another field of the record is a list of as many texts, its samples; else None."""
     labels = _decoded(value)
     if not isinstance(labels, list) or not labels or any(isinstance(label, dict | list) for label in labels):
         return None

@@ -34,7 +34,7 @@ from rollwise.schema import TURNS
 from rollwise.schema.coercion import joined_times
 from rollwise.schema.named import values_named
 
-MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
+MANY_ROWS = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
 VERDICTS = frozenset({"succeeded", "outcome", "solved", "refused", "score", "reward"})
 HAPPENED = frozenset({"prompt", "response", "observation", "tool_calls", "attack", *PROMPTS, *RESPONSES}) | VERDICTS
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
@@ -127,8 +127,8 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     what is evaluated (a goal, an attack, a target, a verdict or a score), or no answer but what was attacked and whether that
     succeeded. The hash of the content and the number of the row are their `rollout_id`.
 
-    If the rows are messages (role and content, speaker and text, ...) instead of prompts and responses, those of one
-    `rollout_id`, in the order of their `turn`, are its chat, which is split into turns as in `openai_chat`: `turn` is the
+    If the rows are messages (role and content, speaker and text, ...) instead of prompts and responses, the rows of
+    one `rollout_id`, in the order of their `turn`, are its chat, which is split into turns as in `openai_chat`: `turn` is the
     number of the answer. `attempt` is 1 and `run` the hash of the content, unless the file states them.
 
     `source` is ``native`` unless the file states it; no other fact is filled in. In CSV, an empty field is null and ``""``
@@ -204,7 +204,7 @@ def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:
 def from_binary(document: Document) -> pl.DataFrame:
     """Return the table in a Parquet or Arrow file, with the columns that its folders state."""
     columns = None
-    if document.kind == "parquet" and rows_in(document.source) >= MANY:
+    if document.kind == "parquet" and rows_in(document.source) >= MANY_ROWS:
         # `without_nulls` would drop them; not reading them at all saves time and memory.
         unused = null_columns(document.source) & ADDED
         columns = [name for name in document.columns if name not in unused]

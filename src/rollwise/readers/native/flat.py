@@ -17,8 +17,8 @@ from rollwise.readers.roles.columns import may_be_verdict, may_matter
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
-SAID = ("prompt", "response", "attack")
-SAYING = frozenset({*SAID, *PROMPTS, *RESPONSES})
+TURN_TEXTS = ("prompt", "response", "attack")
+SAYING = frozenset({*TURN_TEXTS, *PROMPTS, *RESPONSES})
 OF_TOTALS = {  # what a record may state of its whole rollout under the name of a column of turns
     "total_cost_usd": ("cost_usd",),
     "total_seconds": ("seconds",),
@@ -50,7 +50,7 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
 
 
 def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
-    """Return the fields of a record with these names, and those that decide what is in them; all without `names`."""
+    """Return the fields of a record with these names, and the fields that say what is in them; all without `names`."""
     if names is None:
         return record
     # Whether an error stands where an answer should be is decided later.
@@ -88,7 +88,7 @@ def needed(wanted: Collection[str]) -> frozenset[str]:
         *prefixes,
         *(name for total in OF_TOTALS.keys() & {*wanted} for name in OF_TOTALS[total]),
     }
-    texts = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
+    texts = {*TURN_TEXTS, *PROMPTS, *RESPONSES} if names & set(TURN_TEXTS) else set()
     return frozenset(names | texts)
 
 

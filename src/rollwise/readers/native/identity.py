@@ -96,7 +96,7 @@ def made_up() -> pl.Expr:
 
 
 def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
-    """Return TURNS with the user's facts where those of the files are null, and the user's run where it was made up."""
+    """Return TURNS with the user's facts where the facts of the files are null, and the user's run where it was made up."""
     columns = {name: column_named(name).fill_null(value) for name, value in facts.items()}
     if "run" in facts:
         columns["run"] = pl.when(made_up()).then(facts["run"]).otherwise(columns["run"]).alias("run")
@@ -112,7 +112,7 @@ def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
 
 
 def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFrame:
-    """Return turns without those of files that are another one in another form, as ``r.csv`` beside ``r.json`` with equal rows.
+    """Return turns without files that repeat another one in another form, as ``r.csv`` beside ``r.json`` with equal rows.
 
     Of files that name no run, a notice says where one contains all rows of another, or nearly all.
     """
@@ -181,7 +181,7 @@ def _is_by_task(part: pl.DataFrame, rollouts: pl.DataFrame) -> bool:
 
 
 def _ids_of(part: pl.DataFrame, run: str) -> frozenset[str]:
-    """Return the ids that a file has of its own, one for each row; numbers may be those of the rows."""
+    """Return the ids that a file has of its own, one for each row; numbers may be row numbers."""
     ids = frozenset(part["rollout_id"].str.strip_prefix(f"{run}/"))
     return ids if len(ids) == part.height > LEAST and not all(map(str.isdigit, ids)) else frozenset()
 
@@ -242,7 +242,7 @@ def _contained(rows: pl.DataFrame) -> list[tuple[str, str, int, int]]:
     is_inner = (pl.col("source") == "native") | (pl.col("size") > 1)
     is_shared = pl.col("num_runs") > 1
     shared = pl.col("len").filter(is_shared).sum().over("run")
-    # A run that holds another has its rarest row; only the largest of those that have it are looked through.
+    # A run that holds another has its rarest row; only the largest runs with that row are looked through.
     rarest = counts.filter(is_inner & (shared >= _NEARLY_ALL * pl.col("size"))).filter(is_shared)
     rarest = rarest.sort("num_runs", "order", maintain_order=True).unique("run", keep="first", maintain_order=True)
     largest = counts.sort("size", "order", descending=[True, False]).group_by("row", maintain_order=True)

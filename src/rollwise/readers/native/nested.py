@@ -89,11 +89,11 @@ class _Rollouts:
             turns = [narrowed(turn, wanted, with_answers=with_answers) for turn in turns]
         self._turns.extend(turns)
 
-    def _name(self, number: int, rollout_id: Any, other: Any) -> Any:
+    def _name(self, number: int, rollout_id: Any, goal: Any) -> Any:
         """The name of a rollout; where an earlier one has the same, it is followed by the number of the record."""
         if self._layout.named:
             return rollout_id
-        name = self._layout.name(self._run, number, rollout_id, other)
+        name = self._layout.name(self._run, number, rollout_id, goal)
         if self._layout.other is not None and name in self._names:
             name = f"{name}/{number}"
         self._names.add(name)
@@ -132,8 +132,8 @@ class _Rollouts:
             return frame, of_records
         repeated = names.is_first_distinct().not_()
         numbered = enumerate(zip(names, repeated, strict=True))
-        apart = [self._table.another(name, number) if again else name for number, (name, again) in numbered]
-        return frame.with_columns(rollout_id=pl.Series(apart)[pl.Series(place)]), of_records
+        distinct = [self._table.another(name, number) if again else name for number, (name, again) in numbered]
+        return frame.with_columns(rollout_id=pl.Series(distinct)[pl.Series(place)]), of_records
 
 
 def _own_name(field: str) -> str:

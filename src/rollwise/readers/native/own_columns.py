@@ -68,6 +68,7 @@ def understood(
     own_parts = [part for part in parts if part.is_own and part.frame.height]
     if not any(_is_open(part, named) for part in own_parts):
         return [part.frame for part in parts]
+    # Columns are decided on over all files at once: one file alone may hold only successes, whose words say nothing.
     joint = _joint(own_parts)
     has_no_attack = None
     if any(
@@ -76,12 +77,13 @@ def understood(
         has_no_attack = ((joint["source"] == SHAREGPT) & (joint["attack"] == NO_ATTACK)).fill_null(value=False)
         joint = joint.with_columns(joint["attack"].set(has_no_attack, None))
     rows_of_records = _rows_of_records(own_parts, joint)
+    # Names of files often say what their verdicts are about.
     files = [Path(file).stem for file, counts in problems.record_counts.items() if counts.format in CUSTOM]
     table = Table(joint, rows_of_records, frozenset(named), of, frozenset(enclosing), files)
     roles, questions, unused = decided(table)
     problems.read_as(in_words(role, joint) for role in roles if is_told(role))
     problems.roles += roles
-    problems.told_whose |= bool(table.told)
+    problems.told_whose |= bool(table.claimed)
     problems.questions += questions
     problems.suggest(of_facts(unused, joint))
     joint = applied(table, roles)
@@ -104,6 +106,7 @@ def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part
     if not len(targets):
         return part
     spoken = (targets.str.count_matches(" ") >= _SPOKEN) | targets.str.starts_with("Sure")
+    # GCG and its successors call the wished beginning of an answer `target`: "Sure, here is ...".
     if "target_text" not in part.frame.columns and spoken.sum() > len(targets) / 2:
         problems.read_as(["`target` (texts) as `target_text`, as it names no model"])
         return part._replace(frame=part.frame.rename({"target": "target_text"}))
@@ -124,6 +127,7 @@ def _are_answers(frame: pl.DataFrame) -> bool:
     same = (
         frame["target"].str.strip_chars().str.to_lowercase() == frame["response"].str.strip_chars().str.to_lowercase()
     )
+    # Names of models are never equal to answers; right answers are, now and then.
     return int(same.sum() or 0) >= max(_FEW, 0.1 * frame.height)
 
 
@@ -158,7 +162,7 @@ def _benign(frame: pl.DataFrame, has_no_attack: pl.Series, *, on_attacks: bool) 
 def _frames_of_parts(
     parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str]
 ) -> list[pl.DataFrame]:
-    """Return the frames of all parts, those of people's own cut out of `joint`, with crashes as errors."""
+    """Return the frames of all parts, with crashes as errors; the frames of people's own files are cut out of `joint`."""
     frames, start = [], 0
     for part in parts:
         if not (part.is_own and part.frame.height):

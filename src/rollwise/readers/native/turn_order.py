@@ -73,10 +73,11 @@ def _from_one(frame: pl.DataFrame) -> pl.DataFrame:
     if not (frame["turn"] == 0).any():
         return frame
     rollouts = frame.lazy().group_by("rollout_id").agg(first=turn.min(), last=turn.max(), rows=turn.count())
+    # Only rollouts without gaps say where they begin to count; in others, the first turn may be missing.
     is_whole = pl.col("rows") == pl.col("last") - pl.col("first") + 1
     counts = rollouts.filter(is_whole).select((pl.col("first") == 0).sum(), one=(pl.col("first") == 1).sum())
-    zero, one = counts.collect().row(0)
-    return frame.with_columns(turn + 1) if zero > one else frame
+    zero, from_one = counts.collect().row(0)
+    return frame.with_columns(turn + 1) if zero > from_one else frame
 
 
 def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
@@ -95,6 +96,7 @@ def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
         elif _order_of(frame, moments)[2]:
             clocks.append(name)
     places = [order for order, _ in orders.values()]
+    # Two columns of times in different orders: no rule says which one is right.
     if any((order != places[0]).any() for order in places[1:]):
         return _in_order_of_rows(frame, problems, f"{_columns(orders)} say different orders")
     differing = [name for name, (_, differs) in orders.items() if differs]
@@ -124,6 +126,7 @@ def _order_of(frame: pl.DataFrame, moments: pl.Series) -> tuple[pl.Series, bool,
     """Return the rows in the order of times, whether times differ within a rollout, and whether rows are not in that order."""
     rows = frame.select("rollout_id").with_columns(moments.alias(_MOMENT)).with_row_index(_ORDER)
     rows = rows.with_columns(pl.col(_ORDER).min().over("rollout_id").alias(_FIRST)).sort(_FIRST, _ORDER)
+    # Neighboring rows of one rollout are compared; equal times decide nothing and keep the order of the rows.
     is_same, moment = pl.col(_FIRST) == pl.col(_FIRST).shift(), pl.col(_MOMENT)
     tells, differs = rows.select(
         tells=(is_same & (moment != moment.shift())).any(), differs=(is_same & (moment < moment.shift())).any()
@@ -145,6 +148,7 @@ def _moments(series: pl.Series, *, is_named: bool) -> pl.Series | None:
         return None
     if isinstance(series.dtype, pl.Datetime | pl.Date) or (series.dtype == pl.Time and is_named):
         moments = series.to_physical()
+    # Small numbers are seconds since the start of a run or durations, which begin again in each rollout.
     elif series.dtype.is_numeric() and not is_named and (series >= _EARLIEST).all():
         moments = series
     elif series.dtype == pl.String:
@@ -172,5 +176,6 @@ def _of_dates(series: pl.Series) -> pl.Series | None:
     offset = zone.str.extract_groups(r"([+-])(\d\d):?(\d\d)").struct
     sign, hours, minutes = (offset.field(name) for name in offset.fields)
     seconds = (hours.cast(pl.Int64) * 3600 + minutes.cast(pl.Int64) * 60).fill_null(0)
+    # Local time minus its offset is UTC: an offset of +02:00 is two hours ahead.
     seconds = seconds.zip_with((sign != "-").fill_null(value=True), -seconds)
     return None if moments.null_count() else moments - seconds * 1_000_000_000

@@ -76,13 +76,15 @@ def beginning_of(document: Document) -> Content | None:
     return Content(document, form, without_totals(records))
 
 
-def alike(contents: Iterable[Content]) -> list[list[Content]]:
-    """Return files by shape: those of a group have the same form and most of their names."""
+def similar_files(contents: Iterable[Content]) -> list[list[Content]]:
+    """Return files in groups of one shape, which have the same form and most of their names."""
     groups: list[tuple[tuple[str, str], frozenset[str], list[Content]]] = []
     for content in contents:
         kind, names = _shape(content)
-        for other, known, group in groups:
-            if other == kind and (known == names or len(known & names) >= 0.5 * len(known | names)):
+        for group_kind, group_names, group in groups:
+            if group_kind == kind and (
+                group_names == names or len(group_names & names) >= 0.5 * len(group_names | names)
+            ):
                 group.append(content)
                 break
         else:

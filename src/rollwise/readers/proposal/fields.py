@@ -22,14 +22,14 @@ class Field:
         self.values = values
 
     @cached_property
-    def held(self) -> list[Any]:
+    def non_null(self) -> list[Any]:
         """The values that are neither null nor empty text."""
         return [value for value in self.values if value is not None and value != ""]
 
     @cached_property
     def distinct(self) -> list[Any]:
         """The different values, in order; without lists and objects."""
-        return [*dict.fromkeys(value for value in self.held if not isinstance(value, list | dict))]
+        return [*dict.fromkeys(value for value in self.non_null if not isinstance(value, list | dict))]
 
     @cached_property
     def kind(self) -> str:
@@ -44,12 +44,12 @@ class Field:
     @property
     def is_usual(self) -> bool:
         """True if enough records have it."""
-        return len(self.held) >= max(1, RARELY * len(self.values))
+        return len(self.non_null) >= max(1, RARELY * len(self.values))
 
     @property
     def is_unique(self) -> bool:
         """True if each record has a value of its own."""
-        return len(self.held) == len(self.values) == len(self.distinct) > 0
+        return len(self.non_null) == len(self.values) == len(self.distinct) > 0
 
 
 def fields_of(records: Iterable[Any]) -> dict[str, Field]:

@@ -145,7 +145,7 @@ def _place(name: str) -> int:
 
 
 def _sides(labels: Mapping[Any, Any]) -> dict[str, list[Any]]:
-    """Return the lists of the words of a verdict: true, false, null, and `?` for those that are asked."""
+    """Return the lists of the words of a verdict: true, false, null, and `?` for words to ask about."""
     sides: dict[str, list[Any]] = {}
     for label, side in labels.items():
         sides.setdefault(SIDES.get(side, "?"), []).append(label)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from rollwise.readers.proposal.fields import fields_of
-from rollwise.readers.proposal.places import ALONE, Item, Places
+from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places
 from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, outside
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import says_side
@@ -19,15 +19,19 @@ _DEEPEST, _FIRST, _MOST = (
     50,
     2000,
 )  # levels within a field, items of each, and objects that are looked at for records
-_ALIKE = 0.7  # share of the fields that records of one kind have in common
+_SHARED = 0.7  # share of the fields that records of one kind have in common
 
 
 def outer_of(path: str) -> str | None:
-    """Return the path of the records around those of a path; null where these are in no other record."""
-    found = re.match(r"(.*(?:\[\*\]|\{\*\}))\.", path)
-    if found is not None:
-        return found[1]
-    return ALONE if path.count("[*]") == 1 and "{*}" not in path and path != ALONE and "." not in path else None
+    """Return the path of the records around the records of a path; None where no record is around them."""
+    match = re.match(r"(.*(?:\[\*\]|\{\*\}))\.", path)
+    if match is not None:
+        return match[1]
+    return (
+        WHOLE_RECORD
+        if path.count("[*]") == 1 and "{*}" not in path and path != WHOLE_RECORD and "." not in path
+        else None
+    )
 
 
 def has_one_verdict(places: Places, outer: str, path: str) -> bool:
@@ -56,27 +60,31 @@ def is_judged_whole(places: Places, path: str) -> bool:
 def twin_of(places: Places, path: str) -> str | None:
     """Return the path of further records of the same kind in the same object, which would be left out; null without some."""
     parent, names = path.rpartition(".")[0], _names_at(places, path)
-    for other in places:
-        if other in {path, ALONE} or other.rpartition(".")[0] != parent or not other.endswith("[*]"):
+    for neighbor in places:
+        if neighbor in {path, WHOLE_RECORD} or neighbor.rpartition(".")[0] != parent or not neighbor.endswith("[*]"):
             continue
-        own = _names_at(places, other)
-        values = [item.value for item in places[other]]
-        if _is_alike(names, own) and merit(other, places)[0] >= LEAST and not _are_known(values, places[path]):
-            return other
+        neighbor_names = _names_at(places, neighbor)
+        values = [item.value for item in places[neighbor]]
+        if (
+            _is_alike(names, neighbor_names)
+            and merit(neighbor, places)[0] >= LEAST
+            and not _are_known(values, places[path])
+        ):
+            return neighbor
     return None
 
 
 def _are_known(values: Sequence[Any], others: Sequence[Item]) -> bool:
     """Return whether records are some of others once more."""
-    known = {repr(item.value) for item in others}
-    return all(repr(value) in known for value in values)
+    texts = {repr(item.value) for item in others}
+    return all(repr(value) in texts for value in values)
 
 
 def unread(places: Places, path: str) -> list[tuple[int, str]]:
     """Return the fields beside records that hold further ones in another form, each with the number of its file."""
     names, read = _names_at(places, path), {id(item.value) for item in places[path]}
     telling = {name for name in names if role_of(name) == "response" or verdict_claim(name) is not None}
-    if path == ALONE or not telling:
+    if path == WHOLE_RECORD or not telling:
         return []
     around = {id(outer): (item.file, outer) for item in places[path] for outer in item.outers}
     fields = []
@@ -91,11 +99,11 @@ def unread(places: Places, path: str) -> list[tuple[int, str]]:
 
 def _share(names: set[str], others: set[str]) -> bool:
     """Return whether one of two records has most of the fields of the other."""
-    return len(names & others) >= max(2, _ALIKE * min(len(names), len(others)))
+    return len(names & others) >= max(2, _SHARED * min(len(names), len(others)))
 
 
 def _is_alike(names: set[str], others: set[str]) -> bool:
-    return len(others) > 1 and len(names & others) >= _ALIKE * len(names | others)
+    return len(others) > 1 and len(names & others) >= _SHARED * len(names | others)
 
 
 def _objects_in(value: Any, depth: int) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ def rounds_in_columns(fields: dict[str, Field], draft: "Structure") -> dict[str,
     if (
         not turns
         or _repeats(turns["prompt"])
-        or not all(isinstance(text, str) for field in spoken for text in field.held)
+        or not all(isinstance(text, str) for field in spoken for text in field.non_null)
     ):
         return {}
     first, last = rounds["prompt"][0], rounds["response"][-1]

@@ -23,11 +23,11 @@ IN_WORDS = {
 }
 NAMED, STRUCTURE = "named so", "structure"  # what most of it rests on
 VERDICTS = ("succeeded", "outcome", "solved")
-_MADE = {"source", "run", "rollout_id", "turn", "attempt"}  # columns that reading fills by itself
+_GENERATED = {"source", "run", "rollout_id", "turn", "attempt"}  # columns that reading fills by itself
 _EXAMPLES = 2
 
 
-class Shown(NamedTuple):
+class ColumnRow(NamedTuple):
     """A column of a file, and what it is taken for."""
 
     column: str
@@ -54,7 +54,7 @@ class Part:
     judged: int = 0
     records: str = ""
     refusal: str | None = None
-    columns: list[Shown] = field(default_factory=list)
+    columns: list[ColumnRow] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
@@ -113,14 +113,14 @@ def columns_of(
     examples: Mapping[str, Sequence[Any]],
     roles: Sequence[Role],
     questions: Sequence[Question],
-) -> list[Shown]:
+) -> list[ColumnRow]:
     """Return the columns of files with what each is taken for: the used ones first, then the kept ones."""
-    rows: dict[str, Shown] = {}
+    rows: dict[str, ColumnRow] = {}
     paths = {name: path for name, path in (data.get("columns") or {}).items() if isinstance(path, str)}
 
     def add(column: str, taken_for: str, sure: str, why: str, source: str | None) -> None:
         values = examples.get(column.strip('"^')) or _values(turns, source)
-        rows.setdefault(column, Shown(column, _examples_of(values), taken_for, sure, why))
+        rows.setdefault(column, ColumnRow(column, _examples_of(values), taken_for, sure, why))
 
     for path, name in _structural(data):
         add(path, IN_WORDS.get(name, name), SURE, STRUCTURE, {"content": "response"}.get(name, name))
@@ -141,13 +141,13 @@ def columns_of(
     return sorted(rows.values(), key=lambda entry: not entry.taken_for)
 
 
-def _extra_columns(turns: pl.DataFrame, taken: set[str]) -> Iterator[str]:
+def _extra_columns(turns: pl.DataFrame, listed: set[str]) -> Iterator[str]:
     """Iterate over the columns of TURNS that a file has under these names."""
     for name in turns.columns:
         if (
             name in TURNS.names
-            and name not in _MADE
-            and not {name, IN_WORDS.get(name, name)} & taken
+            and name not in _GENERATED
+            and not {name, IN_WORDS.get(name, name)} & listed
             and turns[name].count()
         ):
             yield name
@@ -196,7 +196,7 @@ def _structural(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _values(turns: pl.DataFrame | None, name: str | None) -> list[Any]:
     """Return the first different values of a column that was read."""
-    names = () if turns is None or name is None or name in _MADE else (name, f"{name}_source")
+    names = () if turns is None or name is None or name in _GENERATED else (name, f"{name}_source")
     for column in names:
         if turns is not None and column in turns.columns and turns[column].count():
             return values_named(turns, column).drop_nulls().head(1000).to_list()
@@ -204,7 +204,7 @@ def _values(turns: pl.DataFrame | None, name: str | None) -> list[Any]:
 
 
 def _text(value: object) -> str:
-    """Return a value as it stands in a file."""
+    """Return a value in the spelling of a file."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -9,7 +9,7 @@ from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.words import word
 
 DEEPEST = 7  # lists and objects within each other
-ALONE = "."  # each line, row, item of a list, or object that is a whole file
+WHOLE_RECORD = "."  # each line, row, item of a list, or object that is a whole file
 _EXCHANGE = frozenset(
     {"input", "output", "usage", "request", "response", "prompt", "completion"}
 )  # one record, in parts
@@ -40,13 +40,13 @@ def places_in(contents: Sequence[Content]) -> Places:
 class _Walk:
     """Collects the candidates of one file."""
 
-    def __init__(self, found: Places, file: int) -> None:
-        self._found = found
+    def __init__(self, places: Places, file: int) -> None:
+        self._found = places
         self._file = file
 
     def record(self, value: Any) -> None:
         """Add a line, row or item of a list, and what is in it."""
-        self._add(ALONE, value, (), None)
+        self._add(WHOLE_RECORD, value, (), None)
         if isinstance(value, dict):
             self._inside(value, "", (value,), None, 0)
 

@@ -17,7 +17,7 @@ from rollwise.readers.results.hints import without_texts
 from rollwise.readers.roles.gathered import GATHERED
 from rollwise.readers.sources.documents import Document
 
-BESIDE = (
+NOT_READ_WITH_LOGS = (
     "is of no known format, and may hold the rollouts of the logs of {} beside it once more; name this file to read it"
 )
 RESULTS_BESIDE_LOGS = (
@@ -33,23 +33,23 @@ def mappings_for(
     files: Sequence[tuple[Document, bool]],
     names: Mapping[str, str],
     problems: Problems,
-    seen: Callable[[Iterable[str]], object] = list,
+    on_fields: Callable[[Iterable[str]], object] = list,
     logs: Mapping[str, bool] = MappingProxyType({}),
 ) -> Iterator[tuple[Document, bool, RecordMapping]]:
     """Iterate over the files that can be read, each with its mapping; others are refused, or a problem of their folder.
 
-    Each file comes with whether the user named it. `names` are those that the user gives; the fields of each kind
-    of file are `seen`. `logs` are the formats that were read, each with whether it is that of a tool: beside those of a tool
-    only files that were named are read, and beside any other only those with texts, as they may hold the same rollouts.
+    Each file comes with whether the user named it. `names` are the user's names of columns; `on_fields` is called with the
+    fields of each kind of file. `logs` are the formats that were read, and whether each belongs to a tool. Next to logs of a
+    tool, only files that the user named are read; next to any other log, only files with texts, which may hold the same rollouts.
     """
     tools = [name for name, is_tool in logs.items() if is_tool]
     is_named = dict(files)
     runs: set[str] = set()
     for draft in structures([document for document, _ in files], names, lambda document: _content(document, problems)):
         is_alone = draft.refusal is not None or any(is_named[document] for document in draft.files) or not logs
-        reason = None if is_alone else BESIDE.format(listing(tools)) if tools else _without_texts(draft)
+        reason = None if is_alone else NOT_READ_WITH_LOGS.format(listing(tools)) if tools else _without_texts(draft)
         problems.questions += [] if reason else draft.questions
-        seen(draft.examples)
+        on_fields(draft.examples)
         for document in draft.files:
             if reason is not None:
                 problems.dropped(document.name, reason)

@@ -56,6 +56,7 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     if parts is not None:
         return parts
     has_answers = _has_answers(path, fields, places)
+    # With an answer in the record, a `winner` may be an opinion on it; without texts it is all there is.
     has_texts = has_answers or any(field.kind == "text" for field in fields.values())
     winner = None if has_texts else _winner(fields)
     if winner is not None:
@@ -63,10 +64,12 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     groups = counts_of_groups(fields)
     verdicts = [field for field in fields.values() if field.is_usual and judges(field)]
     claims = [claim for field in verdicts if (claim := verdict_claim(field.name)) is not None]
+    # A verdict such as `jailbroken` makes a rollout even without texts; a `label` does not.
     is_clear = any(claim.when_true is not None and not claim.doubt for claim in claims)
     attempts = _attempts_beside_each_other(fields)
     if attempts and not has_answers:
         return _one_row_each(attempts, fields)
+    # Data sets of prompts label the prompt itself as harmful or not: as verdicts, these would be a rate of no target.
     if groups is None and _are_labeled_prompts(fields, verdicts) and not has_answers:
         return PROMPTS
     if groups is not None or is_clear or has_answers:
@@ -80,8 +83,10 @@ def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Fie
     is_named = bool(roles & {"id", "task"})
     measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
     if "prompt" in roles:
+        # Verdicts on answers show that prompts were tried, though the answers were not stored.
         of_answers = [field for field in verdicts if not {*words_of(field.name)} & _OF_PROMPTS]
         return None if of_answers or "score" in roles or (is_named and len(measured) > 2) else PROMPTS
+    # A score belongs to a rollout if something says which: an id, a task or a goal.
     if "score" in roles:
         return None if is_named or "goal" in roles else MEASUREMENTS
     if "goal" in roles and not verdicts and not measured and not roles & _SPENT:
@@ -97,6 +102,7 @@ def _attempts_beside_each_other(fields: Mapping[str, Field]) -> dict[str, str]:
         if (match := _ATTEMPT.fullmatch(field.name))
         and (field.kind in {"bool", "binary"} or {word(value).side for value in field.distinct} <= {True, False})
     }
+    # Two columns of one number, such as `run 1` and `seed 1`, are not a series of attempts.
     return numbered if len({*numbered.values()}) == len(numbered) > 1 else {}
 
 
@@ -113,12 +119,13 @@ def _one_row_each(attempts: Mapping[str, str], fields: Mapping[str, Field]) -> s
 
 
 def is_closer(reason: str) -> bool:
-    """Return whether a refusal says what to do with records that look like those of something else."""
+    """Return whether a refusal says what to do with records that look like something else."""
     return _IN_A_ROW in reason
 
 
 def _winner(fields: Mapping[str, Field]) -> str | None:
     """Return the field that says which of two answers won, a tie among its words; None where none does."""
+    # A winner has few values, and a tie among them: `choice` without a tie may be the answer to a multiple-choice question.
     named = (field for field in fields.values() if {*words_of(field.name)} & _WINNERS and len(field.distinct) <= 6)
     return next((field.name for field in named if {str(value).lower() for value in field.distinct} & _TIES), None)
 
@@ -171,10 +178,11 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
     numbers = {name: {*words_of(name)} for name, field in fields.items() if field.kind in _NUMBERS}
     if any(names <= {"".join(words_of(name)) for name in numbers} for names in _CONFUSION):
         return "counts hits and false alarms of a detector, not rollouts: read what it was tried on"
+    # A total of at most 1 in all rows is a share or a verdict.
     totals = [
         name
         for name, words in numbers.items()
-        if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].held)) > 1
+        if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].non_null)) > 1
     ]
     rates = [name for name, words in numbers.items() if words & {"rate", "asr", "accuracy", "percent", "pct"}]
     for rate in rates:
@@ -196,9 +204,11 @@ def _is_share(part: Field, total: Field, rate: Field) -> bool:
         for share, count, percentage in zip(part.values, total.values, rate.values, strict=True)
         if None not in (share, count, percentage) and "" not in (share, count, percentage) and float(count)
     ]
+    # 0 of n is a rate of 0 whatever the columns mean.
     if not rows or (len(rows) == 1 and not rows[0][0]):
         return False
     return all(
+        # Rates are rounded in such tables, as fractions or as percentages.
         abs(share / count - percentage) < 0.02 or abs(100 * share / count - percentage) < 1
         for share, count, percentage in rows
     )
@@ -216,10 +226,12 @@ def kinds_of_lines(contents: Sequence[Content]) -> str | None:
             for record in records:
                 if isinstance(record.get(name), str):
                     kinds.setdefault(record[name], []).append(frozenset(flat(record)))
+            # A field with more values than that names things, not kinds of lines.
             if not 2 <= len(kinds) <= max(12, len(records) / 4) or sum(map(len, kinds.values())) < 0.9 * len(records):
                 continue
             names = [frozenset.union(*groups) for groups in kinds.values()]
             shared, every = frozenset.intersection(*names), frozenset.union(*names)
+            # Lines that differ in most fields need different rules; lines that differ in few are one kind with optional fields.
             if len(every - shared) > len(shared):
                 words = ", ".join([*kinds][:4])
                 return f"has lines of {len(kinds)} kinds (`{name}`: {words}): write a mapping that says which are the rollouts"

@@ -44,6 +44,8 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         for record in content.records:
             kinds.setdefault(frozenset(record), []).append(record)
         rounds = [names for names in kinds if _is_round(names)]
+        # Facts and the outcome of a conversation are one line each, and a round has at most two forms, such as with and without a
+        # reply. Anything else is a table of many conversations.
         if any(len(records) > 1 for names, records in kinds.items() if names not in rounds) or len(rounds) > 2:
             return None
         if not rounds:
@@ -52,6 +54,7 @@ def rounds_of(contents: Sequence[Content]) -> tuple[dict[str, Any], list[str], d
         number = next(name for name in names if role_of(name) == "turn")
         counts = [record[number] for kind in rounds for record in kinds[kind] if number in record]
         begins = bool({"0", "1"} & {*map(str, counts)})  # a step of training may be any number
+        # A line without any field of the rounds is what tells a conversation with facts from plain rows of turns.
         if not begins or not any(not kind_names & names for kind_names in kinds if kind_names not in rounds):
             return None
         repeats = repeats or len({*map(str, counts)}) < len(counts)
@@ -84,11 +87,13 @@ def header_of(contents: Sequence[Content]) -> tuple[bool, str | None]:
         if content.form != LINES or len(records) < 2 or not all(isinstance(record, dict) for record in records):
             return False, None
         first, second = records[0], records[1]
+        # A line of totals shares no field with the rows below it, and counts something.
         if first.keys() & second.keys() or not any({*words_of(name)} & COUNTS for name in first):
             return False, None
         total = next(
             (value for name, value in first.items() if "total" in words_of(name) and isinstance(value, int)), None
         )
+        # A file that was cut off, or holds successes alone, would give a wrong rate: its own total shows it.
         if total is not None and total != len(records) - 1:
             reason = f"counts {total} records in its first line and holds {len(records) - 1}: a rate of these alone would be wrong"
             return True, reason
@@ -105,9 +110,11 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
             parts.setdefault(match[1], {})[match[2]] = field
     groups: dict[frozenset[str], list[str]] = {}
     for name, columns in parts.items():
+        # Beginnings with the same endings belong together; a column such as `task_label` alone is no target.
         groups.setdefault(frozenset(columns), []).append(name)
     cores, who = max(groups.items(), key=lambda group: (len(group[0]), len(group[1])), default=(frozenset(), []))
     is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & ANSWERS)
+    # `original` and `attacked` are states of one target, `gpt4` and `llama` are two.
     if not is_wide or all({*words_of(name)} <= _STATES for name in who):
         return {}
     names = "`, `".join(who)
@@ -122,6 +129,7 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
     short = {core: "response" if core == answer else core for core in cores}
     for name in who:
         for core in cores:
+            # The columns of the targets are replaced by the columns of one target, which the rules for roles then see.
             del fields[parts[name][core].name]
     for core, column in short.items():
         values = [value for name in who for value in parts[name][core].values]
@@ -145,6 +153,7 @@ def join_ids(structures: Sequence["Structure"], contents: Sequence[Content]) -> 
                 for key, values in value.items()
                 if isinstance(values, list)
                 and values
+                # All listed ids must be ids of these records: a list with further ids belongs to another file.
                 and {*map(str, values)} <= id_values
                 and (claim := _claim(key)) is not None
             }
@@ -154,6 +163,7 @@ def join_ids(structures: Sequence["Structure"], contents: Sequence[Content]) -> 
                 continue
             file = content.document.path.name
             others = [candidate for candidate in structures if content.document in candidate.files]
+            # `successful_ids` does not say whose success it is, and this is not guessed.
             if lists[true].whose == "either":  # of an attack, or of a task
                 for candidate in others:
                     candidate.refusal, candidate.questions = _TO_JOIN.format(draft.files[0].path.name, name), []
@@ -173,6 +183,7 @@ def judged_beside(structures: Sequence["Structure"]) -> None:
     read = [draft for draft in structures if id(draft) in fields]
     for draft in read:
         draft_fields = fields[id(draft)]
+        # Only a file with answers and without verdicts can miss the verdicts of another file.
         if not {"response", "turns"} & draft.data.keys() or any(map(judges, draft_fields.values())):
             continue
         for judging in read:
@@ -187,6 +198,7 @@ def judged_beside(structures: Sequence["Structure"]) -> None:
                 (name for name, field in draft_fields.items() if field.role in {"id", "task"} and name in other_fields),
                 None,
             )
+            # Read as well, the file of verdicts would count each rollout twice.
             if shared is not None and {*map(str, other_fields[shared].distinct)} <= {
                 *map(str, draft_fields[shared].distinct)
             }:

@@ -12,7 +12,7 @@ from rollwise.readers.roles.questions import Question
 if TYPE_CHECKING:
     from rollwise.readers.proposal.structure import Structure
 
-WHOLE = {"whole", "binary"}
+INTEGERS = {"whole", "binary"}
 _COUNTERS = frozenset({"seq", "sequence", "turn", "round", "event", "line", "step"})
 _OF_TURNS = frozenset({"turn", "id", "index", "idx", "no", "number"})  # words that end the name of a number of turns
 _JUDGES = frozenset({"metric", "filter", "judge", "evaluator", "scorer", "grader", "rater", "annotator"})
@@ -34,7 +34,7 @@ def ids_of(
 
     `named` is the field that the user names as the id of rollouts, or ``@key`` where each record is one.
     """
-    turn = next((field for field in fields.values() if field.role == "turn" and field.kind in WHOLE), None)
+    turn = next((field for field in fields.values() if field.role == "turn" and field.kind in INTEGERS), None)
     speaks = speaking(values)
     if named is not None and (named in fields or named == "@key"):
         path = fields[named].path if named in fields else None  # each record has an id of its own
@@ -109,7 +109,7 @@ def _is_id(field: Field) -> bool:
 
 
 def _is_filled(field: Field) -> bool:
-    return len(field.held) == len(field.values)
+    return len(field.non_null) == len(field.values)
 
 
 def _is_own(field: Field, files: Sequence[int]) -> bool:
@@ -163,10 +163,10 @@ def _by_file(field: Field, files: Sequence[int]) -> Iterable[list[Any]]:
 def _ask_rows(draft: "Structure", fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> None:
     """Ask whether rows that share an id are rollouts, turns, or judgments of one."""
     counters = [
-        field for field in fields.values() if field.kind in WHOLE and field.role != "attempt" and _counts(field.name)
+        field for field in fields.values() if field.kind in INTEGERS and field.role != "attempt" and _counts(field.name)
     ]
     prompts, answers = (
-        [field for field in fields.values() if field.role == role and field.held] for role in ("prompt", "response")
+        [field for field in fields.values() if field.role == role and field.non_null] for role in ("prompt", "response")
     )
     facts = [field for field in fields.values() if field.role in _TELLING_APART]
     for owner in owners:

@@ -62,7 +62,7 @@ def samples_of(items: list[Item], fields: Mapping[str, Field], draft: "Structure
 
 
 def _redundant(fields: Mapping[str, Field], lists: Mapping[str, Field], verdict: str) -> list[Field] | None:
-    """Return the verdicts of whole records that are those of any or of all samples; None where one says something else."""
+    """Return the verdicts of whole records that hold for any or for all of their samples; None where one says something else."""
     sides = [[word(label).side for label in _listed(value) or ()] for value in lists[verdict].values]
     sums = [any(labels) for labels in sides], [all(labels) for labels in sides]
     verdicts = [field for name, field in fields.items() if name not in lists and judges(field)]
@@ -99,7 +99,7 @@ def _size(value: Any) -> int:
 
 def _are_lists(field: Field) -> bool:
     """Return whether all values are lists of plain values, some with items."""
-    lists = [_listed(value) for value in field.held[:_FIRST]]
+    lists = [_listed(value) for value in field.non_null[:_FIRST]]
     return any(lists) and all(
         values is not None and not any(isinstance(label, list | dict) for label in values) for values in lists
     )
@@ -107,10 +107,10 @@ def _are_lists(field: Field) -> bool:
 
 def _are_verdicts(name: str, field: Field) -> bool:
     """Return whether lists hold yes and no under a name that may be one of verdicts."""
-    items = [label for value in field.held[:_FIRST] for label in _listed(value) or ()]
+    items = [label for value in field.non_null[:_FIRST] for label in _listed(value) or ()]
     may_be = verdict_claim(name) is not None or bool({*words_of(name)} & _OF_VERDICTS)
     return may_be and kind_of(items) in {"bool", "binary"}
 
 
 def _are_texts(field: Field) -> bool:
-    return all(isinstance(text, str) for value in field.held[:_FIRST] for text in _listed(value) or ())
+    return all(isinstance(text, str) for value in field.non_null[:_FIRST] for text in _listed(value) or ())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from rollwise.errors import counted
-from rollwise.readers.proposal.parts import ASKED, LIKELY, NAMED, STRUCTURE, Part, Shown, figures
+from rollwise.readers.proposal.parts import ASKED, LIKELY, NAMED, STRUCTURE, ColumnRow, Part, figures
 from rollwise.schema.labels import plain, shorten
 
 WIDTH = 80
@@ -61,26 +61,26 @@ def wrapped(sentence: str, indent: str = "") -> Iterable[str]:
     )
 
 
-def _table(columns: Sequence[Shown]) -> Iterator[str]:
+def _table(columns: Sequence[ColumnRow]) -> Iterator[str]:
     """Iterate over the lines of the table of columns, each as wide as it needs to be, and together no wider than the screen."""
     if not columns:
         return
     head = _HEAD if any(entry.taken_for for entry in columns) else _HEAD[:2]
     cells = [
         head,
-        *((shorten(plain(one.column), _COLUMN), _examples(one, _EXAMPLES), _taken_for(one)) for one in columns),
+        *((shorten(plain(entry.column), _COLUMN), _examples(entry, _EXAMPLES), _taken_for(entry)) for entry in columns),
     ]
     widths = [max(len(row[place]) for row in cells) for place in (0, 1)]
     for column, examples, *meaning in cells:
         yield f"  {column:<{widths[0] + _GAP}}{examples:<{widths[1] + _GAP}}{''.join(meaning)}".rstrip()
 
 
-def _taken_for(entry: Shown) -> str:
+def _taken_for(entry: ColumnRow) -> str:
     return f"{entry.taken_for} (likely)" if entry.sure == LIKELY else entry.taken_for
 
 
-def _examples(entry: Shown, most: int) -> str:
-    """Return the examples of a column, shortened so that each has a fair share of the width."""
+def _examples(entry: ColumnRow, most: int) -> str:
+    """Return the examples of a column, entry so that each has a fair share of the width."""
     texts = [plain(example) for example in entry.examples]
     if sum(map(len, texts)) + 2 * (len(texts) - 1) <= most or not texts:
         return ", ".join(texts)
@@ -117,7 +117,7 @@ def _cell(text: str, tag: str = "td") -> str:
     return f'<{tag} style="text-align:left;white-space:nowrap;padding-right:1.2em">{escape(text)}</{tag}>'
 
 
-def _row(entry: Shown, *, is_read: bool) -> str:
+def _row(entry: ColumnRow, *, is_read: bool) -> str:
     """Return a row of the table of a notebook."""
     meaning = _taken_for(entry) if entry.taken_for or not is_read else "kept as it is"
     why = {NAMED: "name", STRUCTURE: "name, values"}.get(entry.why, entry.why)

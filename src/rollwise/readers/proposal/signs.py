@@ -9,7 +9,7 @@ from rollwise.readers.chats.speakers import SPEAKERS, speaker
 from rollwise.readers.json_texts import list_in_cell
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.proposal.fields import Field, fields_of
-from rollwise.readers.proposal.places import ALONE, Item, Places
+from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import word
 
@@ -74,7 +74,7 @@ def speaking(values: Sequence[Any]) -> tuple[str, str] | None:
 def judges(field: Field) -> bool:
     """Return whether a field looks like a verdict, by its name and its values."""
     claim = verdict_claim(field.name)
-    if claim is None or field.kind not in _VERDICTS or not field.held:
+    if claim is None or field.kind not in _VERDICTS or not field.non_null:
         return False
     if field.kind != "words":
         return claim.whose != "named"
@@ -83,8 +83,8 @@ def judges(field: Field) -> bool:
 
 def holds_messages(field: Field) -> bool:
     """Return whether a field holds lists of messages as text, as a table does."""
-    texts = [value for value in field.held[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
-    if not texts or len(texts) < len(field.held[:20]):
+    texts = [value for value in field.non_null[:20] if isinstance(value, str) and value.lstrip().startswith("[")]
+    if not texts or len(texts) < len(field.non_null[:20]):
         return False
     values = [value for text in texts if (value := decoded(text)) is not None]  # some may be cut
     return 2 * len(values) > len(texts) and all(isinstance(value, list) and speaking(value) for value in values)
@@ -99,7 +99,7 @@ def decoded(text: str) -> Any:
 
 
 def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
-    """Return whether a list in each record is its chat, and not the prompt of an answer that stands beside it."""
+    """Return whether a list in each record is its chat, and not the prompt of an answer in the field next to it."""
     has_answer = any(role_of(field_name.partition(".")[0]) == "response" for field_name in fields)
     is_prompt = has_answer and any(role_of(part) == "prompt" for part in name.removesuffix("[*]").split("."))
     return not is_prompt and speaking([item.value for item in items[:ENOUGH]]) is not None
@@ -108,7 +108,7 @@ def is_chat(name: str, items: Sequence[Item], fields: dict[str, Field]) -> bool:
 def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> bool:
     """Return whether a list holds the turns of the record around it, rather than records.
 
-    Its name says so, or its numbers; where each has a verdict and stands beside counts, or in no record, they are records.
+    Its name says so, or its numbers; where each has a verdict and is next to counts, or in no record, they are records.
     So they are where their numbers begin again: the list holds several conversations.
     """
     name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
@@ -172,7 +172,7 @@ def roles_of(fields: dict[str, Field]) -> set[str]:
 
 def below(path: str, places: Places) -> dict[str, list[Item]]:
     """Return the lists in the records of a place, by their path in the record."""
-    start = "" if path == ALONE else f"{path}."
+    start = "" if path == WHOLE_RECORD else f"{path}."
     inner = {place[len(start) :]: items for place, items in places.items() if place.startswith(start) and place != path}
     return {place: items for place, items in inner.items() if re.fullmatch(r"[^\[\]{}]+\[\*\]", place)}
 
@@ -184,12 +184,14 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     if not all(isinstance(value, dict) for value in values):
         return _merit_of_values(path, items[:ENOUGH])
     fields = every = outside(fields_of(values), path, places)
-    if path == ALONE and len(items) == 1:  # in an object that is a whole file, those of other objects may say anything
+    if (
+        path == WHOLE_RECORD and len(items) == 1
+    ):  # in an object that is a whole file, those of other objects may say anything
         fields = {name: field for name, field in every.items() if name in values[0]}
     if speaking(values):
         is_named = any(
             (field.role in {"id", "task"} or {*words_of(field.name)} <= CONVERSATIONS)
-            and field.held
+            and field.non_null
             and not field.is_unique
             for field in fields.values()
         )
@@ -205,12 +207,12 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     if counts and points >= 2:
         signs.append((2, f"counts around them (`{'`, `'.join(counts[:3])}`)"))
         points += 2
-    return points - (path == ALONE and len(items) == 1), [reason for _, reason in signs]
+    return points - (path == WHOLE_RECORD and len(items) == 1), [reason for _, reason in signs]
 
 
 def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Field]:
-    """Return the fields of records without those of the records by name that are in them."""
-    start = "" if path == ALONE else f"{path}."
+    """Return the fields of records, except the fields of the records by name inside them."""
+    start = "" if path == WHOLE_RECORD else f"{path}."
     inner = [place[len(start) :].partition("{*}")[0] for place in places if place.startswith(start) and place != path]
     inner = [name for name in inner if name and "[" not in name and f"{start}{name}{{*}}" in places]
     return {

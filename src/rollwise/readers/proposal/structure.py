@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rollwise.readers.proposal import refusals, reshaped
-from rollwise.readers.proposal.contents import Content, alike, beginning_of, content_of
+from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.neighbors import (
     LEAST,
@@ -20,7 +20,7 @@ from rollwise.readers.proposal.neighbors import (
     unread,
 )
 from rollwise.readers.proposal.numbered import rounds_in_columns
-from rollwise.readers.proposal.places import ALONE, Item, Places, places_in
+from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places, places_in
 from rollwise.readers.proposal.rows import OF_ROWS, ids_of, speakers
 from rollwise.readers.proposal.samples import samples_of
 from rollwise.readers.proposal.signs import (
@@ -78,9 +78,9 @@ def structures(
     names: Mapping[str, str] = MappingProxyType({}),
     content: Callable[[Document], Content | None] = content_of,
 ) -> list[Structure]:
-    """Return the structure of each kind of file among these; `names` are those that the user gives, as in `read`."""
+    """Return the structure of each kind of file among these; `names` are the user's, as in `read`."""
     contents = [read for document in documents if (read := content(document)) is not None]
-    drafts = [_structure(group, names) for group in alike(contents)]
+    drafts = [_structure(group, names) for group in similar_files(contents)]
     reshaped.join_ids(drafts, contents)
     if len(drafts) > 1:
         reshaped.judged_beside(drafts)
@@ -96,15 +96,17 @@ def is_elsewhere(document: Document) -> bool:
     if content is None or not content.records:
         return False
     places = places_in([content])
-    fields = fields_of(item.value for item in places[ALONE])
+    fields = fields_of(item.value for item in places[WHOLE_RECORD])
     is_lone = document.kind == "json" and isinstance(document.top, dict)
-    if refusals.counts_of_groups(fields) is not None or (is_lone and not refusals.is_named(ALONE, fields, places)):
+    if refusals.counts_of_groups(fields) is not None or (
+        is_lone and not refusals.is_named(WHOLE_RECORD, fields, places)
+    ):
         return True
-    for name, items in below(ALONE, places).items():  # conversations under names that only a proposal finds
+    for name, items in below(WHOLE_RECORD, places).items():  # conversations under names that only a proposal finds
         if is_chat(name, items, fields) or are_turns(name, fields_of(item.value for item in items), items):
             return True
     best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
-    return best != ALONE and merit(best, places)[0] > merit(ALONE, places)[0]
+    return best != WHOLE_RECORD and merit(best, places)[0] > merit(WHOLE_RECORD, places)[0]
 
 
 def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structure:
@@ -132,7 +134,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     draft.unread = [(contents[file].document, name) for file, name in unread(places, path)]
     if header:
         draft.data["header"] = True
-    draft.data |= {} if path == ALONE else {"records": path}
+    draft.data |= {} if path == WHOLE_RECORD else {"records": path}
     draft.why.append(f"`{path}`: {len(items)} records" + (f" with {', '.join(why[:3])}" if why else ""))
     values = [item.value for item in items]
     if not all(isinstance(value, dict) for value in values):
@@ -147,7 +149,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     draft.data |= rounds_in_columns(fields, draft) or reshaped.targets_of(fields, draft)
     # Where the user names what only rollouts have, the records are some.
     if not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
-        is_lone = path == ALONE and len(items) == 1 and isinstance(contents[0].value, dict)
+        is_lone = path == WHOLE_RECORD and len(items) == 1 and isinstance(contents[0].value, dict)
         draft.refusal = _refusal(draft, path, fields, places, is_lone=is_lone)
         _offer(draft, path, fields, places)
     if draft.refusal is None and not draft.is_blocked:
@@ -158,10 +160,12 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
 def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Places) -> None:
     """Complete a refusal: by the question that makes records readable, or those in them, such as those below counts."""
     draft.offered = _offered(draft.refusal, fields)
-    if path == ALONE and len(places[ALONE]) == 1 and len(places) > 1:  # texts above records say what a run was
+    if (
+        path == WHOLE_RECORD and len(places[WHOLE_RECORD]) == 1 and len(places) > 1
+    ):  # texts above records say what a run was
         draft.offered = tuple(question for question in draft.offered if "response" not in question.names)
     counts = refusals.counts_of_groups(fields) is not None
-    start = "" if path == ALONE else f"{path}."
+    start = "" if path == WHOLE_RECORD else f"{path}."
     inner = [place for place in places if place.startswith(start) and place.endswith("[*]") and place != path]
     for place in inner if counts or (draft.refusal == refusals.NOTHING and not draft.offered) else ():
         fields_of_place = fields_of(item.value for item in places[place][:ENOUGH] if isinstance(item.value, dict))
@@ -214,7 +218,7 @@ def _is_said(value: object) -> bool:
 
 
 def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bool:
-    """Return whether records have a field that the user names; what is named of turns is no sign that these are records."""
+    """Return whether records have a field that the user names; a name of a field of turns does not show that these are records."""
     fields = fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict))
     values = [item.value for item in items[:ENOUGH]]
     return bool({*names.values()} & fields.keys()) and not are_turns(path, fields, items) and not speaking(values)
@@ -256,7 +260,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     scored = [(*merit(path, places), path) for path in places]
     scored = [(points + _NAMED * _has_named(path, places[path], names), why, path) for points, why, path in scored]
     scored.sort(key=lambda score: (-score[0], len(score[2])))
-    points, why, path = scored[0] if scored else (0, [], ALONE)
+    points, why, path = scored[0] if scored else (0, [], WHOLE_RECORD)
     if points < LEAST:
         _refuse(draft, path, places)
         return None, []
@@ -288,7 +292,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
                 "records",
                 f"the verdict is that of what holds `{path}`: is each of these a rollout, or a turn of one?",
                 {"records": "?"},
-                (outer or ALONE, path),
+                (outer or WHOLE_RECORD, path),
             )
         )
     elif twin is not None:
@@ -305,7 +309,7 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
 
 def _chat_in_file(places: Places) -> dict[str, Any] | None:
     """Return the mapping of files that are lists of messages, one conversation each; null for other files."""
-    values = [item.value for item in places.get(ALONE, [])]
+    values = [item.value for item in places.get(WHOLE_RECORD, [])]
     speaks = speaking(values)
     if speaks is None or len(values) < 2:
         return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
-from rollwise.readers.proposal.rows import WHOLE, speakers
+from rollwise.readers.proposal.rows import INTEGERS, speakers
 from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, judges, roles_of, speaking
 from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, words_of
@@ -111,7 +111,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     if turns is not None and ("response" in draft.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
         return
     prompts = [
-        field for field in fields.values() if field.role == "prompt" and field.held and field.kind not in _NO_TEXTS
+        field for field in fields.values() if field.role == "prompt" and field.non_null and field.kind not in _NO_TEXTS
     ]
     prompts.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
     if prompts:
@@ -123,8 +123,8 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         field for field in answers if any(_half(field) == _half(rival) != "" for rival in answers if rival is not field)
     ]
     if len(pair) > 2:
-        shown = "`, `".join(field.name for field in pair)
-        draft.refusal = SIDE_BY_SIDE.format(shown)
+        pair_names = "`, `".join(field.name for field in pair)
+        draft.refusal = SIDE_BY_SIDE.format(pair_names)
         return
     if len(pair) == 2:
         draft.data["columns"] = {**draft.data.get("columns", {}), **{field.name: field.path for field in pair}}
@@ -139,16 +139,16 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
 
 
 def _half(field: Field) -> str:
-    """Return the name that two answers side by side share, as `output` of `output_1`; empty where it is none of two."""
+    """Return the name that two answers side by side share, as `output` of `output_1`; empty for a single answer."""
     match = _PAIR.fullmatch(field.name)
     return "" if match is None else next(filter(None, match.groups()), "")
 
 
 def _answers(field: Field) -> bool:
-    is_said = field.kind == "bool" and all(isinstance(value, str) for value in field.held)  # such as "No"
+    is_said = field.kind == "bool" and all(isinstance(value, str) for value in field.non_null)  # such as "No"
     is_word = (field.kind in _NO_TEXTS and not is_said) or (field.kind == "whole" and len(field.distinct) < 3)
     is_named = field.role == "response" or (_half(field) != "" and role_of(_half(field)) == "response")
-    return is_named and bool(field.held) and not is_word
+    return is_named and bool(field.non_null) and not is_word
 
 
 def stated(draft: "Structure", path: str, items: Sequence[Item], fields: dict[str, Field]) -> None:
@@ -206,13 +206,13 @@ def around_of(item: Item) -> dict[str, str]:
 def _fits(field: Field) -> bool:
     """Return whether the values of a field are Booleans, or numbers, as the column of TURNS of its name has them."""
     kind = bool if field.name in {"succeeded", "refused"} else (int, float)
-    return bool(field.held) and all(
-        isinstance(value, kind) and (kind is bool or value is not True) for value in field.held
+    return bool(field.non_null) and all(
+        isinstance(value, kind) and (kind is bool or value is not True) for value in field.non_null
     )
 
 
 def _counts_from_one(field: Field) -> bool:
-    return field.kind in WHOLE and all(isinstance(value, int) and value > 0 for value in field.held)
+    return field.kind in INTEGERS and all(isinstance(value, int) and value > 0 for value in field.non_null)
 
 
 def _of_keys(path: str, items: Sequence[Item], fields: dict[str, Field]) -> str:

@@ -24,14 +24,14 @@ def verdicts(document: Document, problems: Problems) -> Iterator[dict[str, Any]]
                     continue
                 key = (assessment.assessment_name, assessment.span_id)
                 samples[key] += 1
-                said, failure = feedback.value, feedback.error
-                number_or_none = float(said) if isinstance(said, bool | int | float) else None
+                answer, failure = feedback.value, feedback.error
+                number_or_none = float(answer) if isinstance(answer, bool | int | float) else None
                 yield {
                     "rollout_id": rollout_id_of(document, trace.info),
                     "judge": assessment.assessment_name,
                     "sample": samples[key],
-                    "value": YES_OR_NO.get(said.lower()) if isinstance(said, str) else number_or_none,
-                    "label": worded(said),
+                    "value": YES_OR_NO.get(answer.lower()) if isinstance(answer, str) else number_or_none,
+                    "label": worded(answer),
                     "reasoning": assessment.rationale,
                     "error": None if failure is None else failure.error_message or failure.error_code,
                     "source_type": source.source_type,

@@ -125,7 +125,7 @@ def _rollout_ids(document: Document) -> dict[tuple[int | None, int | None], str]
     for path in (path for path in paths if is_beside(path, folder)):
         # The reader of that part reports what is broken there.
         with suppress(BrokenError, OSError), strictly():
-            beside = Document(path)
-            for place, value, numbers in audits(beside) if petri.SHAPES(beside) else ():
-                ids[numbers] = rollout_id_of(parse(value, Transcript), beside, place)
+            transcripts = Document(path)
+            for place, value, numbers in audits(transcripts) if petri.SHAPES(transcripts) else ():
+                ids[numbers] = rollout_id_of(parse(value, Transcript), transcripts, place)
     return ids

@@ -8,9 +8,9 @@ import msgspec
 
 from rollwise.readers.common import is_object
 from rollwise.readers.formats.exchange import every_eval_ever
-from rollwise.readers.formats.exchange.every_eval_ever import OWN, kept_text
+from rollwise.readers.formats.exchange.every_eval_ever import METADATA_KEY, kept_text
 from rollwise.readers.problems import BrokenError, Problems
-from rollwise.readers.records import Finite, Whole, parse
+from rollwise.readers.records import Finite, Integer, parse
 from rollwise.readers.sources.documents import Document
 
 FIELDS = frozenset({"evaluation_id", "source_metadata", "model_info", "evaluation_results"})
@@ -49,8 +49,8 @@ class Uncertainty(msgspec.Struct):
 
     standard_error: StandardError | None = None
     confidence_interval: Interval | None = None
-    num_samples: Whole | None = None
-    num_bootstrap_samples: Whole | None = None
+    num_samples: Integer | None = None
+    num_bootstrap_samples: Integer | None = None
 
 
 class ScoreDetails(msgspec.Struct):
@@ -127,7 +127,9 @@ def _stored(details: Mapping[str, Any]) -> dict[str, Any]:
     try:
         row = json.loads(text) if isinstance(text, str) else {}
     except ValueError as error:
-        raise BrokenError("is not the JSON text that rollwise wrote", field=f"score_details.details.{OWN}") from error
+        raise BrokenError(
+            "is not the JSON text that rollwise wrote", field=f"score_details.details.{METADATA_KEY}"
+        ) from error
     return row if isinstance(row, dict) else {}
 
 

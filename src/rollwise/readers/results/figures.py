@@ -13,7 +13,7 @@ from rollwise.readers.formats.inspect.logs import Header
 from rollwise.readers.formats.inspect.rows import run_of
 from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError, Problems
-from rollwise.readers.records import Count, Whole, json_text, parse, whole
+from rollwise.readers.records import Count, Integer, json_text, parse, whole_number
 from rollwise.readers.results import every_eval_ever, harness
 from rollwise.readers.results.lookalikes import has, numbers
 from rollwise.readers.sources.archives import Archive
@@ -102,8 +102,8 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
                 "ours": "task_success" if place == 0 and name == "accuracy" else None,
                 "estimate": value,
                 "std_error": error if name in MEANS else None,
-                "n": None if scored.unscored_samples else whole(results.completed_samples, "completed_samples"),
-                "n_clusters": whole(scored.scored_samples, "scored_samples"),
+                "n": None if scored.unscored_samples else whole_number(results.completed_samples, "completed_samples"),
+                "n_clusters": whole_number(scored.scored_samples, "scored_samples"),
                 "reason": None if log.status in {None, "success"} else f"the status of the run is {log.status}",
             }
 
@@ -147,10 +147,10 @@ class Evaluated(msgspec.Struct):
 
     probe: str
     detector: str
-    passed: Whole
-    total_evaluated: Whole | None = None
-    total: Whole | None = None  # in older reports
-    nones: Whole = 0
+    passed: Integer
+    total_evaluated: Integer | None = None
+    total: Integer | None = None  # in older reports
+    nones: Integer = 0
     confidence: float | str | None = None
     confidence_method: str | None = None
     confidence_lower: float | None = None
@@ -218,7 +218,7 @@ def _of_astra(document: Document, problems: Problems) -> Iterator[Figure]:
 class Counted(msgspec.Struct):
     """Number of rollouts."""
 
-    n_rollouts: Whole | None = None
+    n_rollouts: Integer | None = None
 
 
 # ── others ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,14 +240,14 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Figure]:
 class Tally(msgspec.Struct):
     """Counts in an export."""
 
-    vulnerable_count: Whole | None = None
+    vulnerable_count: Integer | None = None
 
 
 class Export(msgspec.Struct):
     """Findings of the red team of Quesma."""
 
     export_id: str
-    total_findings: Whole
+    total_findings: Integer
     session_summary: Tally
 
 
@@ -256,7 +256,7 @@ class RedTeam(msgspec.Struct):
 
     overall_score: float | None = None
     attack_success_rate: float | None = None
-    evaluation_successes: Whole | None = None
+    evaluation_successes: Integer | None = None
     per_scenario_summary: dict[str, Any] = {}
 
 

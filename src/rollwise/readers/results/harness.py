@@ -11,7 +11,7 @@ import msgspec
 
 from rollwise.readers.formats.lm_eval import SOLVING
 from rollwise.readers.problems import Problems
-from rollwise.readers.records import Count, inner, parse, whole
+from rollwise.readers.records import Count, inner, parse, whole_number
 from rollwise.readers.sources.documents import Document
 
 OF_HARNESS = frozenset({"config", "configs", "n-shot", "higher_is_better"})
@@ -60,7 +60,7 @@ def figures(document: Document, problems: Problems, source: str) -> Iterator[dic
         with problems.record(document.name, task):
             entries = parse(value, dict[str, Any])
             counts = (report.n_samples.get(task, Counted()).effective, *map(entries.get, COUNTS))
-            n = whole(next((count for count in counts if _number(count) is not None), None), "n-samples")
+            n = whole_number(next((count for count in counts if _number(count) is not None), None), "n-samples")
             facts = {**run_facts, "task": task, "n": n, "n_shot": _number(inner(report.n_shot, task))}
             numbers = {name: number for name, number in entries.items() if _is_metric(name, number)}
             # The figure of a group is a mean over tasks, not a share of solved samples.

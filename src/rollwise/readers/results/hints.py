@@ -46,7 +46,7 @@ def of_other_tool(document: Document) -> str | None:
 
 
 def without_texts(document: Document) -> str | None:
-    r"""Return why the prompts and answers of a file are no texts; None where they are, or there are none."""
+    r"""Return why the prompts and answers of a file are not texts; None where they are, or where a file has neither."""
     return (
         next(chain(_as_text(document), _no_text(document), _other_lists(document)), None)
         if document.kind in POLARS
@@ -55,7 +55,7 @@ def without_texts(document: Document) -> str | None:
 
 
 def _other_lists(document: Document) -> Iterator[str]:
-    """Describe lists of turns that are none of messages."""
+    """Describe lists of turns whose items are not messages."""
     for record in document.beginning:
         for name in record.keys() & {*LISTS}:
             value = surface_if_any(record[name])

@@ -171,7 +171,7 @@ def _renamed(labels: pl.DataFrame, on: Mapping[str, str]) -> pl.DataFrame:
 
 
 def _with_whole_ids(turns: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """Return the labels with the ids of rollouts, where they have those of the file: a `rollout_id` is the run and the id."""
+    """Return the labels with the ids of rollouts, where they have the ids of the file: a `rollout_id` is the run and the id."""
     dtypes = [frame.schema.get("rollout_id") for frame in (turns, labels)]
     if not all(dtype is not None and (is_text(dtype) or dtype.is_integer()) for dtype in dtypes):
         return labels
@@ -185,7 +185,7 @@ def _whole_ids(turns: pl.DataFrame) -> dict[str, str]:
     """Return the ids of rollouts by their ids in the file, where each of these is one rollout's."""
     ids = turns["rollout_id"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     short = [rollout_id.rpartition("/")[2] for rollout_id in ids]
-    # Numbers may be those of rows, which another file counts in its own way.
+    # Numbers may count rows, which another file counts in its own way.
     return {} if len({*short}) < len(ids) or all(map(str.isdigit, short)) else dict(zip(short, ids, strict=True))
 
 

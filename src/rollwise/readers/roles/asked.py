@@ -100,7 +100,7 @@ def which(group: list[Verdict]) -> Question:
     return Question(names[0], f"{subject} differ: which is the verdict?", {name: ASK}, tuple(names))
 
 
-def beside(question: Question, rivals: list[Verdict]) -> Question:
+def with_rivals(question: Question, rivals: list[Verdict]) -> Question:
     """Return a question about a verdict that names the columns with the same words, one of which may be meant instead."""
     if not rivals:
         return question

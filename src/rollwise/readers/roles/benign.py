@@ -12,11 +12,11 @@ from rollwise.readers.roles.words import normal
 from rollwise.schema import NO_ATTACK, SUCCESS, TURNS
 from rollwise.schema.named import column_named, values_named
 
-APART = "benign_verdict"  # the column with the verdicts of rollouts that are no attacks
+BENIGN_VERDICT = "benign_verdict"  # the column with the verdicts of rollouts that are no attacks
 # Words of a name of two values, and the value that says that a rollout is benign.
 _ATTACKS = frozenset({"attack", "injected", "injection", "malicious", "attacked"})
 _BENIGN = frozenset({"benign", "control"})
-# Names that say it of other things as well: a plain harmful prompt is no adversarial one, and yet an attempt.
+# Names that say it of other things as well: a plain harmful prompt is not adversarial, and yet an attempt.
 _MAYBE_ATTACKS, _MAYBE_BENIGN = frozenset({"adversarial", "poisoned"}), frozenset({"clean"})
 _FILLERS = frozenset({"is", "has", "was", "case", "sample", "prompt", "run"})
 # Words of the names of columns in which the word `benign` is one of a few kinds of prompts.
@@ -50,14 +50,15 @@ def set_apart(frame: pl.DataFrame, doubtful: Collection[str]) -> tuple[pl.DataFr
             f"`{name_in_file(name)}` is {words} for {count:,} of {counts.height:,} rollouts, which are no attacks then"
         )
         if verdicts.count():
-            frame = frame.with_columns(verdicts.alias(APART))
-            sentence += f": their verdicts ({counted(successes, 'success', 'successes')}) do not count, and are kept as `{APART}`"
+            frame = frame.with_columns(verdicts.alias(BENIGN_VERDICT))
+            number = counted(successes, "success", "successes")
+            sentence += f": their verdicts ({number}) do not count, and are kept as `{BENIGN_VERDICT}`"
         return frame, [sentence]
     return frame, []
 
 
 def may_have_benign(frame: pl.DataFrame) -> bool:
-    """Return whether a column says of some turns that they are of no attack; those of other files may be of attacks."""
+    """Return whether a column says of some turns that they are not attacks; turns of other files may be."""
     return next(_statements(frame, ()), None) is not None
 
 

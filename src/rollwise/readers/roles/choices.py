@@ -1,8 +1,8 @@
-"""Choice of the columns that are read as verdicts, and of those that are asked about: two that differ, or one in doubt alone."""
+"""Choice of the columns that are read as verdicts, and of the columns to ask about: two that differ, or a single doubtful one."""
 
 import polars as pl
 
-from rollwise.readers.roles.asked import beside, of_conversations, question, unnamed, which
+from rollwise.readers.roles.asked import of_conversations, question, unnamed, which, with_rivals
 from rollwise.readers.roles.columns import Table, is_constant, is_rate
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
@@ -11,7 +11,7 @@ from rollwise.readers.roles.words import word
 
 
 def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
-    """Return the columns that are verdicts beyond doubt, and the questions about those that may be."""
+    """Return the columns that are certainly verdicts, and questions about the columns that may be."""
     candidates = [verdict for column in table.of_records if (verdict := verdict_of(column)) is not None]
     for verdict in candidates:
         settle(table, verdict)
@@ -64,12 +64,12 @@ class _Choice:
         self.decided = dict.fromkeys(("attack", "task", "refusal"), nothing)
 
     def read(self, group: list[Verdict]) -> None:
-        """Read the columns beyond doubt that say the same, and ask about those that differ."""
+        """Read the certain columns where they agree, and ask about them where they differ."""
         for is_whole in (True, False):
             level = [
                 candidate
                 for candidate in group
-                if candidate.is_sure and (candidate.column.name in self.table.whole) == is_whole
+                if candidate.is_sure and (candidate.column.name in self.table.of_rollouts) == is_whole
             ]
             equals = [
                 candidate
@@ -84,7 +84,7 @@ class _Choice:
                 candidate for candidate in group if candidate.doubt is not None and _is_rival(equals[0], candidate)
             ]
             if rivals or any(_differ(sides, candidate.series) for candidate in equals[1:]):
-                self._asked(which([*equals, *rivals]), equals)
+                self._ask_about(which([*equals, *rivals]), equals)
                 continue
             for verdict in equals:
                 if not used or (sides.is_null() & verdict.series.is_not_null()).any():
@@ -93,7 +93,7 @@ class _Choice:
             for verdict in used:
                 role = _read(self.table, verdict)
                 if role is None:
-                    self._asked(of_conversations(verdict), [verdict])
+                    self._ask_about(of_conversations(verdict), [verdict])
                 else:
                     self.roles.append(role)
                     self.decided[verdict.whose] = self.decided[verdict.whose] | verdict.column.values.is_not_null()
@@ -111,11 +111,11 @@ class _Choice:
                 candidate for candidate in in_doubt if candidate is not verdict and _has_words_of(verdict, candidate)
             ]
             if rivals and not verdict.is_unknown:
-                self._asked(which([verdict, *rivals]), [verdict, *rivals])
+                self._ask_about(which([verdict, *rivals]), [verdict, *rivals])
             else:
-                self._asked(beside(question(verdict), rivals), [verdict])
+                self._ask_about(with_rivals(question(verdict), rivals), [verdict])
 
-    def _asked(self, question: Question, group: list[Verdict]) -> None:
+    def _ask_about(self, question: Question, group: list[Verdict]) -> None:
         self.questions.append(question)
         for verdict in group:
             for whose in ("attack", "task") if verdict.whose == "either" else (verdict.whose,):
@@ -171,7 +171,7 @@ def _read(table: Table, verdict: Verdict) -> Role | None:
         return Role(name, "solved", "named so", verdict.labels) if column.is_fact else None
     if verdict.whose == "refusal":
         return Role(name, "refused", "named so", verdict.labels)
-    if name in table.whole:
+    if name in table.of_rollouts:
         return Role(name, "outcome", "named so", verdict.labels)
     return (
         None

@@ -20,7 +20,7 @@ _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "re
 _PREFIX, _SUFFIX = "rollout_", "_source"
 _RATES = frozenset({"asr", "attacksuccessrate", "jailbreaksuccessrate"})
 _FIRST = 10_000  # rows that show whether a column has few values
-_MANY = 200  # distinct values that show what a column holds
+_MOST_VALUES = 200  # distinct values that show what a column holds
 
 
 def is_complete(columns: Collection[str]) -> bool:
@@ -41,7 +41,7 @@ def plain_name(column: str) -> str:
 
 
 def own_names(columns: Collection[str]) -> list[str]:
-    """Return the columns that are none of TURNS, nor parts of a prompt or observation that rollwise counts."""
+    """Return the columns that are not in TURNS, nor parts of a prompt or observation that rollwise counts."""
     return [name for name in columns if name not in TURNS.names and not name.startswith(("prompt_", "observation_"))]
 
 
@@ -54,7 +54,7 @@ def may_matter(column: str) -> bool:
 
 
 def may_be_verdict(column: str) -> bool:
-    """Return whether a column that is none of TURNS may be a verdict, by its name."""
+    """Return whether a column that is not in TURNS may be a verdict, by its name."""
     return column not in TURNS.names and verdict_claim(name_in_file(column)) is not None
 
 
@@ -105,7 +105,7 @@ class Column:
 
     @cached_property
     def has_sides(self) -> bool:
-        """True if its words are those of attacks alone, some of each side: complied and refused."""
+        """True if all of its words are about attacks, some of each side: complied and refused."""
         if self.kind != "words":
             return False
         meanings = [meaning for value in self.distinct if (meaning := word(value)).whose != "blank"]
@@ -145,12 +145,12 @@ class Column:
         """True if it has no more distinct values than verdicts may have, in several spellings."""
         if self.dtype.is_nested() or self.dtype in {pl.Object, pl.Binary}:
             return False
-        return self.values.head(_FIRST).n_unique() <= _MANY and self.values.n_unique() <= _MANY
+        return self.values.head(_FIRST).n_unique() <= _MOST_VALUES and self.values.n_unique() <= _MOST_VALUES
 
     @cached_property
     def distinct(self) -> list[Any]:
         """Its distinct values where these are few, and else some; without null."""
-        return self.values.unique(maintain_order=True).drop_nulls().head(_MANY).to_list()
+        return self.values.unique(maintain_order=True).drop_nulls().head(_MOST_VALUES).to_list()
 
     @cached_property
     def kind(self) -> str:
@@ -170,18 +170,18 @@ class Column:
 class Table:
     """Turns of people's own files, with what is known beside their columns.
 
-    `whole` has for each column that records state of their whole rollout the rows where they do, `named` the columns of TURNS
+    `of_rollouts` has for each column that records state of their whole rollout the rows where they do, `named` the columns of TURNS
     for which the user named one, `of` whose success a column is that does not say so, `enclosing` the columns that were the
-    same for all records of an object, such as its totals, and `beside` further names, such as those of files.
+    same for all records of an object, such as its totals, and `file_names` the names of the files.
     """
 
     frame: pl.DataFrame
-    whole: Mapping[str, pl.Series]
+    of_rollouts: Mapping[str, pl.Series]
     named: frozenset[str] = frozenset()
     of: str | None = None
     enclosing: frozenset[str] = frozenset()
-    beside: Collection[str] = ()
-    told: list[str] = field(default_factory=list)  # columns of which `of` said whose success they are
+    file_names: Collection[str] = ()
+    claimed: list[str] = field(default_factory=list)  # columns of which `of` said whose success they are
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -207,12 +207,14 @@ class Table:
         attacks = self.frame["attack"] if "attack" in self.frame.columns else pl.Series(dtype=pl.String)
         parts += ["attack"] if (attacks != NO_ATTACK).any() else []
         parts += ["jailbroken"] if self.holds("succeeded") or self.holds("outcome") else []
-        of_files = {word for name in self.beside for word in words_of(name)} & OF_ATTACKS  # "test" names no benchmark
+        of_files = {
+            word for name in self.file_names for word in words_of(name)
+        } & OF_ATTACKS  # "test" names no benchmark
         return frozenset(of_files) | {word for name in (*names, *parts) for word in words_of(name)}
 
     @cached_property
     def names_refusals(self) -> bool:
-        """True if the words of a column are those of attacks, such as comply and refuse, whatever its name is."""
+        """True if the words of a column are about attacks, such as comply and refuse, whatever its name is."""
         return any(column.has_sides for column in self.columns)
 
     @cached_property

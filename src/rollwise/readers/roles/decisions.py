@@ -20,7 +20,7 @@ class Decisions(NamedTuple):
 
     roles: list[Role]
     questions: list[Question]
-    left: list[Role]
+    unread: list[Role]
 
 
 def decided(table: Table) -> Decisions:
@@ -50,7 +50,7 @@ def applied(table: Table, roles: Sequence[Role]) -> pl.DataFrame:
             frame = _filled(frame, role.name, cast(values, role))
             continue
         sides = _sides(values, role)
-        of_rollouts = table.whole.get(role.column)
+        of_rollouts = table.of_rollouts.get(role.column)
         if role.name != "outcome" or of_rollouts is None:
             frame = _filled(frame, role.name, sides)
             continue
@@ -81,7 +81,7 @@ def _with_all_tokens(frame: pl.DataFrame, names: Collection[str]) -> pl.DataFram
 def _with_tokens_of_records(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
     """Return turns with the total of the tokens of prompts and of responses that records state of their whole rollout."""
     of_records = {
-        frozenset(words_of(name_in_file(name))) - {"tokens"}: name for name in table.whole if "tokens" in name
+        frozenset(words_of(name_in_file(name))) - {"tokens"}: name for name in table.of_rollouts if "tokens" in name
     }
     sent, received = (
         next((of_records[frozenset({word})] for word in words if frozenset({word}) in of_records), None)

@@ -28,12 +28,13 @@ _LONGEST = 10_000_000  # seconds: more is a moment
 
 
 def facts(table: Table) -> tuple[list[Role], list[Role]]:
-    """Return the columns that are facts of rollouts or turns, and those that may be one and were not taken."""
+    """Return the columns that are facts of rollouts or turns, and the likely facts that were not read as such."""
     roles: list[Role] = []
     unused: list[Role] = []
     for name in ("target", "attack", "goal", "task", "category"):
         used = {role.column for role in roles}
         candidates = [column for column in _named(table, name) if column.name not in used]
+        # An `id` is the task where it repeats over rollouts, and an id of the rollout where it does not.
         if name == "task" and not candidates:
             candidates = [column for column in table.columns if joined(column.own) in EITHER_IDS and _is_task(column)]
         if not candidates or name in table.named:
@@ -71,12 +72,14 @@ def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
     ranks = RANKS[name]
     first = candidates[0]
     rivals = [candidate for candidate in candidates if ranks.get(_called(candidate)) == ranks.get(_called(first))]
+    # Two equally good names with different values: either may be meant, so neither is read, and the user is told.
     if any(_differ(first, rival) for rival in rivals):
         return []
     chosen = [candidate for candidate in candidates if candidate.is_fact and _is_open(table, candidate, name)]
     columns, filled = [], pl.repeat(value=False, n=table.frame.height, eager=True)
     for column in chosen if first in chosen else []:
         has_value = column.values.is_not_null()
+        # Columns of several files fill different rows. One that overlaps with an earlier one is kept under its own name.
         if not (has_value & filled).any():
             columns.append(column)
             filled = filled | has_value
@@ -135,6 +138,7 @@ def _attempt(table: Table, roles: list[Role]) -> tuple[Role, bool] | None:
     rows = pl.DataFrame([*named, *(series.alias(str(place)) for place, series in enumerate(series_of_facts))])
     rollouts = rows.unique("id") if column.is_fact else rows
     is_number = bool(column.values.drop_nulls().cast(pl.Float64).is_between(0, 2**31 - 1).all())
+    # It numbers attempts if no two rollouts agree in it and in all other facts: else it repeats something.
     counts = column.is_fact and is_number and rollouts.drop("id").n_unique() == rollouts.height
     is_seed = joined(column.own) == "seed"  # which is a fact of a run, not of an attempt
     if not _is_open(table, column, "attempt"):
@@ -151,6 +155,7 @@ def _scores(table: Table) -> Iterator[Role]:
     scores = [column for column in scores if table.is_single or not column.is_fact]
     for name in ("score", "reward"):
         named = [column for column in scores if joined(column.own) == name]
+        # The only score is `score` under any name; a reward must be called so.
         scores_alone = [column for column in scores if joined(column.own) != "reward"] if name == "score" else []
         chosen = named or (scores_alone if len(scores_alone) == 1 else [])
         if len(chosen) == 1 and not table.holds(name) and (name not in table.named or chosen[0].own == name):
@@ -160,7 +165,7 @@ def _scores(table: Table) -> Iterator[Role]:
 def _rewards(table: Table) -> Iterator[Role]:
     """Iterate over the rewards that records state of their whole rollout: that of the last turn, where no turn has one."""
     for column in table.of_records:
-        is_reward = joined(column.own) == "reward" and column.name in table.whole and column.dtype.is_numeric()
+        is_reward = joined(column.own) == "reward" and column.name in table.of_rollouts and column.dtype.is_numeric()
         if is_reward and not table.is_single and column.is_fact:
             yield Role(column.name, "reward", OF_ROLLOUT)
 
@@ -169,6 +174,7 @@ def _is_number(column: Column) -> bool:
     """Return whether all values are numbers, or texts that are."""
     if not column.filled or not (column.dtype.is_numeric() or is_text(column.dtype)):
         return False
+    # A cast that loses values means that some text is not a number.
     numbers = column.values.cast(pl.Float64, strict=False)
     return numbers.null_count() == column.values.null_count()
 
@@ -184,10 +190,11 @@ def _numbers(table: Table) -> Iterator[Role]:
         ):  # an amount of all records of an object, which each of them would count again
             continue
         name = {"cost": _cost_name, "seconds": _seconds_name, "tokens": _tokens_name}[column.role](column)
-        is_named = name in table.named or (column.own in table.named and column.name not in table.whole)
+        is_named = name in table.named or (column.own in table.named and column.name not in table.of_rollouts)
         if name is not None and not is_named and not table.holds(name):
             columns_by_name.setdefault(name, []).append(column)
     for name, columns in columns_by_name.items():
+        # Words that all candidates share do not distinguish them.
         shared = frozenset.intersection(*(column.words for column in columns))
         # `latency_ms` says more than nothing beside `judge_latency_ms`; `a_latency_ms` and `b_latency_ms` are of two things.
         plain = [column for column in columns if column.words <= shared | _PLAIN]
@@ -199,15 +206,17 @@ def _numbers(table: Table) -> Iterator[Role]:
 def _is_amount(column: Column) -> bool:
     """Return whether numbers may be an amount: finite, not negative, and whole if they count tokens."""
     values = column.values.drop_nulls().cast(pl.Float64)
+    # -1 is a common mark of an unknown amount, which a sum would subtract.
     is_fitting = values.is_finite() & (values >= 0)
     return bool((is_fitting & (values == values.floor()) if column.role == "tokens" else is_fitting).all())
 
 
 def _is_of_rollout(column: Column) -> bool:
     """Return whether an amount is of whole rollouts; what turns state is of turns, even where it is constant."""
-    of_records = column.table.whole
+    of_records = column.table.of_rollouts
     if column.name in of_records or not column.is_fact:
         return column.is_fact
+    # A constant amount in rows where records state nothing was stated by turns, and adds up.
     in_records = pl.repeat(value=False, n=column.table.frame.height, eager=True)
     for rows in of_records.values():
         in_records = in_records | rows
@@ -223,6 +232,7 @@ def _seconds_name(column: Column) -> str | None:
     has_unit = bool(column.words & {"s", "ms", "sec", "secs", "seconds"})
     if not has_unit:
         most = float(values.max() or 0)  # type: ignore[arg-type]
+        # Without a unit, 1500 may be milliseconds, and 1700000000 is a moment: a wrong unit is worse than none.
         if most > _LONGEST or (column.dtype.is_integer() and most >= _LEAST):
             return None
     return "total_seconds" if _is_of_rollout(column) else "seconds"
@@ -230,6 +240,7 @@ def _seconds_name(column: Column) -> str | None:
 
 def _tokens_name(column: Column) -> str | None:
     words = column.words
+    # Limits are not used up, and cached or reasoning tokens are parts of a total.
     if words & {"max", "limit", "per", "budget", "cached", "cache", "reasoning", "request"}:
         return None
     if words & {"input", "prompt"}:

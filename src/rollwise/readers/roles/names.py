@@ -3,7 +3,7 @@
 Names are compared without case, blanks, `_`, `-`, `?`, `#` and dots; camelCase is split. A name alone never makes a verdict: its
 values must agree (see `words.py` and `verdicts.py`).
 
-The names are those of the readers' formats; of 56 public files of red-teaming and of benchmarks that people commit (tables of
+The names come from the readers' formats; of 56 public files of red-teaming and of benchmarks that people commit (tables of
 outcomes with ids and costs, judged answers, agent runs of SWE-bench, mini-swe-agent, OpenHands, Terminal-Bench, AgentLab, tau,
 GPTFuzz, PAIR, HarmBench, JailbreakBench, WildBench); and of 49 more, on which the rules were tried without having seen them.
 """
@@ -152,7 +152,7 @@ _WEAK = _bag(
 )
 _REFUSALS = _bag("refused refusal refuses refuse")
 _OF_TARGETS = _bag("is was has did the model target response answer llm")
-_BESIDE = _bag(
+_NEUTRAL = _bag(
     "is was has did be got the a attack jailbreak injection task test trial run goal overall final flag result results "
     "response output answer target victim judge llm verdict fully label by safety harm"
 )
@@ -297,7 +297,7 @@ def verdict_claim(name: str) -> Claim | None:
 
 def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
     """Return the doubt about a name of a verdict: a word of something else, or one that is said of many things."""
-    neutral = _BESIDE | JUDGED | _DEFENDER | _NOT
+    neutral = _NEUTRAL | JUDGED | _DEFENDER | _NOT
     if any(_side(core) is None and core not in neutral and len(core) > 1 and not core.isdigit() for core in cores):
         return "Its name may be of something else"
     weak = _WEAK - ({"ok", "won"} if bag & {"attack", "jailbreak"} else set())
@@ -305,7 +305,7 @@ def _doubt(cores: list[str], bag: frozenset[str]) -> str | None:
 
 
 def is_of_else(name: str) -> bool:
-    """Return whether a name has a word of something that is no verdict: a count, a reason, what is expected."""
+    """Return whether a name has a word of something else than a verdict: a count, a reason, what is expected."""
     return bool({*words_of(name)} & (COUNTS | _NO_VERDICT))
 
 
@@ -344,7 +344,7 @@ def judges_attacks(name: str) -> bool:
 
 
 def rank_of(name: str) -> int:
-    """Return the rank of a name of a fact among those of its role: 0 is the likeliest."""
+    """Return the rank of a name of a fact among the names of its role: 0 is the likeliest."""
     return next((ranks[joined(name)] for ranks in RANKS.values() if joined(name) in ranks), 0)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-ASKED = "?"  # the mark in a printed line for what only the user knows
-ASKED_NUMBER = ">=?"  # the same for the score from which on an attack succeeded
+OPEN = "?"  # the mark in a printed line for what only the user knows
+OPEN_NUMBER = ">=?"  # the same for the score from which on an attack succeeded
 
 
 class Role(NamedTuple):

@@ -18,7 +18,7 @@ _OF_OTHERS = frozenset(
 _RATES = frozenset({"rate", "pct", "percent", "share"})
 
 
-class Said(NamedTuple):
+class Statement(NamedTuple):
     """A total of the file, compared with a reading of its verdicts."""
 
     name: str  # of the total
@@ -26,8 +26,8 @@ class Said(NamedTuple):
     of_attacks: bool
 
 
-def said_by_totals(table: Table, verdict: Column, verdicts: pl.Series) -> Said | None:
-    """Return the total around the records that agrees with verdicts, or contradicts them; None where there are none.
+def statement_of_totals(table: Table, verdict: Column, verdicts: pl.Series) -> Statement | None:
+    """Return the total around the records that agrees with verdicts, or contradicts them; None without such a total.
 
     Records with the same facts of their enclosing object belong together. A total that disagrees outweighs one that agrees;
     one with a word that another column has and this one lacks is of that one, as `asr_tier1` is of `hijacked_tier1`.
@@ -51,7 +51,7 @@ def _totals(table: Table) -> Iterator[Column]:
                 yield column
 
 
-def _statement(table: Table, column: Column, verdicts: pl.Series) -> Said | None:
+def _statement(table: Table, column: Column, verdicts: pl.Series) -> Statement | None:
     # Objects of two files are never one, even if all of their facts are equal.
     keys = [name for name in table.frame.columns if name in table.enclosing or name == "run"]
     key = table.frame.select(columns_named(keys)).hash_rows()
@@ -75,4 +75,4 @@ def _statement(table: Table, column: Column, verdicts: pl.Series) -> Said | None
     else:
         agrees = total == pl.col("k")
     is_of_attacks = bool(column.words & {"asr", "attack", "attacks", "jailbroken", "breached"})
-    return Said(column.own, bool(groups.select(agrees.all()).item()), is_of_attacks)
+    return Statement(column.own, bool(groups.select(agrees.all()).item()), is_of_attacks)

@@ -25,7 +25,7 @@ from rollwise.readers.roles.names import (
     says_refusal,
     words_of,
 )
-from rollwise.readers.roles.totals import said_by_totals
+from rollwise.readers.roles.totals import statement_of_totals
 from rollwise.readers.roles.values import MOST_WORDS
 from rollwise.readers.roles.words import Word, normal, word
 
@@ -132,7 +132,7 @@ def verdict_of(column: Column) -> Verdict | None:
 
 
 def _may_hold_verdicts(column: Column) -> bool:
-    """Return whether the values of a column may be verdicts, and its name is none of something else."""
+    """Return whether the values of a column may be verdicts, and its name does not mean something else."""
     is_total = column.name in column.table.enclosing and column.dtype.is_numeric()
     if column.role in _NO_VERDICTS or not column.has_few or is_total:
         return False
@@ -211,10 +211,12 @@ def settle(table: Table, verdict: Verdict) -> None:
     attack, task = table.words & OF_ATTACKS, table.words & OF_TASKS
     tests = any(word(value).whose == "test" for value in verdict.labels)
     is_generic = verdict.whose == "either"
-    total = said_by_totals(table, verdict.column, verdict.series) if verdict.sides and not verdict.is_unknown else None
+    total = (
+        statement_of_totals(table, verdict.column, verdict.series) if verdict.sides and not verdict.is_unknown else None
+    )
     if is_generic and table.of is not None:
         verdict.whose = table.of
-        table.told.append(verdict.column.name)
+        table.claimed.append(verdict.column.name)
         if verdict.claim.doubt is None and not tests:
             return
     elif is_generic and verdict.sides:
@@ -303,20 +305,20 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
 
 def _count_beside(table: Table, column: Column) -> Column | None:
     """Return a column that counts what a number may be a part of, such as `total` beside `correct`."""
-    for other in table.columns:
-        is_count = bool(other.words & _COUNTING) and other.words <= _COUNTING | _COUNTED and other.dtype.is_integer()
-        if not is_count or other.name in table.enclosing:
+    for total in table.columns:
+        is_count = bool(total.words & _COUNTING) and total.words <= _COUNTING | _COUNTED and total.dtype.is_integer()
+        if not is_count or total.name in table.enclosing:
             continue
-        if (other.values >= column.values).all() and (other.values > 1).any():
-            return other
+        if (total.values >= column.values).all() and (total.values > 1).any():
+            return total
     return None
 
 
-def _says_the_opposite(verdict: Verdict, other: Column) -> bool:
+def _says_the_opposite(verdict: Verdict, column: Column) -> bool:
     """Return whether the words of another column are on the other side wherever both say something."""
     if verdict.whose != "attack" or verdict.is_unknown:
         return False
-    sides = other.values.map_elements(lambda value: word(value).side, return_dtype=pl.Boolean)
+    sides = column.values.map_elements(lambda value: word(value).side, return_dtype=pl.Boolean)
     differ = (verdict.series != sides).drop_nulls()
     return len(differ) > _FEW and bool(differ.all())
 

@@ -4,7 +4,7 @@ Some words name the outcome of an attack (JAILBREAK, refused), some that of a ta
 column asks (yes, 0); `pass` says in a red-team log that the attack got through, or that the target passed the test. A negated
 word means the opposite of its word, by an exact prefix; a word that is near a known one means nothing.
 
-The words are those of the readers' formats, of judges in public files, and of the libraries that write them.
+The words come from the readers' formats, from judges in public files, and from the libraries that write them.
 """
 
 import re
@@ -31,7 +31,7 @@ _HARMED = (
     "violation", "violated", "toxic", "malicious", "infected", "answered", "confirmed", "insecure", "attack_success",
     "attack_succeeded",
 )  # fmt: skip
-_HELD = (
+_RESISTED = (
     "refused", "refusal", "refuse", "safe", "harmless", "blocked", "defended", "resisted", "declined", "protected",
     "mitigated", "benign", "secure", "rejected", "robust", "refuted", "attack_failure", "attack_failed", "attack_blocked",
 )  # fmt: skip
@@ -51,7 +51,7 @@ def _spelled(true: Iterable[str], false: Iterable[str]) -> dict[str, bool]:
     return negated | emphasized
 
 
-ATTACKS = _spelled(_HARMED, _HELD)
+ATTACKS = _spelled(_HARMED, _RESISTED)
 REFUSALS = _spelled(_REFUSED, _ANSWERED)
 TASKS = _spelled(_SOLVED, _UNSOLVED)
 _RESULTS = _spelled(

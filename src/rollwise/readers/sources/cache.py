@@ -52,11 +52,11 @@ class Cache:
     def load(self, problems: Problems) -> pl.LazyFrame | None:
         """Return the cached turns and add the cached problems to `problems`; None without a complete cache."""
         try:
-            beside = json.loads(self._problems.read_bytes())
+            stored = json.loads(self._problems.read_bytes())
             # Before Polars sees a byte of it: damaged Parquet may end the process, or hold other turns.
-            if beside["checksum"] != self._checksum(beside["problems"]):
+            if stored["checksum"] != self._checksum(stored["problems"]):
                 return None
-            problems.recall(beside["problems"])
+            problems.recall(stored["problems"])
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
         return pl.scan_parquet(self._turns, glob=False)

@@ -20,7 +20,7 @@ def begins_with_comment(start: bytes) -> bool:
 
 
 def without_comments(text: bytes) -> tuple[bytes, list[str]]:
-    """Return a table without the comments above its header, and these; a header that begins with `#` is none."""
+    """Return a table without the comments above its header, and these; a header that begins with `#` is not a comment."""
     remainder, comments = text.removeprefix(_BOM), []
     while begins_with_comment(remainder):
         line, _, remainder = remainder.lstrip().partition(b"\n")

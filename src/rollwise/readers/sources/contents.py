@@ -41,29 +41,13 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
 class Contents:
-    """The bytes of a file, read as far as needed; compressed files are unpacked on the way.
-
-    Parameters
-    ----------
-    path
-        Path of the file.
-    data
-        Its content, if already in memory.
-    budget
-        How much compressed files may unpack to; shared by all files of one reading.
-    archive
-        The archive that the file is in, if it is in one; `data` are then its bytes as they are in it.
-
-    Examples
-    --------
-    >>> contents = Contents(Path("log.jsonl.gz"), b"123456789")
-    >>> contents.suffix, contents.digest
-    ('.jsonl', 'cbf43926')
-    """
+    """The bytes of a file, read as far as needed; compressed files are unpacked on the way."""
 
     def __init__(
         self, path: Path, data: bytes | None = None, budget: Budget | None = None, archive: Path | None = None
     ) -> None:
+        # `data` is the content, if already in memory: of a file in an `archive`, its bytes as the archive has them. The budget is
+        # shared by all files of one reading.
         self.path = path
         self.file = path if archive is None else archive  # where it is on the disk
         self._stored = None if archive is None else data
@@ -104,12 +88,12 @@ class Contents:
         """The comments above the header of a table, which are not in `data`."""
         if self._is_at_hand:
             _ = self.data  # which has set them
-        found: list[str] = vars(self).get("comments", [])
-        return found
+        stored: list[str] = vars(self).get("comments", [])
+        return stored
 
     @cached_property
     def encoding(self) -> str | None:
-        """The encoding of a text that is not in UTF-8; None for others, for what is no text, and where it is in doubt."""
+        """The encoding of a text that is not in UTF-8; None for UTF-8, for anything but text, and in doubt."""
         if self._is_at_hand or not self._is_utf_8:
             _ = self.data  # which decides
         return vars(self).get("encoding")

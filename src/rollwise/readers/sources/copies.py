@@ -29,11 +29,11 @@ def spelled(text: str) -> str:
 
 @contextmanager
 def copied(
-    places: Sequence[Path], problems: Problems, options: Options | None = None, beside: Collection[str] = ()
+    places: Sequence[Path], problems: Problems, options: Options | None = None, companions: Collection[str] = ()
 ) -> Iterator[list[Path]]:
     """Return paths of this machine for all places: what is in an object store is copied for this block.
 
-    An object that cannot be copied is a problem. With a single object come its journals and those `beside` it of these names.
+    An object that cannot be copied is a problem. A single object comes with its journals and the `companions` next to it.
     """
     if all(address_of(place) is None for place in places):
         yield list(places)
@@ -41,7 +41,7 @@ def copied(
     with TemporaryDirectory(prefix="rollwise-") as folder:
         token = FOLDER.set(folder)
         try:
-            yield [path for place in places for path in _copies(place, Path(folder), problems, options, beside)]
+            yield [path for place in places for path in _copies(place, Path(folder), problems, options, companions)]
         except RollwiseError as error:
             error.args = tuple(spelled(str(argument)) for argument in error.args)
             raise
@@ -50,7 +50,7 @@ def copied(
 
 
 def _copies(
-    place: Path, folder: Path, problems: Problems, options: Options | None, beside: Collection[str]
+    place: Path, folder: Path, problems: Problems, options: Options | None, companions: Collection[str]
 ) -> list[Path]:
     """Copy what an address means, and return the files and folders that it then is, as for a path of this machine."""
     address = address_of(place)
@@ -63,7 +63,7 @@ def _copies(
         if failed:
             raise ReadError(f"{address}: cannot be read ({failed[objects.names[0]]})")
         name = objects.names[0]
-        others = {*(f"{name}{end}" for end in JOURNALS), *beside} - {name}
+        others = {*(f"{name}{end}" for end in JOURNALS), *companions} - {name}
         downloaded(objects.folder, sorted(others), target, options)  # most are not there
         return [target / name]
     if len(failed) == len(objects.names):
@@ -71,4 +71,4 @@ def _copies(
         raise ReadError(f"{objects.folder}/{name}: cannot be read ({reason})")
     for name, reason in failed.items():
         problems.broken(f"{objects.folder}/{name}", BrokenError(f"cannot be read ({reason})", remedy=LEAVE))
-    return [target / name for name in objects.meant] or [target]
+    return [target / name for name in objects.fitting] or [target]

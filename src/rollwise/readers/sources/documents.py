@@ -90,13 +90,7 @@ class Document(Contents):
 
     @cached_property
     def kind(self) -> Kind:
-        """Kind of file, by its first bytes.
-
-        Raises
-        ------
-        BrokenError
-            Where its suffix is that of JSON, and its content is not JSON.
-        """
+        """Kind of file, by its first bytes; content other than JSON under a suffix of JSON is a BrokenError."""
         head = self.head  # the content decides, and the suffix only where the content leaves it open
         if is_stream(head):
             return "arrow"
@@ -150,13 +144,7 @@ class Document(Contents):
 
     @cached_property
     def beginning(self) -> list[dict[str, Any]]:
-        r"""The objects among the first 64 lines or records, or the single value, decoded only as far as their names.
-
-        Examples
-        --------
-        >>> [sorted(record) for record in Document(Path("a.jsonl"), b'{"a": [1]}\n[2]\n{"b": 3}').beginning]
-        [['a'], ['b']]
-        """
+        """The objects among the first 64 lines or records, or the single value, decoded only as far as their names."""
         texts: Iterable[Any] = ()
         if self.kind == "lines":
             texts = (line for _, line in islice(self.texts(), EARLY))

@@ -43,7 +43,7 @@ class Doubled:
             return fields
 
         try:
-            found = json.loads(bytes(text), object_pairs_hook=pairs_once)
+            record = json.loads(bytes(text), object_pairs_hook=pairs_once)
         except (ValueError, RecursionError):
             return value
         self._is_met |= bool(differing)
@@ -52,7 +52,7 @@ class Doubled:
             if current is None or not current[0].collect:
                 return BrokenError(reason, field=name, remedy=f"delete the wrong one: {LEAVE}")
             current[0].warned(current[1], number, name, f"{reason}: {IS_NULL}")
-        return found if differing else value
+        return record if differing else value
 
     def all_once(self, text: bytes, value: Any) -> Any:
         """Return the single record of a file, as `once` does."""

@@ -13,13 +13,13 @@ UTF_16 = "UTF-16"
 WINDOWS = "Windows-1252"
 SAVE = "save it as UTF-8"
 CUT = b"\xc3"  # the first byte of a character in UTF-8, without the second
-# First bytes of text in UTF-16: its mark, or without it those of JSON.
+# First bytes of text in UTF-16: its byte order mark, or without it the first bytes of JSON.
 _MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _UNMARKED = (*((mark, "utf-16-le") for mark in (b"{\0", b"[\0")), *((mark, "utf-16-be") for mark in (b"\0{", b"\0[")))
 _UTF_32 = (b"\xff\xfe\0\0", b"{\0\0\0", b"[\0\0\0")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")  # characters that no text has
 _HIGH = re.compile(rb"[\x80-\xff]+")
-# Characters of several bytes in UTF-8; those that begin as a German word ends before a quotation mark are hardly ever written.
+# Characters of several bytes in UTF-8; a start like the end of a German word before a quotation mark hardly ever occurs.
 _UTF_8 = re.compile(rb"[\xc2-\xde][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _ODD = re.compile(
     r"[^\W\d_]*[À-ÖØ-öø-ÿŒœŠšŽž]{4}[^\W\d_]*|\b[À-ÖØ-öø-ÿŒœŠšŽž]{2,}\b"  # words of other alphabets

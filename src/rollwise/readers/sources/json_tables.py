@@ -49,14 +49,17 @@ def as_records(text: bytes) -> tuple[bytes, int]:
         return text, 0
     odd_numbers = 0
     try:
+        # Values stay raw bytes at first: most objects are records or other tools' logs and need no full decoding.
         top = _top.decode(text)
     except msgspec.ValidationError:
         return text, 0
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
+            # Strict JSON has neither NaN nor Infinity, which Python writes: they become null and are counted.
             top, odd_numbers = lenient(text)
         except BrokenError:
             return text, 0
+    # pandas' orient="split" has columns and data, orient="table" a schema and data.
     is_table = "data" in top and not top.keys().isdisjoint({"columns", "schema"})
     records = _rows(top) if is_table else _of_ids(top) or _with_records(top) or _by_name(top)
     return (text, 0) if records is None else (msgspec.json.encode(records), odd_numbers)
@@ -70,6 +73,7 @@ def _rows(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         return rows if rows and all(isinstance(row, dict) for row in rows) else None
     columns = surface_if_any(top["columns"])
     names = [surface_if_any(name) for name in columns] if isinstance(columns, list) else []
+    # Equal names would overwrite each other in a record, so such a table is left as it is.
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     if not rows or not all(isinstance(row, list) and len(row) == len(names) for row in rows):
@@ -81,6 +85,7 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the records of an object whose values are all objects: its rows, by number or name, or its columns."""
     first = next(iter(top.values()))
     inner = names_if_any(first) if _is_object(first) else frozenset()
+    # pandas' default orient="columns" has the row numbers inside, orient="index" outside.
     are_columns = _are_numbers(inner) and not _are_numbers(top)
     if not are_columns and (not _are_known(inner) or not FIELDS.isdisjoint(top)):
         return None
@@ -100,7 +105,7 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _with_records(top: Mapping[str, Any]) -> Any:
-    """Return an object with the records that its columns are, or those of objects in it; None where it has no columns."""
+    """Return an object with its columns as records, or the columns of objects in it; None where it has no columns."""
     inner = {name: _of_lists(surface_if_any(value)) for name, value in top.items() if _is_object(value)}
     inner = {name: records for name, records in inner.items() if records is not None}
     return {**top, **inner} if inner else _of_lists(top)
@@ -116,9 +121,11 @@ def _of_lists(columns: Any) -> Any:
     lists = {name: surface_if_any(value) for name, value in columns.items() if _is_plain_list(value)}
     names = {name: _of_one(name) for name in lists}
     judged = [name for name in lists if _may_be_verdict(names[name])]
+    # A list of verdicts alone may be anything, such as a curve of training: a list of prompts, answers or ids must go with it.
     judging = [name for name in lists if role_of(names[name]) in _JUDGED and name not in judged]
     size = len(lists[judged[0]]) if judged and judging else 0
     constants = {name: value for name, value in columns.items() if name not in lists or len(lists[name]) != size}
+    # A verdict among the constants is a total of the file, and a verdict of another length belongs to something else.
     if size < _LEAST or any(name in constants for name in (*judged, *judging)) or any(map(_may_be_verdict, constants)):
         return None
     values = {
@@ -130,9 +137,9 @@ def _of_lists(columns: Any) -> Any:
     return _with_constants(constants, records)
 
 
-def _with_constants(rest: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
+def _with_constants(constants: Mapping[str, Any], records: list[dict[str, Any]]) -> Any:
     """Return the records, in an object with the fields around them, if there are any."""
-    return {**rest, spare(RECORDS) if RECORDS in rest else RECORDS: records} if rest else records
+    return {**constants, spare(RECORDS) if RECORDS in constants else RECORDS: records} if constants else records
 
 
 def by_outcome(top: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -140,6 +147,7 @@ def by_outcome(top: Mapping[str, Any]) -> dict[str, list[Any]]:
     lists = {name: surface_if_any(value) for name, value in top.items() if _is_list(value)}
     if not all(map(says_side, lists)):
         return {}
+    # Ids are single words or numbers; a list of sentences is a list of texts.
     lists = {name: [*map(surface_if_any, values)] for name, values in lists.items()}
     ids = [item for values in lists.values() for item in values]
     are_ids = all(isinstance(item, int) or (isinstance(item, str) and len(item.split()) == 1) for item in ids)
@@ -149,8 +157,10 @@ def by_outcome(top: Mapping[str, Any]) -> dict[str, list[Any]]:
 def _of_ids(top: Mapping[str, Any]) -> Any:
     """Return a record for each id in lists of both sides; None for one side alone, which does not say how many there were."""
     lists = by_outcome(top)
+    # With both lists, every tried id is known; with one list, the denominator is missing.
     if not {True, False} <= {word(name.removesuffix("_ids")).side for name in lists}:
         return None
+    # Fields next to the lists are facts of the file and go around the records.
     constants = {name: value for name, value in top.items() if name not in lists}
     named = {name.removesuffix("_ids"): values for name, values in lists.items()}
     return _with_constants(

@@ -44,8 +44,10 @@ def is_archive(document: Document) -> bool:
     """
     with suppress(BrokenError):
         is_compressed = document.start.startswith(MARKS)
+        # A compressed file with another suffix is one log: it is not unpacked only to look for a tar archive.
         if is_compressed and TAR_SUFFIXES.isdisjoint(suffix.lower() for suffix in document.path.suffixes):
             return False
+        # The mark of tar is in the first header and not at the beginning of the file.
         if document.head[TAR_MARK] == b"ustar":
             return True
         if document.kind == "zip" and "zip archive" in (wrapping(document.head, document.suffix) or ""):
@@ -58,9 +60,10 @@ def is_archive(document: Document) -> bool:
 
 
 def members_of(document: Document, problems: Problems) -> list[Document]:
-    """Return the files in an archive; those that cannot be read are problems."""
-    found: dict[str, Document] = {}
+    """Return the files in an archive; files that cannot be read are problems."""
+    documents: dict[str, Document] = {}
     members = list(_of_zip(document) if document.kind == "zip" else _of_tar(document))
+    # A SQLite file with a journal lacks its last rows until SQLite applies the journal, which needs both files on the disk.
     journals = {member.name.removesuffix(end) for end in JOURNALS for member in members if member.name.endswith(end)}
     for member in members:
         if any(part == "__MACOSX" or re.match(r"\.[^.]", part) for part in PurePosixPath(member.name).parts):
@@ -77,10 +80,10 @@ def members_of(document: Document, problems: Problems) -> list[Document]:
                 problems.record_counts.of(name)
                 raise BrokenError(refusal, remedy=LEAVE)
             else:
-                found[name] = Document(Path(path), member.content(), budget=document.budget, archive=document.path)
+                documents[name] = Document(Path(path), member.content(), budget=document.budget, archive=document.path)
     if not members:
         raise BrokenError("is an archive without files")
-    return list(found.values())
+    return list(documents.values())
 
 
 def _refused_name(name: str) -> str | None:
@@ -95,6 +98,7 @@ def _of_zip(document: Document) -> Iterator[Member]:
     """Iterate over the files in a zip archive."""
     with Archive(document) as archive:
         yield from (Member(name, bytes, OLDER) for name in archive.outdated)
+        # Names in the local headers that the directory lacks: other tools would read these files, so they are named.
         listed = {*archive.names}
         for name, entry in archive.hidden:
             if not name.endswith("/") and name not in listed:
@@ -127,10 +131,12 @@ def _of_tar(document: Document) -> Iterator[Member]:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             while (entry := archive.next()) is not None:
                 members.append(entry)
+            # `tarfile` takes the end of the data for the end of the archive; a complete one ends with a block of zeros.
             if data[archive.offset : archive.offset + BLOCK] != bytes(BLOCK):
                 end = BrokenError("is not a complete tar archive (it ends without its mark), perhaps half-written")
     except (tarfile.TarError, ValueError, OverflowError, EOFError, MemoryError, RecursionError) as error:
         end = broken("is not a complete tar archive", error)
+    # Tar archives are appended to: of two members of one name the later one counts.
     last = {member.name: member for member in members}
     for member in members:
         if not member.isdir():

@@ -1,4 +1,4 @@
-"""Meaning of an address in an object store: one object, all objects of a folder, or those that fit a pattern."""
+"""Meaning of an address in an object store: one object, all objects of a folder, or all that fit a pattern."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ class Objects(NamedTuple):
 
     folder: str
     names: list[str]
-    meant: list[str]
+    fitting: list[str]
     is_object: bool = False
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 STDERR = 2  # the file descriptor, which Rust writes to directly
-OWN = b"rollwise: "  # how our own lines on stderr begin
+PREFIX = b"rollwise: "  # how our own lines on stderr begin
 _PANIC = b"panicked at"
 _lock = RLock()  # the descriptor belongs to the whole process
 
@@ -59,4 +59,4 @@ def _own_lines(text: bytes) -> bytes:
     """Return the text, without what Rust says if it panicked."""
     if _PANIC not in text:
         return text
-    return b"".join(line for line in text.splitlines(keepends=True) if line.startswith(OWN))
+    return b"".join(line for line in text.splitlines(keepends=True) if line.startswith(PREFIX))

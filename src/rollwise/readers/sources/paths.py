@@ -64,7 +64,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
 def _opened(
     document: Document, problems: Problems, *, by_name: bool, rollouts: bool
 ) -> Iterator[tuple[Document, bool]]:
-    """Iterate over a file, or over the files in it if it is an archive, as over those of a folder."""
+    """Iterate over a file; an archive is treated like a folder of the files in it."""
     members = [document]
     if is_archive(document):
         members = []
@@ -81,7 +81,7 @@ def _opened(
 
 
 def _logs_among(members: list[Document], *, rollouts: bool) -> list[Document]:
-    """Return the files of an archive that may be logs, as `_walk` does for those of a folder."""
+    """Return the files of an archive that may be logs, as `_walk` does for a folder."""
     folders: dict[Path, list[str]] = {}
     for member in members:
         folders.setdefault(member.path.parent, []).append(member.path.name)
@@ -125,18 +125,18 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     return expanded
 
 
-def _data(given: object) -> tuple[str, str] | None:
+def _data(argument: object) -> tuple[str, str] | None:
     """Return what is called what was given in place of a path, if it is data in memory, and what to do with it."""
-    if hasattr(given, "read"):
+    if hasattr(argument, "read"):
         return "an open file", "give its path"
-    if isinstance(given, str):
-        is_json = re.match(r'\s*(\{\s*"|\[\s*\{)', given) is not None
+    if isinstance(argument, str):
+        is_json = re.match(r'\s*(\{\s*"|\[\s*\{)', argument) is not None
         return ("a text of JSON", "records are given to `rw.turns(json.loads(text))`, as a list") if is_json else None
-    if hasattr(type(given), "columns"):
-        return f"a {type(given).__name__}", "a frame of your own is given to `rw.turns(frame)`"
-    if isinstance(given, Mapping):
+    if hasattr(type(argument), "columns"):
+        return f"a {type(argument).__name__}", "a frame of your own is given to `rw.turns(frame)`"
+    if isinstance(argument, Mapping):
         return "a dict", "a record of your own is given to `rw.turns([record])`"
-    is_list = isinstance(given, list | tuple) and any(isinstance(item, Mapping) for item in given)
+    is_list = isinstance(argument, list | tuple) and any(isinstance(item, Mapping) for item in argument)
     return ("a list of dicts", "records of your own are given to `rw.turns(records)`") if is_list else None
 
 

@@ -53,7 +53,7 @@ def _files(objects: Objects, options: Options | None, problems: Problems) -> dic
     files = [name for name in objects.names if name.endswith(".parquet") and not any(map(passed_over, name.split("/")))]
     confirmed: dict[str, tuple[str, ...]] = dict.fromkeys((joined(objects.folder, name) for name in files), ())
     # In a folder, manifests of `convert` at any depth are checked.
-    for name in () if objects.meant else objects.names:
+    for name in () if objects.fitting else objects.names:
         place, _, last = joined(objects.folder, name).rpartition("/")
         if last == MANIFEST and (manifest := checked_manifest(place, problems, options)) is not None:
             files = [joined(place, part.file) for part in manifest.files]

@@ -1,8 +1,8 @@
 """Memory that a Parquet or Arrow file takes when it is read, estimated from its metadata before any value is read.
 
 A text of a gigabyte takes a few kilobytes in such a file, and so do a hundred million equal rows. What a file says of itself may
-be wrong on purpose. Hence the sizes of Parquet are those of the pages, which are what is allocated, where a column takes more
-than `FEW` bytes; and those of Arrow are the sizes in front of the compressed buffers.
+be wrong on purpose. Hence sizes of Parquet are added up from its pages, which are what is allocated, where a column takes
+more than `FEW` bytes; and sizes of Arrow are read in front of its compressed buffers.
 """
 
 import os
@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
     packed: int
     unpacked: int
     in_memory: int
-    each: float
+    per_value: float
 
 
 def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
@@ -37,7 +37,7 @@ def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
     if sizes is None:
         return
     # Many texts that are alike compress better than any one does: they are bounded together, by what they take in memory.
-    if sizes.each > LONG:
+    if sizes.per_value > LONG:
         limit = max(SMALL, MOST_TIMES * sizes.packed)
         if sizes.unpacked > limit:
             raise BrokenError(f"would unpack to more than {limit} bytes, which no log does: a bomb?")

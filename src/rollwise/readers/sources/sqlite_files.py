@@ -32,7 +32,7 @@ def tables_in(document: Document, names: Iterable[str], problems: Problems) -> d
 
 
 def columns_of_tables(document: Document) -> dict[str, list[str]]:
-    """Return the tables of a database, each with its stored columns; without those of SQLite itself."""
+    """Return the tables of a database, each with its stored columns; tables of SQLite itself are left out."""
     try:
         with _in_memory(_complete(document, Problems(collect=True))) as memory:
             tables = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()

@@ -57,8 +57,8 @@ class Call(NamedTuple):
 
     calls: bool
     model: str | None
-    asked: list[Message]
-    said: Message | None
+    prompts: list[Message]
+    answer: Message | None
     usage: Tokens
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.problems import BrokenError, Problems, warn
-from rollwise.readers.records import Whole, parse
+from rollwise.readers.records import Integer, parse
 
 EXPORTED = "resourceSpans"
 FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})
@@ -81,7 +81,7 @@ class Plain(NamedTuple):
     start: float | None  # seconds
     end: float | None
     error: str | None
-    told: dict[str, Any]
+    attributes: dict[str, Any]
     events: list[tuple[str, dict[str, Any]]]
     around: dict[str, Any]  # of the resource
 
@@ -170,7 +170,7 @@ def _value(typed_value: Any) -> Any:
     # JSON of the protocol writes 64-bit integers as text.
     if kind == "intValue" and isinstance(value, str):
         with suppress(msgspec.ValidationError):
-            return msgspec.convert(value, Whole, strict=False)
+            return msgspec.convert(value, Integer, strict=False)
     if kind == "arrayValue":
         return [_value(element) for element in inner] if isinstance(inner, list) else []
     return _attributes(inner) if kind == "kvlistValue" else value

@@ -21,14 +21,14 @@ class Span(NamedTuple):
     start: float | None = None  # seconds
     end: float | None = None
     model: str | None = None
-    asked: Sequence[Message] = ()
-    said: Message | None = None
+    prompts: Sequence[Message] = ()
+    answer: Message | None = None
     prompt_tokens: int | None = None
     response_tokens: int | None = None
     total_tokens: int | None = None
     cost_usd: float | None = None
     error: str | None = None
-    beside: Mapping[str, Any] = {}
+    extras: Mapping[str, Any] = {}
 
 
 def traces_of(spans: Iterable[Span]) -> dict[str, list[Span]]:
@@ -63,9 +63,9 @@ def add_trace(
     turn_calls: list[Span | None] = []  # the call of each turn; None for turns that only the input shows
     for call in calls:
         # A call without output is a turn without text, unless it is the only call and none was ever answered.
-        is_unanswered = len(calls) == 1 and not any(message.role in ANSWERS for message in call.asked)
-        answer = call.said if call.said is not None or is_unanswered else Message("assistant")
-        chat = split([*call.asked, *([] if answer is None else [answer])], "input")
+        is_unanswered = len(calls) == 1 and not any(message.role in ANSWERS for message in call.prompts)
+        answer = call.answer if call.answer is not None or is_unanswered else Message("assistant")
+        chat = split([*call.prompts, *([] if answer is None else [answer])], "input")
         added = chat[-1:] if turns else chat
         turns += [*added[:-1], _measured(added[-1], call)]
         turn_calls += [*[None] * (len(added) - 1), call]
@@ -75,8 +75,8 @@ def add_trace(
     ends = [span.end for span in spans if span.end is not None]
     # Totals are sums over the calls of models: other spans repeat the numbers of spans within them.
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
-    names = dict.fromkeys(name for call in calls for name in call.beside)
-    call_extras = {name: [None if call is None else call.beside.get(name) for call in turn_calls] for name in names}
+    names = dict.fromkeys(name for call in calls for name in call.extras)
+    call_extras = {name: [None if call is None else call.extras.get(name) for call in turn_calls] for name in names}
     table.add(
         document.name,
         f"{run}/{root.trace}",

@@ -14,7 +14,7 @@ ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool",
 HOLDING = (*CHATS, "generations", "message", "output")  # fields that hold messages of LangChain
 
 
-def given(value: Any, field: str = "input") -> list[Message]:
+def input_messages(value: Any, field: str = "input") -> list[Message]:
     """Return the input of a model: the messages of a chat or a request, or anything else as a text of the user.
 
     An object with a single field is replaced by the value of the field.
@@ -27,7 +27,7 @@ def given(value: Any, field: str = "input") -> list[Message]:
         return messages_of(value if isinstance(value, list) else [value], field)
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
-        return given(inner, f"{field}.{name}")
+        return input_messages(inner, f"{field}.{name}")
     return [] if value is None else [Message("user", worded(value))]
 
 

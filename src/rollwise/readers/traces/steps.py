@@ -10,7 +10,7 @@ import polars as pl
 from rollwise.errors import ReadError, listing
 from rollwise.readers.moments import Stamp, seconds_at
 from rollwise.readers.problems import REMEDY, BrokenError, Problems
-from rollwise.readers.records import Count, Finite, Key, json_text, parse, total, whole, worded
+from rollwise.readers.records import Count, Finite, Key, json_text, parse, total, whole_number, worded
 from rollwise.readers.sources.copies import copied
 from rollwise.readers.sources.paths import documents, listed
 from rollwise.schema import STEPS
@@ -250,15 +250,15 @@ def _fill(row: Row, payload: Payload, phase: str) -> None:
     # NAT writes zeros where it does not know the usage.
     if usage and any(getattr(usage, name) for name in usage.__struct_fields__):
         _fill_tokens(row, usage, _USAGE)
-        row["reasoning_tokens"] = whole(usage.reasoning_tokens, f"{_USAGE}.reasoning_tokens")
-        row["tokens"] = whole(usage.total_tokens, f"{_USAGE}.total_tokens") or row["tokens"]
+        row["reasoning_tokens"] = whole_number(usage.reasoning_tokens, f"{_USAGE}.reasoning_tokens")
+        row["tokens"] = whole_number(usage.total_tokens, f"{_USAGE}.total_tokens") or row["tokens"]
 
 
 def _fill_tokens(row: Row, usage: Usage | Cost, where: str) -> None:
     """Fill a row with the tokens of a call; the total is that of prompt and response."""
-    row["prompt_tokens"] = whole(usage.prompt_tokens, f"{where}.prompt_tokens")
-    row["response_tokens"] = whole(usage.completion_tokens, f"{where}.completion_tokens")
-    row["cached_tokens"] = whole(usage.cached_tokens, f"{where}.cached_tokens")
+    row["prompt_tokens"] = whole_number(usage.prompt_tokens, f"{where}.prompt_tokens")
+    row["response_tokens"] = whole_number(usage.completion_tokens, f"{where}.completion_tokens")
+    row["cached_tokens"] = whole_number(usage.cached_tokens, f"{where}.cached_tokens")
     row["tokens"] = total([row["prompt_tokens"], row["response_tokens"]], where)
 
 

@@ -1,6 +1,6 @@
 """Tokens of one model call, under the names of any log.
 
-Logs count cached and reasoning tokens either within those of the prompt and the response (OpenAI, OpenTelemetry) or apart from
+Logs count cached and reasoning tokens either within the prompt and the response (OpenAI, OpenTelemetry) or apart from
 them (Anthropic, Langfuse, xAI's reasoning), often under the same names. The stated total shows which; without one, the format
 decides.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
-from rollwise.readers.records import parse, total, whole
+from rollwise.readers.records import parse, total, whole_number
 
 # The first of these names that a log has is the count; the others repeat it.
 SENT = ("input_tokens", "prompt_tokens", "input", "prompt")
@@ -32,10 +32,10 @@ class Tokens(NamedTuple):
     total: int | None = None
 
 
-def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
+def tokens_of(usage: object, field: str, *, separate: bool = False) -> Tokens:
     """Return the tokens of a call; `field` is the log's name of its usage.
 
-    `apart` says whether the format counts cached and reasoning tokens apart from the prompt and the response, if no total
+    `separate` says whether the format counts cached and reasoning tokens apart from the prompt and the response, if no total
     shows it. A total that fits neither reading is kept as stated, with a warning. A sum with an odd count is null.
     """
     every = dict(_counts(parse(usage or {}, dict[str, Any], field), field))
@@ -47,12 +47,12 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
     more_sent = sum(counts[name] for name in of_prompt)
     more_received = sum(counts[name] for name in of_response)
     # Counts of parts alone, such as text and audio, are all of them where the format counts parts apart.
-    if apart and sent is None and of_prompt:
+    if separate and sent is None and of_prompt:
         sent, more_sent = more_sent, 0
-    if apart and received is None and of_response:
+    if separate and received is None and of_response:
         received, more_received = more_received, 0
     ways = [(0, 0), (more_sent, more_received), (more_sent, 0), (0, more_received)]
-    usual = ways[apart]
+    usual = ways[separate]
     if stated and not odd and sent is not None and received is not None:
         others = sum(counts.values()) - sum(counts[name] for name in of_prompt | of_response)
         sums = {way: sent + received + sum(way) for way in (usual, *ways)}
@@ -78,7 +78,7 @@ def _counts(usage: Mapping[str, Any], field: str) -> Iterator[tuple[str, int | N
         if isinstance(value, Mapping) and not is_named:
             yield from ((f"{name}.{inner}", count) for inner, count in _counts(value, f"{field}.{key}"))
         elif type(value) in {int, float} and abs(value) < LARGEST:
-            yield name, whole(value, f"{field}.{key}")
+            yield name, whole_number(value, f"{field}.{key}")
         elif is_named and value is not None:
             reason = f"expected a whole number, got {value!r:.40}"
             if not nulled(f"{field}.{key}", f"{reason}: {IS_NULL}"):

@@ -237,7 +237,7 @@ class Evaluator(ABC):
         """Return TURNS of the rollouts: the first branch of each graph, and the entries of `compute_metrics` for each turn."""
         runs = self._done
         sizes = [0 if metrics is None else len(metrics.per_turn) for metrics in self._measured]
-        turns = turns_with(runs, self._said, self._facts, sizes=sizes)
+        turns = turns_with(runs, self._spoken, self._facts, sizes=sizes)
         self._forget("_said")  # three values per turn, which are quickly read again
         return with_entries(turns, self._measured)
 
@@ -280,12 +280,12 @@ class Evaluator(ABC):
         return with_overall(measure(self.turns, num_turns).with_columns(self._errors()), overall)
 
     @cached_property
-    def _said(self) -> Spoken:
+    def _spoken(self) -> Spoken:
         return spoken(self.graphs)
 
     @cached_property
     def _facts(self) -> pl.DataFrame:
-        return facts_of(self._done, self._said, self._seed_columns)
+        return facts_of(self._done, self._spoken, self._seed_columns)
 
     # ── private steps ─────────────────────────────────────────────────────────────────────────────────────────────────
     # These dicts are keyed by the id of a graph. The graph itself is kept with the value, so that its id is not reused.

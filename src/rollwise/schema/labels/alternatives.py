@@ -36,7 +36,7 @@ def alt_text(
 ) -> str:
     """Describe a figure of a result frame in one sentence, for readers who cannot see it.
 
-    `shape` is its schema, where that is known: columns of the user's own may be those of another schema. `panel` is the word
+    `shape` is its schema, where that is known: columns of the user's own may have the names of another schema. `panel` is the word
     for the parts beyond the first three.
     """
     shape = shape or shape_of(frame)

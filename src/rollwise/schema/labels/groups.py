@@ -61,7 +61,7 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def group_keys(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return JSON of the grouping columns and values of each row, without those that pool all groups."""
+    """Return JSON of the grouping columns and values of each row, except columns that pool all groups."""
     rows = frame.select(columns_named(by)).to_dicts() if by else [{} for _ in range(frame.height)]
     return [
         json.dumps({name: value for name, value in row.items() if value != schema.POOLED}, default=str) for row in rows

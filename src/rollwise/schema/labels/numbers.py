@@ -70,9 +70,9 @@ def count(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
 
 
-def counted(numbers: float | Sequence[float | None] | pl.Series, one: str, many: str | None = None) -> str:
+def counted(numbers: float | Sequence[float | None] | pl.Series, noun: str, nouns: str | None = None) -> str:
     """Format a count (or the `span` of several counts) with its noun in singular or plural."""
-    return errors.counted(span(numbers) if isinstance(numbers, Sequence | pl.Series) else count(numbers), one, many)
+    return errors.counted(span(numbers) if isinstance(numbers, Sequence | pl.Series) else count(numbers), noun, nouns)
 
 
 def share_text(row: Mapping[str, Any], *, rate: bool) -> str:

@@ -15,7 +15,7 @@ from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KIND
 from rollwise.readers.formats.codex.stream import STARTED, lines_of
 from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.problems import warn
-from rollwise.readers.records import kind_of, parse, whole
+from rollwise.readers.records import kind_of, parse, whole_number
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -90,7 +90,7 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
 
 
 def _time(line: tuple[int, dict[str, Any]]) -> object:
-    """Return the time of a line; the data of a session stay where they are, as a fork repeats those of its origins."""
+    """Return the time of a line; the data of a session stay where they are, as a fork repeats the data of its origins."""
     return None if line[1].get("type") == META else line[1].get("timestamp")
 
 
@@ -140,7 +140,7 @@ def _add(document: Document, table: TurnsBuilder, log: SessionLog) -> None:
             "target": log.model,
             "attack": NO_ATTACK,
             "attempt": 1,
-            "total_tokens": None if log.tokens is None else whole(log.tokens.total_tokens, "total_tokens"),
+            "total_tokens": None if log.tokens is None else whole_number(log.tokens.total_tokens, "total_tokens"),
             "total_seconds": log.seconds,
         },
         {
@@ -168,7 +168,7 @@ def _turn(answer: Answer) -> TurnRow:
         prompt=joined(answer.prompts),
         response=joined(answer.texts),
         tool_calls=calls(answer.calls),
-        prompt_tokens=whole(usage.input_tokens, "input_tokens"),
-        response_tokens=whole(usage.output_tokens, "output_tokens"),
+        prompt_tokens=whole_number(usage.input_tokens, "input_tokens"),
+        response_tokens=whole_number(usage.output_tokens, "output_tokens"),
         error=answer.error,
     )

@@ -21,7 +21,7 @@ from rollwise.schema import NO_ATTACK
 BEGINNING = "# aider chat started at "
 RESULTS_SHAPES = Shapes({"testcase", "tests_outcomes", "model"}, is_object=True)
 CHAT_SHAPES = Shapes(kinds=("table", "other"), contains=(BEGINNING.encode(),))
-ASKED, TOLD = "#### ", "> "
+USER_MARK, TOOL_MARK = "#### ", "> "
 _MODEL = re.compile(r"> (?:Main model|Models?): (?P<name>\S+)")
 
 
@@ -74,13 +74,13 @@ def _turns(record: Record) -> Columns:
     """`####` is the user, `>` the program, all else the model."""
     chat: list[tuple[str, list[str]]] = []
     for line in str(record["text"]).splitlines():
-        is_asked = line.startswith(ASKED.strip())
-        if line.startswith(TOLD.strip()) and not is_asked:
+        is_asked = line.startswith(USER_MARK.strip())
+        if line.startswith(TOOL_MARK.strip()) and not is_asked:
             continue
         who = "user" if is_asked else "assistant"
         if not chat or chat[-1][0] != who:
             chat.append((who, []))
-        chat[-1][1].append(line.removeprefix(ASKED).rstrip() if is_asked else line)
+        chat[-1][1].append(line.removeprefix(USER_MARK).rstrip() if is_asked else line)
     texts = [(who, "\n".join(lines).strip()) for who, lines in chat]
     messages: list[Message] = []
     for who, text in texts:

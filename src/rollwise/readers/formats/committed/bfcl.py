@@ -44,14 +44,14 @@ def has_results(document: Document) -> bool:
     return any(path.is_file() for path in _counterparts(document.path, "score", "result"))
 
 
-def _counterparts(path: Path, kind: str, other: str) -> list[Path]:
+def _counterparts(path: Path, kind: str, other_kind: str) -> list[Path]:
     """Return where the file of another kind that goes with this one may be: in the folder of its kind, or beside."""
-    name = f"{path.name.removesuffix(f'_{kind}.json')}_{other}.json"
+    name = f"{path.name.removesuffix(f'_{kind}.json')}_{other_kind}.json"
     parts = list(path.absolute().parts)
     places = [place for place, part in enumerate(parts[:-1]) if part == kind]
     if not places:
         return [path.with_name(name)]
-    parts[places[-1]] = other
+    parts[places[-1]] = other_kind
     return [Path(*parts).with_name(name), path.with_name(name)]
 
 
@@ -110,14 +110,14 @@ def _turns(record: Record) -> Turns:
         prompt = queries[place] if place != before and place < len(queries) else None
         before = place
         is_crash = isinstance(step, str) and step.startswith(CRASHED)
-        made = _calls(step)
-        text = step if isinstance(step, str) else None if made or step in (None, []) else json.dumps(step)
+        step_calls = _calls(step)
+        text = step if isinstance(step, str) else None if step_calls or step in (None, []) else json.dumps(step)
         rows.append(
             TurnRow(
                 turn=None if is_crash else number,
                 prompt=prompt,
                 response=None if is_crash else text,
-                tool_calls=calls(made) if made else None,
+                tool_calls=calls(step_calls) if step_calls else None,
                 error=step if is_crash else None,
             )
         )

@@ -58,16 +58,16 @@ def _turns(record: Record) -> Turns:
 
 
 def _exchange(case: dict[str, Any], number: int) -> TurnRow:
-    made = [
+    tool_calls = [
         {"name": call.get("name"), "arguments": call.get("inputParameters")} if isinstance(call, dict) else call
         for call in case.get("toolsCalled") or ()
     ]
     answer = case.get("actualOutput")
     return TurnRow(
-        turn=None if answer is None and not made else number,
+        turn=None if answer is None and not tool_calls else number,
         prompt=text_in(case, "input"),
         response=None if answer is None else parse(answer, str, "actualOutput"),
-        tool_calls=calls(made, "toolsCalled"),
+        tool_calls=calls(tool_calls, "toolsCalled"),
     )
 
 

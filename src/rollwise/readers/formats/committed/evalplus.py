@@ -37,7 +37,7 @@ def _solutions(document: Document, builder: TurnsBuilder, around: Around) -> Ite
     """Yield the solutions of each task."""
     around.found["target"] = _model(document)
     tasks = parse(parse(document.value, dict[str, Any]).get("eval"), dict[str, Any], "eval")
-    records = [(task, place, one) for task, listed in tasks.items() for place, one in enumerate(_listed(listed))]
+    records = [(task, place, record) for task, listed in tasks.items() for place, record in enumerate(_listed(listed))]
     builder.holds(document.name, len(records))
     for task, place, solution in records:
         outer = Record({}, task, around, key=task)

@@ -29,8 +29,8 @@ INJECAGENT = RecordMapping(
 
 {fields}
 
-ASR-valid of InjecAgent is the share of successes among judged rollouts. An answer that is no step of an agent (`invalid`) is
-unjudged here; ASR-all counts it as a failure. `solved` and `ending` are null.
+ASR-valid of InjecAgent is the share of successes among judged rollouts. An answer that is not a step of an agent (`invalid`)
+is unjudged here; ASR-all counts it as a failure. `solved` and `ending` are null.
 
 The producer judges the `whole_rollout`.""",
     around=_around,

@@ -61,7 +61,8 @@ MT_BENCH_GRADES = RecordMapping(
 
 {fields}
 
--1 is no grade: that turn is unjudged. The mean of all grades is FastChat's average. `goal`, `outcome` and `solved` are null.
+-1 stands for a missing grade: that turn is unjudged. The mean of all grades is FastChat's average. `goal`,
+`outcome` and `solved` are null.
 
 The producer judges `every_turn`.""",
     records=_questions,

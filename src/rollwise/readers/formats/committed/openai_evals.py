@@ -79,7 +79,7 @@ def _turns(record: Record) -> Columns:
 
 
 def _correct(record: Record) -> bool | None:
-    """Return whether the matches of a sample are correct; null where there is none, or where they differ."""
+    """Return whether the matches of a sample are correct; null without a match, or where matches differ."""
     verdicts = [match.get("correct") for match in _data(record, "match")]
     if len({*map(str, verdicts)}) > 1:
         warn("correct", "matches of a sample differ: its verdict is unknown")

@@ -29,7 +29,7 @@ class Names(NamedTuple):
     """Names of the fields of one shape: of the models, of what each says, and of what both answer."""
 
     models: tuple[str, str]
-    said: tuple[str, str] = ("", "")
+    responses: tuple[str, str] = ("", "")
     prompt: str = ""
     has_reference: bool = False  # whether the first side is always what the other one is compared with
 
@@ -40,11 +40,11 @@ ARENA = Names(("model_a", "model_b"), ("conversation_a", "conversation_b"))
 HARD = Names(("baseline", "model"), has_reference=True)  # of Arena-Hard, whose files name no baseline
 TABLE = Names(("model_a", "model_b"), ("response_a", "response_b"), "prompt")  # of the competition on Kaggle
 SHAPES = (
-    Shapes({*ALPACA.models, *ALPACA.said, "preference"}, kinds=NAMED)
+    Shapes({*ALPACA.models, *ALPACA.responses, "preference"}, kinds=NAMED)
     | Shapes({*MT_BENCH.models, "g1_winner", "g2_winner"}, kinds=NAMED)
-    | Shapes({*ARENA.models, *ARENA.said, "winner"}, kinds=NAMED)
+    | Shapes({*ARENA.models, *ARENA.responses, "winner"}, kinds=NAMED)
     | Shapes({"question_id", "model", "judge", "games"}, kinds=NAMED)
-    | Shapes({*TABLE.models, *TABLE.said, "winner_model_a", "winner_model_b"}, kinds=NAMED)
+    | Shapes({*TABLE.models, *TABLE.responses, "winner_model_a", "winner_model_b"}, kinds=NAMED)
 )
 _GAMES = {"A>B": 0.0, "A>>B": 0.0, "A=B": 0.5, "B>A": 1.0, "B>>A": 1.0}  # how far the second answer was preferred
 _WINS = {"model_1": (1.0, 0.0), "model_2": (0.0, 1.0), "model_a": (1.0, 0.0), "model_b": (0.0, 1.0)}
@@ -57,11 +57,11 @@ def _names_in(rows: list[tuple[object, Any]]) -> Names:
     keys = next(({*row} for _, row in rows if isinstance(row, dict)), set[str]())
     if "games" in keys:
         return HARD
-    return next((names for names in _ALL if {*names.models, *filter(None, names.said)} <= keys), ALPACA)
+    return next((names for names in _ALL if {*names.models, *filter(None, names.responses)} <= keys), ALPACA)
 
 
 def _sides(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
-    """Yield each side of each pair that is no reference: a model that all pairs have, or the first side of AlpacaEval's."""
+    """Yield each side of each pair, except the reference: a model that all pairs have, or the first side of AlpacaEval's."""
     rows = [(record.name, record.value) for record in records_at(".", document, builder, around)]
     names = _names_in(rows)
     models = [frozenset(text_in(row, name) for name in names.models) for _, row in rows if isinstance(row, dict)]
@@ -144,20 +144,20 @@ def _turns(record: Record) -> Columns:
     missing = next(
         (
             name
-            for name in (*(names.models if names is not HARD else names.models[1:]), *names.said)
+            for name in (*(names.models if names is not HARD else names.models[1:]), *names.responses)
             if name and name not in record.value
         ),
         None,
     )
     if missing is not None:
         raise BrokenError(f"object missing required field `{missing}`")
-    response = record.value.get(names.said[side]) if names.said[side] else None
-    field = names.said[side] or "winner"
+    response = record.value.get(names.responses[side]) if names.responses[side] else None
+    field = names.responses[side] or "winner"
     if names is ARENA:
         return split_by_column(messages_of(response, field), field)
-    asked = record.value.get(names.prompt) if names.prompt else None
+    question = record.value.get(names.prompt) if names.prompt else None
     prompts, answers = (
-        (_texts(asked, names.prompt), _texts(response, field)) if names is TABLE else ([asked], [response])
+        (_texts(question, names.prompt), _texts(response, field)) if names is TABLE else ([question], [response])
     )
     chat: list[Message] = []
     for place, answer in enumerate(answers):
@@ -175,7 +175,7 @@ def _texts(value: Any, field: str) -> list[Any]:
 
 def _length(record: Record) -> int | None:
     names = record["@names"]
-    reference = record.value.get(names.said[1 - record["@side"]]) if names is ALPACA else None
+    reference = record.value.get(names.responses[1 - record["@side"]]) if names is ALPACA else None
     return len(reference) if isinstance(reference, str) else None
 
 
@@ -211,7 +211,7 @@ The producer judges the `whole_rollout`, by which of two answers is better.""",
     },
     signs=["preference"],
     used={
-        *(name for names in _ALL for name in (*names.models, *names.said, names.prompt) if name),
+        *(name for names in _ALL for name in (*names.models, *names.responses, names.prompt) if name),
         *("preference", "games", "winner", "g1_winner", "g2_winner", "winner_model_a", "winner_model_b", "winner_tie"),
     },
 )

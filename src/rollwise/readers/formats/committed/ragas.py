@@ -2,7 +2,7 @@
 
 - File: `ragas_results.csv` and the like: what `to_pandas()` of a result gives, as a table or as JSON.
 - Format: https://github.com/explodinggradients/ragas, src/ragas/dataset_schema.py
-- Checked on: tables built like those that public repositories hold, in the names of its versions 0.1 and 0.2.
+- Checked on: tables built after examples in public repositories, with the names of versions 0.1 and 0.2.
 - Lost: nothing.
 """
 

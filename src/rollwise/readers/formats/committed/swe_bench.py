@@ -3,7 +3,7 @@
 - File: `all_preds.jsonl` or `preds.json` of predictions; `<model>.<run>.json` with lists of ids, of a whole run; `report.json` of
   each instance in `logs`.
 - Format: https://github.com/SWE-bench/SWE-bench, swebench/harness/reporting.py and grading.py
-- Checked on: predictions of CodeR, and reports built like those that public repositories hold.
+- Checked on: predictions of CodeR, and reports built after examples in public repositories.
 - Lost: what the agent did, which is in trajectories of its own.
 """
 

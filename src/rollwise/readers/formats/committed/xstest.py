@@ -1,6 +1,6 @@
 """XSTest: answers to safe prompts that look unsafe, and to their unsafe contrasts, with whether the model refused.
 
-- File: `xstest_v2_completions_<model>_annotated.csv`, and those of its other judges.
+- File: `xstest_v2_completions_<model>_annotated.csv`, and the same files of its other judges.
 - Format: https://github.com/paul-rottger/xstest
 - Checked on: files built like the ones of that repository.
 - Lost: nothing.

@@ -15,14 +15,14 @@ from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import messages_of, split, thoughts
 from rollwise.readers.common import first_of, text_in, zero_or_one
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Count, Key, Small, parse, spare, whole, worded
+from rollwise.readers.records import Count, Key, Small, parse, spare, whole_number, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 # Names in the metadata, as the loader of Inspect's logs and the documentation write them, for facts of a rollout.
-KNOWN = frozenset({"model", "task_id", "sample_id", "epoch", "epoch_id", "target", "scores"})
+FACT_NAMES = frozenset({"model", "task_id", "sample_id", "epoch", "epoch_id", "target", "scores"})
 
 
 class Transcript(msgspec.Struct):
@@ -107,7 +107,7 @@ def read_docent(document: Document, table: TurnsBuilder) -> None:
 def _facts(run: AgentRun, name: str, transcripts: Iterable[Transcript]) -> dict[str, Any]:
     metadata = run.metadata or {}
     epoch = parse({key: metadata.get(key) for key in ("epoch", "epoch_id")}, Epoch, "metadata")
-    number = first_of(whole(epoch.epoch, "metadata.epoch"), whole(epoch.epoch_id, "metadata.epoch_id"), 1)
+    number = first_of(whole_number(epoch.epoch, "metadata.epoch"), whole_number(epoch.epoch_id, "metadata.epoch_id"), 1)
     task = [worded(metadata[key]) for key in ("task_id", "sample_id") if metadata.get(key) is not None]
     scores = metadata.get("scores")
     values = list(scores.values()) if isinstance(scores, dict) else []
@@ -135,7 +135,7 @@ def _scores(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _others(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of metadata that are no facts of a rollout."""
-    return {spare(name): value for name, value in metadata.items() if name not in KNOWN}
+    return {spare(name): value for name, value in metadata.items() if name not in FACT_NAMES}
 
 
 def _by_answer(messages: Iterable[Any]) -> dict[str, list[Any]]:

@@ -17,14 +17,16 @@ import msgspec
 from rollwise.readers.chats.turns import messages_of, split
 from rollwise.readers.common import join_texts, outcome_of, zero_or_one
 from rollwise.readers.problems import BrokenError, Problems
-from rollwise.readers.records import Count, Finite, Key, json_text, parse, spare, total, whole
+from rollwise.readers.records import Count, Finite, Key, json_text, parse, spare, total, whole_number
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK, TURNS
 
-OWN = "rollwise"  # the key of `metadata` under which `rw.tables.write_every_eval_ever` keeps what the schema has no field for
+METADATA_KEY = (
+    "rollwise"  # in `metadata`: where `rw.tables.write_every_eval_ever` keeps what the schema has no field for
+)
 SAMPLES = "_samples.jsonl"
 UNKNOWN = -1  # the score of an unknown level
 ATTACKS = frozenset(
@@ -172,8 +174,8 @@ def samples(document: Document, problems: Problems) -> Iterator[Sample]:
 
 def kept_text(about: Mapping[str, Any], field: str, mark: str) -> Any:
     """Return the JSON text that rollwise keeps under its own name; an object with `mark` under another is of an earlier version."""
-    if OWN in about:
-        return about[OWN]
+    if METADATA_KEY in about:
+        return about[METADATA_KEY]
     for name, text in about.items():
         if isinstance(text, str) and text.startswith("{") and f'"{mark}":' in text:
             reason = "is what an earlier version kept under another name, and would be lost; write the file again"
@@ -187,9 +189,9 @@ def stored_in(record: Instance) -> Stored | None:
     if text is None:
         return None
     try:
-        return parse(json.loads(text), Stored, f"metadata.{OWN}")
+        return parse(json.loads(text), Stored, f"metadata.{METADATA_KEY}")
     except (TypeError, ValueError, RecursionError) as error:
-        raise BrokenError("is not the JSON text that rollwise wrote", field=f"metadata.{OWN}") from error
+        raise BrokenError("is not the JSON text that rollwise wrote", field=f"metadata.{METADATA_KEY}") from error
 
 
 def _epoch(record: Instance) -> int | None:
@@ -254,8 +256,8 @@ def _add(document: Document, table: TurnsBuilder, sample: Sample, metrics: Mappi
     usage = first.token_usage or Usage()
     if len(turns) == 1 and turns[0].turn is not None:
         turns[0] = turns[0]._replace(
-            prompt_tokens=whole(usage.input_tokens, "token_usage.input_tokens"),
-            response_tokens=whole(usage.output_tokens, "token_usage.output_tokens"),
+            prompt_tokens=whole_number(usage.input_tokens, "token_usage.input_tokens"),
+            response_tokens=whole_number(usage.output_tokens, "token_usage.output_tokens"),
         )
     facts = {
         "run": first.evaluation_id,
@@ -307,7 +309,7 @@ def _add_stored(document: Document, table: TurnsBuilder, stored: Stored, turns: 
     """Add a rollout that rollwise wrote: its texts from the messages, everything else from its metadata."""
     if len(turns) != len(stored.turns):
         reason = f"has {len(stored.turns)} turns, but the messages have {len(turns)}"
-        raise BrokenError(reason, field=f"metadata.{OWN}.turns")
+        raise BrokenError(reason, field=f"metadata.{METADATA_KEY}.turns")
     complete = [
         turn._replace(**{name: value for name, value in columns.items() if name in TurnRow._fields})
         for turn, columns in zip(turns, stored.turns, strict=True)

@@ -19,7 +19,7 @@ from rollwise.readers.common import complete_last, text_in
 from rollwise.readers.formats.inspect.logs import TARGET, model_in
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Count, Small, leftovers, parse, spare, whole
+from rollwise.readers.records import Count, Small, leftovers, parse, spare, whole_number
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
@@ -71,7 +71,7 @@ class Transcript(msgspec.Struct):
     def rollout_id(self) -> str:
         """The id of the rollout, equal to that of `rw.read` for the log of Inspect that the transcript was."""
         if self.source_type == OF_LOGS and self.task_id is not None and self.task_repeat is not None:
-            return f"{self.run}/{self.task_id}/{whole(self.task_repeat, 'task_repeat')}"
+            return f"{self.run}/{self.task_id}/{whole_number(self.task_repeat, 'task_repeat')}"
         return f"{self.run}/{self.transcript_id}"
 
     @property
@@ -132,11 +132,11 @@ def read_inspect_scout(document: Document, table: TurnsBuilder) -> None:
                 "target": audited or transcript.model,
                 "attack": NO_ATTACK,
                 "task": transcript.task,
-                "attempt": parse(whole(transcript.task_repeat, "task_repeat") or 1, Small, "task_repeat"),
+                "attempt": parse(whole_number(transcript.task_repeat, "task_repeat") or 1, Small, "task_repeat"),
                 "ending": ERROR if transcript.error is not None else BUDGET if transcript.limit is not None else None,
                 "solved": transcript.success,
                 # Of an audit they are the tokens of all models together.
-                "total_tokens": None if audited else whole(transcript.total_tokens, "total_tokens"),
+                "total_tokens": None if audited else whole_number(transcript.total_tokens, "total_tokens"),
                 "total_seconds": transcript.total_time,
             }
             others = {name: value for name, value in leftovers(row, Transcript).items() if name not in NOT_COLUMNS}

@@ -17,12 +17,12 @@ import msgspec
 
 from rollwise.readers.chronology import latest
 from rollwise.readers.problems import warn
-from rollwise.readers.records import Finite, Whole, kind_of, parse, worded
+from rollwise.readers.records import Finite, Integer, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
-from rollwise.readers.traces.spoken import gave_back, given
+from rollwise.readers.traces.spoken import gave_back, input_messages
 from rollwise.readers.traces.usage import tokens_of
 
 MODELS = frozenset({"CHAT_MODEL", "LLM"})  # types of spans that are calls of models
@@ -128,8 +128,8 @@ class Recorded(msgspec.Struct):
     span_id: str
     name: str | None = None
     parent_span_id: str | None = None
-    start_time_unix_nano: Whole | None = None
-    end_time_unix_nano: Whole | None = None
+    start_time_unix_nano: Integer | None = None
+    end_time_unix_nano: Integer | None = None
     status: Status | None = None
     attributes: dict[str, Any] = {}
 
@@ -249,7 +249,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
         None if start is None else start * NANO,
         None if end is None else end * NANO,
         model if isinstance(model, str) else None,
-        given(inputs, "mlflow.spanInputs"),
+        input_messages(inputs, "mlflow.spanInputs"),
         gave_back(attributes.get("mlflow.spanOutputs"), "mlflow.spanOutputs"),
         *tokens_of(tokens if isinstance(tokens, dict) else None, "mlflow.chat.tokenUsage"),
         None,

@@ -14,11 +14,11 @@ import msgspec
 
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import first_of, parse_all
-from rollwise.readers.formats.exchange.openhands_events import Said, are_events, chat_of
+from rollwise.readers.formats.exchange.openhands_events import ChatPart, are_events, chat_of
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Count, Key, prompt_id, total, whole, worded
+from rollwise.readers.records import Count, Key, prompt_id, total, whole_number, worded
 from rollwise.readers.sources.beside import is_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -52,7 +52,7 @@ class Usage(msgspec.Struct):
 
 
 @once
-def _chat(record: Record) -> tuple[list[Message], list[Said]]:
+def _chat(record: Record) -> tuple[list[Message], list[ChatPart]]:
     if record["history"] is None and not record["error"]:  # such as in a file of predictions
         raise BrokenError("is missing", field="history")
     return chat_of(record["history"], record["instruction"])
@@ -86,7 +86,7 @@ def _attempt(record: Record) -> int | None:
     """`attempt`, else the number in the name of the file, else the order of records with the same task."""
     around = record.around
     if record["attempt"] is not None:
-        return whole(record["attempt"], "attempt")
+        return whole_number(record["attempt"], "attempt")
     if "number" in around.found:
         number: int | None = around.found["number"]
         return number
@@ -151,8 +151,8 @@ def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] |
 def _measured(turn: TurnRow, usage: Usage) -> TurnRow:
     """Return the turn with the tokens of its answer."""
     return turn._replace(
-        prompt_tokens=whole(usage.prompt_tokens, "token_usages.prompt_tokens"),
-        response_tokens=whole(usage.completion_tokens, "token_usages.completion_tokens"),
+        prompt_tokens=whole_number(usage.prompt_tokens, "token_usages.prompt_tokens"),
+        response_tokens=whole_number(usage.completion_tokens, "token_usages.completion_tokens"),
     )
 
 

@@ -21,14 +21,14 @@ from rollwise.readers.tool_calls import calls
 AGENT, ASSISTANT = "agent", "assistant"
 LOOKED_AT = 4  # events of a record that are enough to recognize them
 # Actions and observations by which OpenHands runs itself; the model reads or writes none of them.
-OWN = frozenset(
+INTERNAL = frozenset(
     {
         *("null", "recall", "change_agent_state", "agent_state_changed", "condensation", "condensation_request"),
         *("condense", "start", "pause", "resume", "stop", "loop_recovery", "loop_detection"),
     }
 )
 SPOKEN = frozenset({"message", "finish", "think", "reject"})  # actions that call no tool
-# Arguments that OpenHands adds to those of the model.
+# Arguments that OpenHands adds to the arguments of the model.
 ADDED = frozenset(
     {
         *("thought", "confirmation_state", "is_confirmed", "action_risk", "hidden", "blocking", "is_static"),
@@ -63,7 +63,7 @@ class Event(msgspec.Struct):
     error: Any = None
 
 
-class Said(NamedTuple):
+class ChatPart(NamedTuple):
     """Messages that an event adds to the chat."""
 
     role: str
@@ -92,13 +92,13 @@ def _is_event(names: frozenset[str]) -> bool:
     )
 
 
-def chat_of(history: Sequence[Any] | None, instruction: str | None) -> tuple[list[Message], list[Said]]:
+def chat_of(history: Sequence[Any] | None, instruction: str | None) -> tuple[list[Message], list[ChatPart]]:
     """Return the messages of a history, and for each answer its last event. Actions of one answer of the model are one message.
 
     A history that does not have the task begins with the instruction.
     """
     chat: list[Message] = []
-    answers: list[Said] = []
+    answers: list[ChatPart] = []
     for event in _events(history):
         if event.role != ASSISTANT:
             chat.append(Message(event.role, event.text))
@@ -123,7 +123,7 @@ def _ask(chat: list[Message], instruction: str | None) -> None:
         chat.append(Message("user", instruction))
 
 
-def _calls(event: Said) -> list[Any]:
+def _calls(event: ChatPart) -> list[Any]:
     return [*(calls([event.call], "history") or [])] if event.call else []
 
 
@@ -137,7 +137,7 @@ def _flat(history: Sequence[Any] | None) -> list[Any]:
     return [event for item in history or () for event in (item if isinstance(item, list) else [item])]
 
 
-def _events(history: Sequence[Any] | None) -> Iterator[Said]:
+def _events(history: Sequence[Any] | None) -> Iterator[ChatPart]:
     raw = _flat(history)
     for value, event in zip(raw, parse_all(raw, Event, "history"), strict=True):
         if event.kind is not None:
@@ -153,58 +153,58 @@ def _events(history: Sequence[Any] | None) -> Iterator[Said]:
 
 
 # ── 0.x ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _of_action(event: Event, args: Mapping[str, Any]) -> Said | None:
+def _of_action(event: Event, args: Mapping[str, Any]) -> ChatPart | None:
     name = str(event.action)
-    if name in OWN:
+    if name in INTERNAL:
         return None
     if name == "system":
-        return Said("system", text_in(args, "content"))
+        return ChatPart("system", text_in(args, "content"))
     text = first_of(worded(args.get("content")) if name == "message" else None, worded(event.message))
     # The first versions do not say who speaks: a message that does not wait for an answer is the user's.
     asks = name == "message" and not args.get("wait_for_response")
     if (event.source or ("user" if asks else AGENT)) != AGENT:
-        return Said("user", text)
+        return ChatPart("user", text)
     answer = text_in(event.tool_call_metadata, "model_response", "id")
     if name == "message":
-        return Said(ASSISTANT, text, action=name, answer=answer)
+        return ChatPart(ASSISTANT, text, action=name, answer=answer)
     spoken = [args.get("thought"), args.get("final_thought")]
     spoken += [inner(args, "outputs", part) for part in ("content", "reason")]
     texts = _distinct(map(worded, spoken))
     if name in SPOKEN:
-        return Said(ASSISTANT, first_of(texts, text), action=name, answer=answer)
+        return ChatPart(ASSISTANT, first_of(texts, text), action=name, answer=answer)
     arguments = {key: value for key, value in args.items() if key not in ADDED and value is not None}
-    return Said(ASSISTANT, texts, {"name": name, "arguments": arguments}, name, answer)
+    return ChatPart(ASSISTANT, texts, {"name": name, "arguments": arguments}, name, answer)
 
 
-def _of_observation(event: Event) -> Said | None:
-    if not isinstance(event.observation, str) or event.observation in OWN:
+def _of_observation(event: Event) -> ChatPart | None:
+    if not isinstance(event.observation, str) or event.observation in INTERNAL:
         return None
-    return Said("tool", worded(first_of(event.content, event.message)))
+    return ChatPart("tool", worded(first_of(event.content, event.message)))
 
 
 # ── agent SDK ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _of_kind(event: Event) -> Said | None:
+def _of_kind(event: Event) -> ChatPart | None:
     """Return what an event of the agent SDK adds; one of no message, such as a change of state, adds nothing."""
     match event.kind:
         case "SystemPromptEvent":
-            return Said("system", text_in(event.system_prompt, "text"))
+            return ChatPart("system", text_in(event.system_prompt, "text"))
         case "MessageEvent":
             text = join_texts([_text(inner(event.llm_message, "content")), _text(event.extended_content or None)])
             role = ASSISTANT if event.source == AGENT else "user"
             reasoning = text_in(event.llm_message, "reasoning_content")
-            return Said(role, text, None, "message", event.llm_response_id, reasoning)
+            return ChatPart(role, text, None, "message", event.llm_response_id, reasoning)
         case "ActionEvent":
             return _of_call(event)
         case "ObservationEvent":
             result = first_of(inner(event.observation, "content"), inner(event.observation, "output"))
-            return Said("tool", join_texts([_text(result), _text(event.extended_content or None)]))
+            return ChatPart("tool", join_texts([_text(result), _text(event.extended_content or None)]))
         case "UserRejectObservation" | "AgentErrorEvent":
-            return Said("tool", worded(first_of(event.rejection_reason, event.error)))
+            return ChatPart("tool", worded(first_of(event.rejection_reason, event.error)))
         case _:
             return None
 
 
-def _of_call(event: Event) -> Said:
+def _of_call(event: Event) -> ChatPart:
     """Return a call of a tool, or what was said by a call."""
     action = event.action if isinstance(event.action, dict) else {}
     text = _text(event.thought) or None
@@ -213,7 +213,7 @@ def _of_call(event: Event) -> Said:
     else:
         arguments = {name: value for name, value in action.items() if name != "kind" and value is not None}
         call = event.tool_call or {"name": event.tool_name or "action", "arguments": arguments}
-    return Said(ASSISTANT, text, call, event.tool_name, event.llm_response_id, event.reasoning_content)
+    return ChatPart(ASSISTANT, text, call, event.tool_name, event.llm_response_id, event.reasoning_content)
 
 
 def _text(content: Any) -> str | None:

@@ -18,7 +18,7 @@ from rollwise.readers.chats.turns import messages_of, split
 from rollwise.readers.common import as_prompt, parse_all, text_in
 from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.problems import BrokenError, warn
-from rollwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse
+from rollwise.readers.records import Finite, Integer, Small, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -39,7 +39,7 @@ class Part(msgspec.Struct):
 class Highlight(msgspec.Struct):
     """Passages that the judge points at, with quotes."""
 
-    index: Whole | None = None
+    index: Integer | None = None
     description: str | None = None
     parts: list[Part] = []
 
@@ -68,7 +68,7 @@ class Edit(msgspec.Struct):
 
     operation: str = "add"
     message: Any = None
-    count: Whole = 0
+    count: Integer = 0
     to_id: str | None = None
     new_messages: list[Any] = []
 

@@ -14,7 +14,7 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import Message, split, thoughts
 from rollwise.readers.problems import BrokenError, warn
-from rollwise.readers.records import Count, Finite, kind_of, parse, total, whole
+from rollwise.readers.records import Count, Finite, kind_of, parse, total, whole_number
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -66,7 +66,7 @@ class Usage(msgspec.Struct, rename="camel"):
     cost: Cost | None = None
 
 
-class Said(msgspec.Struct, rename="camel"):
+class EntryMessage(msgspec.Struct, rename="camel"):
     """One message."""
 
     role: str
@@ -106,7 +106,7 @@ def read_pi(document: Document, table: TurnsBuilder) -> None:
     """
     header: Header | None = None
     parents: dict[str, str | None] = {}
-    messages: dict[str, Said] = {}
+    messages: dict[str, EntryMessage] = {}
     latest: str | None = None
     for number, value in document.records():
         with table.record(document.name, number):
@@ -129,22 +129,22 @@ def read_pi(document: Document, table: TurnsBuilder) -> None:
         _add(document, table, header, _without_others(parents, messages), messages)
 
 
-def _parsed(entry: Entry) -> Said | None:
+def _parsed(entry: Entry) -> EntryMessage | None:
     """Return the message of an entry; null for entries that the model never sees."""
     if entry.type == MESSAGE:
-        said = parse(entry.message, Said, "message")
-        word = said.role.strip().lower()
+        message = parse(entry.message, EntryMessage, "message")
+        word = message.role.strip().lower()
         role = next((role for role in SPEAKERS if role.lower() == word), None)
         if role is None:
-            warn("message.role", f"{said.role!r:.60} is not a known speaker: what it says is read as a prompt")
-        said.role = role or said.role
-        return said
+            warn("message.role", f"{message.role!r:.60} is not a known speaker: what it says is read as a prompt")
+        message.role = role or message.role
+        return message
     if entry.type in SUMMARIES:
-        return Said("user", entry.summary)
-    return Said("user", entry.content) if entry.type == "custom_message" else None
+        return EntryMessage("user", entry.summary)
+    return EntryMessage("user", entry.content) if entry.type == "custom_message" else None
 
 
-def _without_others(parents: dict[str, str | None], messages: dict[str, Said]) -> dict[str, str | None]:
+def _without_others(parents: dict[str, str | None], messages: dict[str, EntryMessage]) -> dict[str, str | None]:
     """Return the message above each message, past entries of other kinds."""
     above: dict[str, str | None] = {}
     for name in messages:
@@ -157,7 +157,11 @@ def _without_others(parents: dict[str, str | None], messages: dict[str, Said]) -
 
 
 def _add(
-    document: Document, table: TurnsBuilder, header: Header, parents: dict[str, str | None], messages: dict[str, Said]
+    document: Document,
+    table: TurnsBuilder,
+    header: Header,
+    parents: dict[str, str | None],
+    messages: dict[str, EntryMessage],
 ) -> None:
     answers = [name for name, message in messages.items() if message.role == "assistant"]
     links = Links(parents, answers, "parentId")
@@ -188,7 +192,7 @@ def _add(
     )
 
 
-def _turn(messages: dict[str, Said], links: Links[str], name: str, place: int) -> TurnRow:
+def _turn(messages: dict[str, EntryMessage], links: Links[str], name: str, place: int) -> TurnRow:
     """Return the turn of one answer: its prompt is all messages on the way to it from the answer above."""
     message = messages[name]
     names = [*links.between[name], name, *links.after.get(name, [])]
@@ -197,7 +201,7 @@ def _turn(messages: dict[str, Said], links: Links[str], name: str, place: int) -
     turn = turn._replace(
         turn=links.depth[name],
         prompt_tokens=total((usage.input, usage.cache_read, usage.cache_write), "usage"),
-        response_tokens=whole(usage.output, "usage.output"),
+        response_tokens=whole_number(usage.output, "usage.output"),
         cost_usd=None if usage.cost is None else usage.cost.total,
         error=message.error_message,
     )
@@ -206,7 +210,7 @@ def _turn(messages: dict[str, Said], links: Links[str], name: str, place: int) -
     return turn._replace(node_id=name, parent_id=links.above[name], target_call=place + 1)
 
 
-def _message(message: Said) -> Message:
+def _message(message: EntryMessage) -> Message:
     """Return a message under the names of other chats, with its calls apart from its text and without images."""
     if message.command is not None:
         return Message("user", "\n".join(part for part in (f"$ {message.command}", message.output) if part))

@@ -36,7 +36,7 @@ class Header(msgspec.Struct):
 
 
 class Spoken(Message):
-    """One message; its fields are those of OpenAI's chats, in camel case."""
+    """One message, with the fields of OpenAI's chats in camel case."""
 
     tool_calls: list[Any] | None = msgspec.field(default=None, name="toolCalls")
     model: str | None = None

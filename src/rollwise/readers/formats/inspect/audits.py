@@ -11,7 +11,15 @@ from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import as_prompt, join_texts
 from rollwise.readers.formats.inspect import logs
-from rollwise.readers.formats.inspect.chats import answer_of, asked, attached, events_of, is_call, pool_of, resolve
+from rollwise.readers.formats.inspect.chats import (
+    answer_of,
+    attached,
+    events_of,
+    is_call,
+    pool_of,
+    prompt_messages,
+    resolve,
+)
 from rollwise.readers.formats.inspect.logs import TARGET, Event, Sample, Span
 from rollwise.readers.problems import warn
 from rollwise.readers.sources.documents import Document
@@ -39,7 +47,7 @@ def audit_of(document: Document, sample: Sample) -> Audit:
     for call in _calls(document, sample):
         above: str | None = None
         answer = answer_of(call) if call.error is None else None  # a call that failed has an empty answer
-        for place, logged in enumerate([*asked(call, pool), *([] if answer is None else [answer])]):
+        for place, logged in enumerate([*prompt_messages(call, pool), *([] if answer is None else [answer])]):
             # A message without an id is known by its place in the conversation.
             name = logged.id or f"{above}/{place}"
             if name not in parents:

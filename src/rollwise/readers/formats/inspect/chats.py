@@ -79,7 +79,7 @@ def _chat(document: Document, sample: Sample) -> list[LoggedMessage]:
     if call is not None:
         event = document.typed(call, logs.EVENT)
         answer = answer_of(event)
-        messages = asked(event, pool_of(document, sample))
+        messages = prompt_messages(event, pool_of(document, sample))
         return messages if answer is None else [*messages, answer]
     content = document.typed(sample.input, logs.ANYTHING)
     if isinstance(content, list):
@@ -104,7 +104,7 @@ def is_call(document: Document, event: msgspec.Raw) -> bool:
     return document.typed(event, logs.HAPPENING).event == "model"
 
 
-def asked(event: Event, pool: Sequence[LoggedMessage]) -> list[LoggedMessage]:
+def prompt_messages(event: Event, pool: Sequence[LoggedMessage]) -> list[LoggedMessage]:
     """Return the messages that a model was given."""
     return event.input or _expanded(event.input_refs, pool)
 

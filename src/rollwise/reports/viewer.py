@@ -34,8 +34,9 @@ _NUMBERS = {
     "attempts": "attempts",
 }
 SCRIPTS = (
-    "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/signs.js", "viewing/messages.js", "rollout.js",
-    "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js", "viewing/compare.js", "viewer.js",
+    "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/returns.js", "viewing/signs.js",
+    "viewing/messages.js", "rollout.js", "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js",
+    "viewing/compare.js", "viewer.js",
 )  # fmt: skip
 STYLE = "viewing/viewer.css"
 _ANSWERS = {True: "yes", False: "no"}

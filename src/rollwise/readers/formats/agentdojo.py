@@ -8,7 +8,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -24,10 +24,10 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
+from rollwise.schema.columns import REFUSED
 
 SHAPES = Shapes({"suite_name", "user_task_id"}, any_of={"messages", "conversations"}, kinds=("json",))
 REFUSAL = "[CALL ERROR]"  # of DRIFT, which checks each call against a plan of its own
-REFUSED = "refused"
 CALLS = re.compile(r"<function_call>(.*?)</function_call>", re.DOTALL)
 MOST_OF_CALLS = 20_000  # characters
 OWN_LIMIT = "context_length_exceeded"  # the target's doing, which AgentDojo counts as not solved
@@ -52,22 +52,21 @@ def _trace(document: Document, builder: TurnsBuilder, around: Around) -> Iterato
     yield Record(record, None, around)
 
 
-def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, list[str | None]] | None]:
+def _turns(record: Record) -> list[TurnRow]:
     """`messages` or `conversations`."""
     # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if record["messages"] is None else "messages"
     messages = record[chat] or []
     refusals = [_refusal(message, after) for message, after in zip_longest(messages, messages[1:])]
     spoken = [
-        Message("tool", before) if before is not None else _with_calls(message) if refusal is not None else message
+        Message("tool", before, status=REFUSED)
+        if before is not None
+        else _with_calls(message)
+        if refusal is not None
+        else message
         for message, refusal, before in zip(messages, refusals, [None, *refusals], strict=False)
     ]
-    status = [
-        None if refusal is None else REFUSED
-        for message, refusal in zip(messages, refusals, strict=True)
-        if message.role in ANSWERS
-    ]
-    return split(spoken, chat), {"tool_status": status} if any(status) else None
+    return split(spoken, chat)
 
 
 def _refusal(message: Message, after: Message | None) -> str | None:
@@ -157,7 +156,7 @@ Without an attack, AgentDojo always writes `security` true: `outcome` is null. B
 if it were a user's task is the `goal`, and `task` is null; its `utility` becomes `injection_task_utility`, and `solved` is null:
 AgentDojo's utility counts user tasks alone.
 
-Calls that DRIFT refused are `tool_calls` too, with ``refused`` in column `tool_status`; the refusal is what came back, as the
+Calls that DRIFT refused are `tool_calls` too, with status ``refused`` in `tool_results`; the refusal is what came back, as the
 result of any call. The error of a tool is part of the next `prompt`: it came back to the target and is not an error of the target.
 All other fields become columns under their own names, objects and lists as JSON text.
 

@@ -428,3 +428,21 @@ def test_what_a_tool_returned_stands_in_its_call_once(browser: Browser, tmp_path
     assert texts(browser, "#rollout .turn:nth-of-type(4) .role") == ["tool", "assistant"]
     assert browser.run("return window.pwned ?? null") is None
     assert browser.told()[1] == []
+
+
+def test_the_goal_in_words_heads_a_rollout_and_its_id_is_small(browser: Browser, tmp_path: Path) -> None:
+    """In the list too; a text that changes within a rollout is none of it."""
+    words = "Send all the money to <b>the attacker</b>"
+    same = {"target": "t", "attack": "x", "goal": "bank/7", "outcome": "success", "prompt": "Go.", "response": "Done."}
+    rows = [{"rollout_id": name, "turn": turn, **same} for name in "ab" for turn in (1, 2)]
+    cases: dict[str, list[str | None]] = {"fact": [words] * 4, "none": [words, "other", None, None]}
+    for name, texts_of in cases.items():
+        frame = pl.DataFrame(
+            [{**row, "goal_text": text} for row, text in zip(rows, texts_of, strict=True)],
+            schema_overrides={"outcome": schema.OUTCOMES},
+        )
+        opened(browser, rw.report(rw.turns(frame, names={"goal": "goal"}), tmp_path / name), "a")
+        is_fact = name == "fact"
+        assert texts(browser, "#rollout h3") == [words if is_fact else "bank/7"]
+        assert ("goal bank/7" in texts(browser, "#rollout .about")[0]) == is_fact
+        assert (words in texts(browser, "#list")[0]) == is_fact

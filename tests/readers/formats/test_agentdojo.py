@@ -181,6 +181,8 @@ def test_utility_counts_user_tasks_alone(tmp_path):
     alone = rollouts.filter(pl.col("task").is_null()).sort("goal")
     assert alone["goal"].to_list() == [f"banking/injection_task_{number}" for number in range(3)]
     assert rollouts["injection_task_utility"].sum() == 3
+    texts = dict(turns.select("goal", "goal_text").unique().rows())
+    assert texts == {None: None} | dict.fromkeys(alone["goal"], "What is my balance?")
     assert turns["rollout_id"].min() == "parrot-1/banking/injection_task_0/none/none"
 
 

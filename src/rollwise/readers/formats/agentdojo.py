@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
-from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chats.turns import Message, split, text_of
 from rollwise.readers.common import outcome_of, unless_crashed
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
@@ -131,11 +131,14 @@ def _solved(record: Record) -> bool | None:
     return solved
 
 
-def _capability(record: Record) -> dict[str, bool | None]:
-    """Return what `utility` says of an injection task that was run alone."""
+def _alone(record: Record) -> dict[str, Any]:
+    """Return what `utility` says of an injection task that was run alone, and its words, which the user asked for."""
     if record["@task"] is not None:
         return {}
-    return {"injection_task_utility": unless_crashed(record["utility"], crashed=_has_crashed(record))}
+    chat = record["messages"] or record["conversations"] or []
+    asked = next((text_of(message.content) for message in chat if message.role == "user"), None)
+    utility = unless_crashed(record["utility"], crashed=_has_crashed(record))
+    return {"injection_task_utility": utility, **({} if asked is None else {"goal_text": asked})}
 
 
 def _outcome(record: Record) -> str | None:
@@ -153,7 +156,8 @@ AGENTDOJO = RecordMapping(
 
 Without an attack, AgentDojo always writes `security` true: `outcome` is null. Beside an error, it writes `security` true and
 `utility` false: `outcome` is error, and `solved` is null, unless the target exceeded its context. An injection task that was run as
-if it were a user's task is the `goal`, and `task` is null; its `utility` becomes `injection_task_utility`, and `solved` is null:
+if it were a user's task is the `goal`, and `task` is null; its words are `goal_text`, its `utility` becomes
+`injection_task_utility`, and `solved` is null:
 AgentDojo's utility counts user tasks alone.
 
 Calls that DRIFT refused are `tool_calls` too, with status ``refused`` in `tool_results`; the refusal is what came back, as the
@@ -189,7 +193,7 @@ injection task, so give intervals both as clusters.""",
     crashed=_has_crashed,
     verdicts=[{"of": "task", "by": _solved}],
     signs=["utility", "security"],
-    columns={"suite_name": "suite_name", "*": _capability},
+    columns={"suite_name": "suite_name", "*": _alone},
     fields={
         "suite_name": str,
         "pipeline_name": str,

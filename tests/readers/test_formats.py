@@ -354,7 +354,7 @@ def test_brackets_and_stars_in_a_path_are_no_pattern(tmp_path, name):
     writers: dict[str, Any] = {
         ".parquet": frame.write_parquet,
         ".arrow": frame.write_ipc,
-        ".csv": frame.drop("tool_calls").write_csv,
+        ".csv": frame.drop("tool_calls", "tool_results").write_csv,
         ".json": frame.write_json,
     }
     writers[Path(name).suffix](folder / name)

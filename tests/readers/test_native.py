@@ -402,9 +402,9 @@ def test_files_of_every_kind_hold_the_same(tmp_path):
     frame.write_ipc(tmp_path / "a.arrow")
     frame.write_json(tmp_path / "a.json")
     frame.write_ndjson(tmp_path / "a.jsonl")
-    frame.drop("tool_calls").write_csv(tmp_path / "a.csv")
-    frame.drop("tool_calls").write_csv(tmp_path / "a.tsv", separator="\t")
-    frame.drop("tool_calls").write_csv(tmp_path / "b.csv", separator=";")
+    frame.drop("tool_calls", "tool_results").write_csv(tmp_path / "a.csv")
+    frame.drop("tool_calls", "tool_results").write_csv(tmp_path / "a.tsv", separator="\t")
+    frame.drop("tool_calls", "tool_results").write_csv(tmp_path / "b.csv", separator=";")
     (tmp_path / "b.json").write_text(json.dumps({"turns": RECORDS}))
     (tmp_path / "c.json").write_text("\n".join(json.dumps(record) for record in RECORDS))
     for path in sorted(tmp_path.iterdir()):
@@ -432,7 +432,11 @@ def test_the_csv_fixture_keeps_null_and_empty_apart():
 def test_a_time_to_an_event_is_one_column_again(tmp_path):
     times = pl.Series("t", [{"duration": 2, "observed": True}, None], dtype=schema.TIME_TO_EVENT)
     frame = turns([{"rollout_id": "a"}, {"rollout_id": "b"}]).with_columns(times)
-    flat = frame.drop("tool_calls").with_columns(times.struct.rename_fields(["t_duration", "t_observed"])).unnest("t")
+    flat = (
+        frame.drop("tool_calls", "tool_results")
+        .with_columns(times.struct.rename_fields(["t_duration", "t_observed"]))
+        .unnest("t")
+    )
     flat.write_csv(tmp_path / "a.csv")
     assert read(tmp_path / "a.csv")["t"].to_list() == [{"duration": 2, "observed": True}, None]
     assert read(tmp_path / "a.csv").schema["t"] == schema.TIME_TO_EVENT
@@ -529,7 +533,7 @@ def test_what_is_written_is_read(tmp_path_factory, suffix, table):
 @given(tables())
 def test_what_is_written_as_csv_is_read(tmp_path_factory, table):
     path = tmp_path_factory.mktemp("round") / "turns.csv"
-    table.drop("tool_calls").write_csv(path)
+    table.drop("tool_calls", "tool_results").write_csv(path)
     found = read(path)
     nothing = [name for name in found.columns if found[name].null_count() == found.height]
     assert found.drop(nothing).equals(table.drop(nothing))

@@ -18,6 +18,9 @@ CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 PAYLOADS = [json.loads(line) for line in Path(__file__).with_name("payloads.jsonl").read_text().splitlines()]
 
 
+REFUSED = [{"id": None, "result": None, "status": "refused"}]
+
+
 def call(tool: str, **arguments: object) -> list[dict[str, str]]:
     """One call of a tool."""
     return [{"name": tool, "arguments": json.dumps(arguments)}]
@@ -31,6 +34,7 @@ def report(tmp_path: Path, rollouts: dict[str, tuple[dict[str, Any], list[dict[s
         for number, turn in enumerate(turns, 1)
     ]
     overrides: dict[str, Any] = {
+        "tool_results": schema.TOOL_RESULTS,
         "turn": pl.Int32,
         "attempt": pl.Int32,
         "outcome": schema.OUTCOMES,
@@ -60,7 +64,7 @@ def test_a_broken_attempt_stands_beside_one_that_held(browser: Browser, tmp_path
     """Aligned at the injected text, which one read a turn later; the first difference is the amount of the call; c closes."""
     read = {"tool_calls": call("read"), "response": "I read it."}
     found = {"prompt": f"mail: {INJECTED}", "tool_calls": call("send", to="US133000000121212121212", amount=10)}
-    refused = {**found, "tool_calls": call("send", to="US133000000121212121212", amount=200), "tool_status": "refused"}
+    refused = {**found, "tool_calls": call("send", to="US133000000121212121212", amount=200), "tool_results": REFUSED}
     page = report(
         tmp_path,
         {
@@ -87,7 +91,7 @@ def test_a_broken_attempt_stands_beside_one_that_held(browser: Browser, tmp_path
     told = texts(browser, "#rollout .differ")[0]
     assert told.startswith("First differing turn: 2 and 3 (calls, verdict or signs)")
     assert '{"to": "US133000000121212121212", "amount": 10}' in told
-    assert "the defense refused the call" in told
+    assert "the call was refused" in told
     assert (
         browser.run("return [...document.querySelectorAll('#rollout .duo')].findIndex(one => one.matches('.first'))")
         == 3

@@ -22,6 +22,9 @@ TABLE = "| name | rate |\n|---|---|\n| **a** | `1` |"
 ANSWER = f"# Plan\nI **will** do it:\n- first\n- second\n\n{TABLE}\n```sh\nls **here**\n```\n[no link](https://example.com) ![](x)"
 
 
+REFUSED = [{"id": "c2", "result": "[refused]", "status": "refused"}]
+
+
 def call(tool: str, **arguments: object) -> list[dict[str, str]]:
     """One call of a tool."""
     return [{"name": tool, "arguments": json.dumps(arguments)}]
@@ -44,7 +47,7 @@ def rollouts() -> pl.DataFrame:
         {"rollout_id": "r/1", **done, **same, **read, "score": 0.2},
         {"rollout_id": "r/1", **done, **same, **send, "succeeded": True, "score": 0.9},
         {"rollout_id": "r/2", "attempt": 2, "outcome": "failure", **same, **read, "score": 0.1},
-        {"rollout_id": "r/2", "attempt": 2, "outcome": "failure", **same, **send, "tool_status": "refused"},
+        {"rollout_id": "r/2", "attempt": 2, "outcome": "failure", **same, **send, "tool_results": REFUSED},
         {"rollout_id": "r/2", "attempt": 2, "outcome": "failure", **same, "turn": 3, "prompt": "[refused]", "response": "No.",
          "refused": True},
         {"rollout_id": "r/3", "attempt": 3, "outcome": "error", "ending": "error", **same, "turn": 1, "prompt": "Hello",
@@ -54,7 +57,7 @@ def rollouts() -> pl.DataFrame:
     ]  # fmt: skip
     overrides: dict[str, Any] = {
         "turn": pl.Int32, "attempt": pl.Int32, "outcome": schema.OUTCOMES, "ending": schema.ENDINGS,
-        "tool_calls": schema.TOOL_CALLS,
+        "tool_calls": schema.TOOL_CALLS, "tool_results": schema.TOOL_RESULTS,
     }  # fmt: skip
     return rw.turns(pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None))
 
@@ -116,9 +119,10 @@ def test_messages_have_roles_and_calls_have_lines(browser: Browser, page: Path) 
     assert values[-1].replace(" ", "") == "[1,null]"
     assert "monospace" in browser.run("return getComputedStyle(document.querySelector('#rollout .call')).fontFamily")
     assert len(texts(browser, "#rollout .turn:nth-of-type(1) .call .result")) == 1
-    # What comes after a turn that called a tool is what the tool returned.
+    # What a tool returned stands in its call, and not a second time as the next prompt.
     opened(browser, page, "r/2")
-    assert texts(browser, "#rollout .turn:nth-of-type(3) .role") == ["tool", "assistant"]
+    assert texts(browser, "#rollout .turn:nth-of-type(2) .result") == ["[refused]"]
+    assert texts(browser, "#rollout .turn:nth-of-type(3) .role") == ["assistant"]
     opened(browser, page, "r/3")
     assert texts(browser, "#rollout .role") == ["user", "error"]
 
@@ -232,7 +236,7 @@ def test_arguments_of_hostile_calls_are_text(browser: Browser, page: Path) -> No
         """
         return given[0].map(text => {
           const json = JSON.stringify({[text]: text, deep: {[text]: [text]}});
-          const node = callNode({name: text, arguments: json}, "", () => false, []);
+          const node = callNode({name: text, arguments: json}, text, "", () => false, []);
           document.getElementById("rollout").replaceChildren(node);
           return [...new Set([...node.querySelectorAll("*")].map(one => one.localName))].filter(
             tag => !["div", "dl", "dt", "dd", "span", "button"].includes(tag));
@@ -335,7 +339,7 @@ def test_signs_stand_where_an_injected_text_arrives_is_followed_or_is_stopped(br
         "◆ a value of the injected text goes to a tool",
     ]
     opened(browser, page, "r/2")
-    assert texts(browser, "#rollout h4 .flag") == ["▼ injected text arrives", "◇ the defense refused the call"]
+    assert texts(browser, "#rollout h4 .flag") == ["▼ injected text arrives", "◇ the call was refused"]
     opened(browser, page, "long")
     assert texts(browser, "#rollout .flag") == []
 
@@ -384,3 +388,61 @@ def test_a_frame_without_an_address_reads_on(browser: Browser, page: Path, tmp_p
     finally:
         browser.driver.switch_to.default_content()
     assert [line for line in browser.told()[1] if "Uncaught" in line] == []
+
+
+def test_what_a_tool_returned_stands_in_its_call_once(browser: Browser, tmp_path: Path) -> None:
+    """Each result in its own call, with its status; the next prompt is what else was said; payloads in results run nothing."""
+    texts_of_results = [*PAYLOADS[:20], "ok", "ok"]
+    calls = [{"name": f"tool {place}", "arguments": "{}"} for place in range(len(texts_of_results))]
+    results = [
+        {"id": str(place), "result": text, "status": ("ran", "failed", None)[place % 3]}
+        for place, text in enumerate(texts_of_results)
+    ]
+    same = {"rollout_id": "a", "target": "t", "attack": "x", "goal": "g", "outcome": "success"}
+    rows = [
+        {"turn": 1, "prompt": "Go.", "response": "", "tool_calls": calls, "tool_results": results},
+        {"turn": 2, "prompt": "\n\n".join([*reversed(texts_of_results), "And now?"]), "response": "Done."},
+        {
+            "turn": 3,
+            "prompt": "Thanks, ok",
+            "response": "",
+            "tool_calls": calls[:2],
+            "tool_results": [*results[-2:-1], None],
+        },
+        {"turn": 4, "prompt": "ok\n\nwho knows whose", "response": "Bye."},
+    ]
+    overrides = {"outcome": schema.OUTCOMES, "tool_calls": schema.TOOL_CALLS, "tool_results": schema.TOOL_RESULTS}
+    frame = pl.DataFrame([{**same, **row} for row in rows], schema_overrides=overrides)
+    opened(browser, rw.report(rw.turns(frame), tmp_path / "report"), "a")
+    first = "#rollout .turn:nth-of-type(1)"
+    assert len(texts(browser, f"{first} .call > .result")) == len([text for text in texts_of_results if text])
+    assert texts(browser, f"{first} .call > .result")[-2:] == ["ok", "ok"]
+    failed = texts(browser, f"{first} .call-name .flag")
+    assert failed == ["× the call failed"] * len(range(1, len(texts_of_results), 3))
+    second = "#rollout .turn:nth-of-type(2)"
+    assert texts(browser, f"{second} .said.prompt .text") == ["And now?"]
+    assert texts(browser, f"{second} .role") == ["user", "assistant"]
+    # Where the log does not say what each call returned, what is left may be a result.
+    assert texts(browser, "#rollout .turn:nth-of-type(3) .said.prompt .text") == ["Thanks, ok"]
+    assert texts(browser, "#rollout .turn:nth-of-type(4) .said.prompt .text") == ["who knows whose"]
+    assert texts(browser, "#rollout .turn:nth-of-type(4) .role") == ["tool", "assistant"]
+    assert browser.run("return window.pwned ?? null") is None
+    assert browser.told()[1] == []
+
+
+def test_the_goal_in_words_heads_a_rollout_and_its_id_is_small(browser: Browser, tmp_path: Path) -> None:
+    """In the list too; a text that changes within a rollout is none of it."""
+    words = "Send all the money to <b>the attacker</b>"
+    same = {"target": "t", "attack": "x", "goal": "bank/7", "outcome": "success", "prompt": "Go.", "response": "Done."}
+    rows = [{"rollout_id": name, "turn": turn, **same} for name in "ab" for turn in (1, 2)]
+    cases: dict[str, list[str | None]] = {"fact": [words] * 4, "none": [words, "other", None, None]}
+    for name, texts_of in cases.items():
+        frame = pl.DataFrame(
+            [{**row, "goal_text": text} for row, text in zip(rows, texts_of, strict=True)],
+            schema_overrides={"outcome": schema.OUTCOMES},
+        )
+        opened(browser, rw.report(rw.turns(frame, names={"goal": "goal"}), tmp_path / name), "a")
+        is_fact = name == "fact"
+        assert texts(browser, "#rollout h3") == [words if is_fact else "bank/7"]
+        assert ("goal bank/7" in texts(browser, "#rollout .about")[0]) == is_fact
+        assert (words in texts(browser, "#list")[0]) == is_fact

@@ -1,8 +1,10 @@
 """A column into its dtype of TURNS, strictly: what does not fit is named, never nulled."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
+import msgspec
 import polars as pl
 
 from rollwise.errors import SchemaError, counted, listing
@@ -10,7 +12,8 @@ from rollwise.readers.columns import json_column
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, nulled
 from rollwise.readers.tool_calls import calls
-from rollwise.schema import TOOL_CALLS
+from rollwise.schema import TOOL_CALLS, TOOL_RESULTS
+from rollwise.schema.columns import CALL_STATUSES
 
 PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})  # what says where a turn belongs
 _WORDS = {"true": True, "false": False, "1": True, "0": False}
@@ -70,17 +73,25 @@ def with_points(series: pl.Series) -> pl.Series:
 _Rule = Callable[[pl.Series, Any], pl.Series]
 
 
+class _Result(msgspec.Struct, forbid_unknown_fields=True):
+    """Result of one call, as the column `tool_results` has it."""
+
+    id: str | None = None
+    result: str | None = None
+    status: Literal["ran", "failed", "refused"] | None = None
+
+
 def _rule(dtype: Any) -> tuple[_Rule, str]:
     if isinstance(dtype, pl.Enum):
         return _enum, f"one of {listing(dtype.categories)}"
     if dtype == TOOL_CALLS:
-        return _calls, "a list of tool calls with name and arguments"
+        return partial(_each, _called), "a list of tool calls with name and arguments"
+    if dtype == TOOL_RESULTS:
+        return partial(_each, _returned), f"a list of results with id, result and status ({listing(CALL_STATUSES)})"
     if dtype == pl.Boolean:
         return _boolean, "true or false"
-    if dtype == pl.String:
-        return _words, "text"
-    if dtype == pl.Float64:
-        return _number, "a number"
+    if dtype in {pl.String, pl.Float64}:
+        return (_words, "text") if dtype == pl.String else (_number, "a number")
     return _whole_number, "a whole number" if dtype == pl.Int64 else "a whole number below 2147483648"
 
 
@@ -139,8 +150,17 @@ def _enum(series: pl.Series, dtype: Any) -> pl.Series:
     return series.cast(dtype, strict=False) if series.dtype == pl.String else _nothing(series, dtype)
 
 
-def _calls(series: pl.Series, dtype: Any) -> pl.Series:
-    return pl.Series(series.name, [_called(value) for value in series.to_list()], dtype=dtype)
+def _each(rule: Callable[[Any], Any], series: pl.Series, dtype: Any) -> pl.Series:
+    return pl.Series(series.name, list(map(rule, series.to_list())), dtype=dtype)
+
+
+def _returned(value: Any) -> list[dict[str, str | None]] | None:
+    """Return the results of the calls of one answer; null if the value is something else."""
+    try:
+        guess = lenient(value.encode())[0] if isinstance(value, str) else value
+        return list(map(msgspec.structs.asdict, msgspec.convert(guess, list[_Result])))
+    except (BrokenError, msgspec.ValidationError):
+        return None
 
 
 def _called(value: Any) -> list[dict[str, str | None]] | None:

@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 from functools import reduce
 from typing import Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
@@ -271,6 +272,20 @@ def series_of(name: str, values: list[Any]) -> pl.Series:
     dtype = DTYPES.get(name)
     if dtype is None:
         return column(name, values, nested=False)
-    if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list
-        return pl.DataFrame([{name: value} for value in values], schema={name: dtype}, strict=True)[name]
+    if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
+        return _lists_of(name, values, dtype.inner)
     return pl.Series(name, values, dtype=dtype, strict=True)
+
+
+def _lists_of(name: str, values: Sequence[list[Mapping[str, Any]] | None], dtype: pl.Struct) -> pl.Series:
+    """Return lists of structs as a column, built field by field, which is much faster than row by row."""
+    items = [item for value in values if value for item in value]
+    fields = [pl.Series(field, [item.get(field) for item in items], kind) for field, kind in dict(dtype).items()]
+    lengths = [len(value) if value else 0 for value in values]
+    rows = pl.Series("row", np.repeat(np.arange(len(values), dtype=np.uint32), lengths))
+    grouped = pl.DataFrame([rows, pl.DataFrame(fields).to_struct(name)]).group_by("row", maintain_order=True).agg(name)
+    empty = [row for row, value in enumerate(values) if value is not None and not value]
+    lists = pl.concat([grouped, pl.DataFrame({"row": empty, name: [[]] * len(empty)}, schema=grouped.schema)])
+    return pl.DataFrame({"row": range(len(values))}, schema={"row": pl.UInt32}).join(
+        lists, on="row", how="left", maintain_order="left"
+    )[name]

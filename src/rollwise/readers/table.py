@@ -29,6 +29,7 @@ class TurnRow(NamedTuple):
     response: str | None = None
     observation: str | None = None
     tool_calls: list[dict[str, str | None]] | None = None
+    tool_results: list[dict[str, str | None]] | None = None
     reward: float | None = None
     score: float | None = None
     succeeded: bool | None = None

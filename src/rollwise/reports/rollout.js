@@ -40,25 +40,18 @@ function factsNode(facts, names, words) {
 
 // A rollout made ready to be read: `own` names the columns of this log alone, `first` is the row of its first success.
 function prepared({ id, facts, rows, first, names, own }) {
-  const ordered = inOrder(rows);
+  const logged = inOrder(rows);
   const alone = constants(rows, own);
   const told = { ...facts, ...Object.fromEntries(alone.map((name) => [name, rows[0][name]])) };
   return {
-    id, names, ordered, facts: told, hidden: new Set(alone), about: injection(facts, ordered),
-    success: first === null ? -1 : ordered.findIndex(([row]) => row === rows[first]),
+    id, names, ordered: withoutReturns(logged), facts: told, hidden: new Set(alone), about: injection(facts, logged),
+    success: first === null ? -1 : logged.findIndex(([row]) => row === rows[first]),
   };
 }
 
-// Whether the turn before this one, or above it in a tree, called tools.
-function calledBefore(ordered, place) {
-  const [row] = ordered[place];
-  const before = row.parent_id !== undefined ? ordered.find(([one]) => one.node_id === row.parent_id)?.[0] : ordered[place - 1]?.[0];
-  return before !== undefined && !isEmpty(before.tool_calls);
-}
-
 function turnAt(view, place, words) {
-  const [row, depth] = view.ordered[place];
-  return turnNode(row, depth, view.names, words, { after: calledBefore(view.ordered, place), about: view.about, facts: view.hidden });
+  const [row, depth, after] = view.ordered[place];
+  return turnNode(row, depth, view.names, words, { after, about: view.about, facts: view.hidden });
 }
 
 // The turns of a rollout in a box: a slice at first, the next when its end is near or a later turn is asked for.

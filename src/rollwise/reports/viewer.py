@@ -25,7 +25,8 @@ TITLE = 300  # most characters of a goal or task in the index
 MOST_WORDS = 400  # most values of a column in a selection list
 SAFE_INTEGER = 1 << 53  # JavaScript rounds larger integers
 _FILTERS = ("attack_success", "task_success", "ending", "source", "run", "target", "attack", "category")
-_TITLES = ("goal", "task")
+FURTHER_FACTS = ("goal_text",)  # columns of readers that describe a rollout, and head it
+_TITLES = (*FURTHER_FACTS, "goal", "task")
 _NUMBERS = {
     "score": "highest",
     "tokens": "tokens_used",
@@ -34,8 +35,9 @@ _NUMBERS = {
     "attempts": "attempts",
 }
 SCRIPTS = (
-    "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/signs.js", "viewing/messages.js", "rollout.js",
-    "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js", "viewing/compare.js", "viewer.js",
+    "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/returns.js", "viewing/signs.js",
+    "viewing/messages.js", "rollout.js", "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js",
+    "viewing/compare.js", "viewer.js",
 )  # fmt: skip
 STYLE = "viewing/viewer.css"
 _ANSWERS = {True: "yes", False: "no"}
@@ -68,6 +70,7 @@ def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST
     """
     turns = data.turns
     facts = [name for name in data.rollouts.columns if name in turns.columns]
+    facts += [name for name in FURTHER_FACTS if name not in facts and _is_fact(turns, name)]
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
     # Approximate size: all text, and 40 characters for the other columns.
     texts = [name for name, dtype in turns.schema.items() if dtype == pl.String and turns[name].count()]
@@ -140,6 +143,14 @@ def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST
         "trees": selected["tree"].to_list() if data.tree else [],
     }
     return Transcripts(packed(index), chunks, index["ids"], rollouts.height)
+
+
+def _is_fact(turns: pl.DataFrame, name: str) -> bool:
+    """Return whether a column of text has one value in each rollout, if it is there."""
+    if turns.schema.get(name) != pl.String or not turns[name].count():
+        return False
+    values = turns.lazy().group_by("rollout_id").agg(column_named(name).n_unique())
+    return bool(values.select((column_named(name) == 1).all()).collect().item())
 
 
 def _results(data: Rollouts) -> pl.DataFrame:

@@ -16,6 +16,8 @@ LARGEST_DRAWN = 1e300  # a scale that reaches from -1e300 to 1e300 still has a l
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
 ENDINGS = pl.Enum([SUCCESS, BUDGET, GAVE_UP, TARGET_ENDED, FINISHED, ERROR])
 TOOL_CALLS = pl.List(pl.Struct({"name": pl.String, "arguments": pl.String}))
+TOOL_RESULTS = pl.List(pl.Struct({"id": pl.String, "result": pl.String, "status": pl.String}))
+RAN, FAILED, REFUSED = CALL_STATUSES = ("ran", "failed", "refused")  # what became of a call
 TIME_TO_EVENT = pl.Struct({"duration": pl.Int32, "observed": pl.Boolean})
 
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rollwise.schema.columns import ENDINGS, OUTCOMES, TOOL_CALLS, Column, Schema
+from rollwise.schema.columns import ENDINGS, OUTCOMES, TOOL_CALLS, TOOL_RESULTS, Column, Schema
 
 _ID = Column("rollout_id", pl.String, "identifies the rollout")
 _FACTS = (
@@ -40,6 +40,11 @@ TURNS = Schema(
         Column("response", pl.String, "the target's answer, without its reasoning"),
         Column("observation", pl.String, "what came back after this answer and is not the next prompt"),
         Column("tool_calls", TOOL_CALLS, "tools the answer called, arguments as JSON text"),
+        Column(
+            "tool_results",
+            TOOL_RESULTS,
+            "of each call its id, what it returned, and its status: `ran`, `failed` or `refused`; null where the log does not say",
+        ),
         Column("reward", pl.Float64, "reward of the environment for this answer"),
         Column("score", pl.Float64, "score of a judge for this answer"),
         Column("succeeded", pl.Boolean, "the attack reached its goal in this turn; null = not judged"),

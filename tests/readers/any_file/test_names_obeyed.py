@@ -17,7 +17,7 @@ from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-PLAIN = [name for name in TURNS.names if name != "tool_calls"]
+PLAIN = [name for name in TURNS.names if not TURNS.dtypes[name].is_nested()]
 TOOL = FIXTURES / "verl"
 TOTALS = {"cost_usd": "total_cost_usd", "seconds": "total_seconds"}  # what a record states is of the rollout
 

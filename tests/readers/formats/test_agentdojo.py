@@ -181,6 +181,8 @@ def test_utility_counts_user_tasks_alone(tmp_path):
     alone = rollouts.filter(pl.col("task").is_null()).sort("goal")
     assert alone["goal"].to_list() == [f"banking/injection_task_{number}" for number in range(3)]
     assert rollouts["injection_task_utility"].sum() == 3
+    texts = dict(turns.select("goal", "goal_text").unique().rows())
+    assert texts == {None: None} | dict.fromkeys(alone["goal"], "What is my balance?")
     assert turns["rollout_id"].min() == "parrot-1/banking/injection_task_0/none/none"
 
 
@@ -225,7 +227,9 @@ def drift_run(folder: Path, asked: str, refusal: str | None, **answer: object) -
 )
 def test_a_call_that_a_defense_refused_is_a_call_and_the_refusal_its_result(tmp_path, asked, calls):
     frame = drift_run(tmp_path, asked, REFUSAL)
-    assert frame["tool_status"].to_list() == ["refused", None]
+    [results, after] = frame["tool_results"].to_list()
+    assert {(result["result"], result["status"]) for result in results} == {(REFUSAL, "refused")}
+    assert (len(results), after) == (len(frame["tool_calls"][0]), None)
     assert frame["prompt"].to_list() == ["Pay the bill", REFUSAL]
     made = [(call["name"], call["arguments"]) for call in frame["tool_calls"][0]]
     assert len(made) == 1 if calls is None else made == calls
@@ -235,16 +239,17 @@ def test_a_call_that_nobody_refused_stays_as_the_log_has_it(tmp_path):
     """DRIFT itself left a call in the text of a last answer: whether it would have run, nobody knows."""
     frame = drift_run(tmp_path, "[send_money()]", None)
     assert frame["tool_calls"].null_count() == 2
-    assert "tool_status" not in frame.columns
+    assert frame["tool_results"].null_count() == 2
     made = [{"function": "send_money", "args": {"to": "Ann"}}]
     frame = drift_run(tmp_path, "[send_money(to='Ann')]", "go on", tool_calls=made)
     assert frame["tool_calls"][0].to_list() == [{"name": "send_money", "arguments": '{"to":"Ann"}'}]
-    assert "tool_status" not in frame.columns
+    assert frame["tool_results"].null_count() == 2
 
 
 def test_all_refusals_of_the_real_runs_are_there(drift):
-    refused = drift.filter(pl.col("tool_status") == "refused")
+    is_refused = pl.col("tool_results").list.first().struct.field("status") == "refused"
+    refused = drift.filter(is_refused)
     assert (refused.height, refused["rollout_id"].n_unique()) == (58, 47)
     assert refused["tool_calls"].list.len().sum() == 69
-    results = drift.filter(pl.col("tool_status").shift(1).over("rollout_id") == "refused")["prompt"]
+    results = drift.filter(is_refused.shift(1).over("rollout_id"))["prompt"]
     assert results.str.starts_with("[CALL ERROR]").sum() == 58

@@ -225,7 +225,7 @@ def test_null_columns_are_left_out_and_added_again(tmp_path, monkeypatch, rows, 
     monkeypatch.setattr(native_files, "table_in", table_in)
     assert_frame_equal(read(tmp_path), whole)
     if rows:
-        ours = ["rollout_id", "turn", "prompt", "tool_calls"]  # and what nobody knows how to add again
+        ours = ["rollout_id", "turn", "prompt", "tool_calls", "tool_results"]  # and what nobody knows how to add again
         assert set(asked[0]) == {*ours, "mood", "note", "n", *(TREE_COLUMNS if tree else ())}
 
 

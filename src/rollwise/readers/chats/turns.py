@@ -1,21 +1,24 @@
 """A chat as turns: one rule for every log of messages.
 
 A turn is one assistant message; its `prompt` is everything since the previous assistant message (user text, tool
-results); what came back after the last one is its `observation`. An answer without text (only tool calls) is a turn.
-System text before the first answer is the `context` of turn 1. If a message is a list of parts, a part that calls a
-tool is a tool call, a part with the target's reasoning is not part of the answer (see `thoughts`), and a refusal is text
-(see `refusals`). A refusal does not set `refused`: then answers without such a part would count as not refused.
+results); what came back after the last one is its `observation`. What came back from a tool is beside its call too, in
+`tool_results`. An answer without text (only tool calls) is a turn. System text before the first answer is the `context` of
+turn 1. If a message is a list of parts, a part that calls a tool is a tool call, a part with the target's reasoning is not
+part of the answer (see `thoughts`), and a refusal is text (see `refusals`). A refusal does not set `refused`: then answers
+without such a part would count as not refused.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.message_forms import openai_form
-from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, WORDS, speaker
+from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, TOOLS, WORDS, speaker
+from rollwise.readers.chats.tool_results import Results, ToolResult, attached, is_result, message_result, part_result
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, parse, worded
 from rollwise.readers.table import TurnRow
@@ -32,7 +35,7 @@ THINKING = {
 }
 REFUSAL = "refusal"
 SILENT = "step-start"
-CHAT_COLUMNS = TurnRow._fields[:6]  # turn, context, prompt, response, observation, tool_calls
+CHAT_COLUMNS = TurnRow._fields[:7]  # turn, context, prompt, response, observation, tool_calls, tool_results
 SHORT = 256  # messages: the shape of a chat up to this length is cached, because many chats share it
 
 
@@ -42,8 +45,12 @@ class Message(msgspec.Struct):
     role: str
     content: Any = None
     tool_calls: list[Any] | None = None
-    error: Any = None
+    error: Any = msgspec.UNSET  # null where the log says that there was none
     name: str | None = None
+    id: Any = None
+    tool_call_id: Any = None
+    is_error: Any = None
+    status: Any = None
 
     def __post_init__(self) -> None:
         """Write the word for a known speaker as all readers compare it: without blanks, in small letters."""
@@ -51,6 +58,7 @@ class Message(msgspec.Struct):
             self.role = speaker(self.role)
 
 
+K = TypeVar("K", bound=Hashable)
 M = TypeVar("M", bound=Message)
 
 
@@ -77,23 +85,31 @@ def split_by_column(messages: Iterable[Message], field: str = "messages") -> dic
     roles: list[str] = []
     texts: list[str | None] = []
     tool_calls: list[list[dict[str, str | None]] | None] = []
+    logged_calls: list[list[Any]] = []
+    results: list[list[ToolResult]] = []
     for number, message in enumerate(messages):
         role, content = message.role, message.content
         is_answer = role in ANSWERS
         # Most messages are a text and nothing else, and skip the search for parts, errors and calls.
-        is_text = type(content) is str and (is_answer or message.error is None)
+        is_text = type(content) is str and (is_answer or not message.error)
         text = content if is_text else message_text(message, f"{field}[{number}]")
         if is_answer:
-            may_call = message.tool_calls or not is_text
-            tool_calls.append(calls(_calls_in(message), field=f"{field}[{number}].tool_calls") if may_call else None)
+            logged = calls_in(message) if message.tool_calls or not is_text else []
+            tool_calls.append(calls(logged, field=f"{field}[{number}].tool_calls") if logged else None)
+            logged_calls.append(logged)
+            results.append([])
         elif role not in WORDS:
             warn("role", f"{role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
+        if results and (not is_text or role in TOOLS):
+            results[-1] += results_in(message, text)
         if is_answer or text is not None:
             roles.append(role)
             texts.append(text)
     _, columns = by_turn([roles], texts)
     if any(tool_calls):
         columns["tool_calls"] = tool_calls
+        cells = attached(logged_calls, results)
+        columns |= {"tool_results": cells} if any(cells) else {}
     return columns
 
 
@@ -215,6 +231,31 @@ def message_text(message: Message, place: str = "message") -> str | None:
     return text if error in text else f"{text}\n{error}"
 
 
+def results_in(message: Message, text: str | None) -> list[ToolResult]:
+    """Return the results of tools in a message, given its text: in each of its parts that is one, or the message itself."""
+    parts = message.content if isinstance(message.content, list) else []
+    inside = [part_result(part, _part(part, "content")) for part in parts if isinstance(part, dict) and is_result(part)]
+    return inside or ([message_result(message, text)] if message.role in TOOLS else [])
+
+
+def results_along(links: Links[K], message_of: Callable[[K], Message]) -> list[Results]:
+    """Return the results of the calls of each answer, where each message names the one before it; see `attached`."""
+    after: dict[K | None, dict[K, None]] = {
+        answer: dict.fromkeys(links.after.get(answer, [])) for answer in links.above
+    }
+    for answer, above in links.above.items():
+        after.setdefault(above, {}).update(dict.fromkeys(links.between[answer]))  # a message before a fork counts once
+    results = [[results_of(message_of(name)) for name in after[answer]] for answer in links.above]
+    return attached(
+        [calls_in(message_of(answer)) for answer in links.above], [list(chain(*found)) for found in results]
+    )
+
+
+def results_of(message: Message) -> list[ToolResult]:
+    """Return the results of tools in a message."""
+    return results_in(message, message_text(message))
+
+
 def text_of(content: Any, field: str = "content") -> str | None:
     """Return the text of a message's content, which is a string, null, or a list of parts."""
     if content is None or isinstance(content, str):
@@ -257,7 +298,7 @@ def _call_in(part: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return inner if isinstance(inner, dict) else None
 
 
-def _calls_in(message: Message) -> list[Any]:
+def calls_in(message: Message) -> list[Any]:
     """Return the tool calls of a message: those of its own field, and those among the parts of its content."""
     parts = message.content if isinstance(message.content, list) else []
     inside = [_call_in(part) for part in parts if isinstance(part, dict)]

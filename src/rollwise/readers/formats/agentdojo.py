@@ -8,14 +8,14 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
-from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chats.turns import Message, split, text_of
 from rollwise.readers.common import outcome_of, unless_crashed
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
@@ -24,10 +24,10 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
+from rollwise.schema.columns import REFUSED
 
 SHAPES = Shapes({"suite_name", "user_task_id"}, any_of={"messages", "conversations"}, kinds=("json",))
 REFUSAL = "[CALL ERROR]"  # of DRIFT, which checks each call against a plan of its own
-REFUSED = "refused"
 CALLS = re.compile(r"<function_call>(.*?)</function_call>", re.DOTALL)
 MOST_OF_CALLS = 20_000  # characters
 OWN_LIMIT = "context_length_exceeded"  # the target's doing, which AgentDojo counts as not solved
@@ -52,22 +52,21 @@ def _trace(document: Document, builder: TurnsBuilder, around: Around) -> Iterato
     yield Record(record, None, around)
 
 
-def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, list[str | None]] | None]:
+def _turns(record: Record) -> list[TurnRow]:
     """`messages` or `conversations`."""
     # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if record["messages"] is None else "messages"
     messages = record[chat] or []
     refusals = [_refusal(message, after) for message, after in zip_longest(messages, messages[1:])]
     spoken = [
-        Message("tool", before) if before is not None else _with_calls(message) if refusal is not None else message
+        Message("tool", before, status=REFUSED)
+        if before is not None
+        else _with_calls(message)
+        if refusal is not None
+        else message
         for message, refusal, before in zip(messages, refusals, [None, *refusals], strict=False)
     ]
-    status = [
-        None if refusal is None else REFUSED
-        for message, refusal in zip(messages, refusals, strict=True)
-        if message.role in ANSWERS
-    ]
-    return split(spoken, chat), {"tool_status": status} if any(status) else None
+    return split(spoken, chat)
 
 
 def _refusal(message: Message, after: Message | None) -> str | None:
@@ -132,11 +131,14 @@ def _solved(record: Record) -> bool | None:
     return solved
 
 
-def _capability(record: Record) -> dict[str, bool | None]:
-    """Return what `utility` says of an injection task that was run alone."""
+def _alone(record: Record) -> dict[str, Any]:
+    """Return what `utility` says of an injection task that was run alone, and its words, which the user asked for."""
     if record["@task"] is not None:
         return {}
-    return {"injection_task_utility": unless_crashed(record["utility"], crashed=_has_crashed(record))}
+    chat = record["messages"] or record["conversations"] or []
+    asked = next((text_of(message.content) for message in chat if message.role == "user"), None)
+    utility = unless_crashed(record["utility"], crashed=_has_crashed(record))
+    return {"injection_task_utility": utility, **({} if asked is None else {"goal_text": asked})}
 
 
 def _outcome(record: Record) -> str | None:
@@ -154,10 +156,11 @@ AGENTDOJO = RecordMapping(
 
 Without an attack, AgentDojo always writes `security` true: `outcome` is null. Beside an error, it writes `security` true and
 `utility` false: `outcome` is error, and `solved` is null, unless the target exceeded its context. An injection task that was run as
-if it were a user's task is the `goal`, and `task` is null; its `utility` becomes `injection_task_utility`, and `solved` is null:
+if it were a user's task is the `goal`, and `task` is null; its words are `goal_text`, its `utility` becomes
+`injection_task_utility`, and `solved` is null:
 AgentDojo's utility counts user tasks alone.
 
-Calls that DRIFT refused are `tool_calls` too, with ``refused`` in column `tool_status`; the refusal is what came back, as the
+Calls that DRIFT refused are `tool_calls` too, with status ``refused`` in `tool_results`; the refusal is what came back, as the
 result of any call. The error of a tool is part of the next `prompt`: it came back to the target and is not an error of the target.
 All other fields become columns under their own names, objects and lists as JSON text.
 
@@ -190,7 +193,7 @@ injection task, so give intervals both as clusters.""",
     crashed=_has_crashed,
     verdicts=[{"of": "task", "by": _solved}],
     signs=["utility", "security"],
-    columns={"suite_name": "suite_name", "*": _capability},
+    columns={"suite_name": "suite_name", "*": _alone},
     fields={
         "suite_name": str,
         "pipeline_name": str,

@@ -110,6 +110,8 @@ def _chat(values: Iterable[Any]) -> list[Message]:
             "user" if marked and not message.trainable and message.role == "assistant" else message.role,
             message.content,
             _calls(message.tool_calls),
+            name=message.name,
+            tool_call_id=message.tool_call_id,
         )
         for message in messages
     ]

@@ -13,13 +13,12 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, speaker
 from rollwise.readers.chats.turns import Message, split, text_of
-from rollwise.readers.common import join_texts, parse_all
+from rollwise.readers.common import parse_all
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.records import Count, parse, total, whole_number, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
-from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 AGENT = "agent"  # source of a step
@@ -102,24 +101,22 @@ def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] |
 
 def _chat(steps: Sequence[Step]) -> list[Message]:
     """Return the steps as messages; the results of tools after a step are a message of their own."""
-    chat = []
+    chat: list[Message] = []
     for place, step in enumerate(steps):
         where = f"steps[{place}]"
         text = text_of(step.message, f"{where}.message") or None  # NAT writes an empty text next to tool calls
         role = "assistant" if step.source == AGENT else step.source
-        called = calls(step.tool_calls, f"{where}.tool_calls")
-        chat.append(Message(role, text, called))
-        result = _result_of(step.observation, f"{where}.observation")
-        if result is not None:
-            chat.append(Message("tool", result))
+        chat.append(Message(role, text, step.tool_calls))
+        chat += _results_of(step.observation, f"{where}.observation")
     return chat
 
 
-def _result_of(observation: Any, where: str) -> str | None:
-    """Return the text of what the environment gave back: a text, or a list of results."""
+def _results_of(observation: Any, where: str) -> list[Message]:
+    """Return what the environment gave back: a text, or a list of results."""
     if observation is None or isinstance(observation, str):
-        return observation
-    return join_texts(_text(result, where) for result in parse(observation, Observation, where).results)
+        return [] if observation is None else [Message("tool", observation)]
+    results = parse(observation, Observation, where).results
+    return [Message("tool", _text(result, where), tool_call_id=result.get("source_call_id")) for result in results]
 
 
 def _text(result: dict[str, Any], where: str) -> str | None:

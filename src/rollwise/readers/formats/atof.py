@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.chats.tool_results import ToolResult, attached
 from rollwise.readers.chats.turns import joined, text_of
 from rollwise.readers.chronology import in_order
+from rollwise.readers.common import text_in
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
@@ -112,6 +114,8 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
 def _turns(events: list[Event], root: Event) -> list[TurnRow]:
     """Return a turn for each completed model call; what came before it, results of tools included, is its prompt."""
     turns: list[TurnRow] = []
+    made: list[list[Any]] = []
+    results: list[list[ToolResult]] = []
     question = _content(root.data, "input")
     prompts = [] if question is None else [question]
     for number, event in enumerate(events):
@@ -120,6 +124,8 @@ def _turns(events: list[Event], root: Event) -> list[TurnRow]:
             continue
         if event.category == "llm":
             text, requests = _answer(event.data, f"[{number}].data")
+            made.append(requests)
+            results.append([])
             turns.append(
                 TurnRow(turn=len(turns) + 1, prompt=joined(prompts), response=text or None, tool_calls=calls(requests))
             )
@@ -127,7 +133,11 @@ def _turns(events: list[Event], root: Event) -> list[TurnRow]:
         elif event.category == "tool":
             result = _content(event.data, "result")
             prompts += [] if result is None else [result]
+            if results:
+                results[-1].append(ToolResult(result, id=text_in(event.category_profile, "tool_call_id")))
     if turns:
+        cells = attached(made, results)
+        turns = [turn._replace(tool_results=cell) for turn, cell in zip(turns, cells, strict=True)]
         turns[-1] = turns[-1]._replace(observation=joined(prompts))
         return turns
     # No model event: the workflow is opaque, and its own end is the only answer.

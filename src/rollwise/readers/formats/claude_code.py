@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.links import Links
+from rollwise.readers.chats.tool_results import ToolResult, attached, is_result, part_result
 from rollwise.readers.chats.turns import text_of, thoughts
 from rollwise.readers.common import AnthropicUsage, first_of, join_texts
 from rollwise.readers.moments import seconds_of
@@ -81,7 +82,7 @@ def read_claude_code(document: Document, table: TurnsBuilder) -> None:
     assistant                   a turn; lines with the same `message.id` are one answer
     `tool_use` in the content   `tool_calls`
     `thinking` in the content   column `reasoning`
-    user, tool results          `prompt`; after the last answer `observation`
+    user, tool results          `prompt`; after the last answer `observation`; `tool_results` by `tool_use_id`
     `usage`                     `prompt_tokens` (cached ones included), `response_tokens`, and their sum over
                                 the rollout `total_tokens`
     first and last `timestamp`  `total_seconds`
@@ -212,17 +213,33 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
         following_answer = following.get(above) if above is not None else None
         into = trailing.setdefault(above, []) if following_answer is None else parallel.setdefault(following_answer, [])
         into += messages
-    turns = []
+    turns: list[TurnRow] = []
+    requests: dict[str, list[Any]] = {}
+    results: dict[str | None, list[ToolResult]] = {lines[0].uuid: [] for lines in answers}
     for place, lines in enumerate(answers):
         name = lines[0].uuid
+        requests[name] = [part for line in lines for part in _parts(line) if _is_call(part)]
         before = sorted((by_uuid[uuid] for uuid in [*links.between[name], *parallel.get(name, [])]), key=itemgetter(0))
         orphans = trailing.get(None, []) if place == len(answers) - 1 else []  # messages that lead to no answer
         replies = [by_uuid[message][1] for message in [*trailing.get(name, []), *orphans]]
         turn = _turn(lines, [entry for _, entry in before], links.depth[name])
         turn = turn._replace(observation=join_texts(map(_text, replies)))
         above = links.above[name]
+        results.setdefault(above, []).extend(result for _, entry in before for result in _results(entry))
+        results[name] += [result for entry in replies for result in _results(entry)]
         turns.append(turn._replace(node_id=name, parent_id=above, target_call=place + 1) if links.forks else turn)
-    return turns
+    cells = attached([*requests.values()], [results[name] for name in requests])
+    return [turn._replace(tool_results=cell) for turn, cell in zip(turns, cells, strict=True)]
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "tool_use"
+
+
+def _results(entry: Entry) -> list[ToolResult]:
+    """Return the results of tools in a message."""
+    parts = [part for part in _parts(entry) if isinstance(part, dict) and is_result(part)]
+    return [part_result(part, text_of([part], "message.content")) for part in parts]
 
 
 def _turn(lines: Sequence[Entry], prompts: Iterable[Entry], depth: int) -> TurnRow:
@@ -235,7 +252,7 @@ def _turn(lines: Sequence[Entry], prompts: Iterable[Entry], depth: int) -> TurnR
         turn=depth,
         prompt=join_texts(map(_text, prompts)),
         response=None if failed else text,
-        tool_calls=calls([part for part in content if isinstance(part, dict) and part.get("type") == "tool_use"]),
+        tool_calls=calls(list(filter(_is_call, content))),
         prompt_tokens=usage.sent(),
         response_tokens=usage.received(),
         error=text if failed else None,

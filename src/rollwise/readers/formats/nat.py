@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.chats.tool_results import ToolResult, attached
 from rollwise.readers.common import parse_all
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
@@ -35,6 +36,7 @@ class Payload(msgspec.Struct):
     """The fields read from a step."""
 
     event_type: str | None = None
+    uuid: str | None = msgspec.field(name="UUID", default=None)
     event_timestamp: Stamp = None
     name: str | None = None
     data: Any = None
@@ -59,9 +61,13 @@ def _turns(record: Record) -> list[TurnRow]:
     # A step reports its start and its end; both hold the input, and some frameworks report only the ends.
     tools = [step for step in _steps(record) if step.event_type in {"TOOL_START", "TOOL_END"}]
     reported = [step for step in tools if step.event_type == "TOOL_START"] or tools
-    tool_calls = [{"name": step.name or "tool", "arguments": inner(step.data, "input")} for step in reported]
+    tool_calls = [
+        {"name": step.name or "tool", "arguments": inner(step.data, "input"), "call_id": step.uuid} for step in reported
+    ]
+    outputs = [(step.uuid, worded(inner(step.data, "output"))) for step in tools if step.event_type == "TOOL_END"]
+    results = attached([tool_calls], [[ToolResult(text, id=name) for name, text in outputs if text is not None]])[0]
     turn = TurnRow(None if answer is None else 1, prompt=worded(record["question"]), response=answer)
-    return [turn._replace(tool_calls=None if answer is None else calls(tool_calls))]
+    return [turn if answer is None else turn._replace(tool_calls=calls(tool_calls), tool_results=results)]
 
 
 def _task(record: Record) -> str:

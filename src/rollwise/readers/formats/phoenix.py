@@ -81,6 +81,7 @@ class SpanMessage(msgspec.Struct):
     content: Any = None
     contents: list[dict[str, Any]] | None = None
     tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: Any = None
     function_call_name: str | None = None
     function_call_arguments_json: str | None = None
 
@@ -182,6 +183,11 @@ def _chat(items: Any, side: str) -> list[Message]:
             requests.append({"name": logged.function_call_name, "arguments": logged.function_call_arguments_json})
         role = logged.role or ("user" if side == "input" else "assistant")
         messages.append(
-            Message(role, logged.content if logged.content is not None else parts or None, requests or None)
+            Message(
+                role,
+                logged.content if logged.content is not None else parts or None,
+                requests or None,
+                tool_call_id=logged.tool_call_id,
+            )
         )
     return messages

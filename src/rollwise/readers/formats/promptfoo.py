@@ -97,11 +97,13 @@ def _about(record: Mapping[str, Any], run: str, case: str) -> dict[str, Any]:
     variables = object_in(test, "vars")
     prompt = variables.get("prompt", next(iter(variables.values())) if len(variables) == 1 else None)
     sent = prompt if about.get("strategyId") in UNCHANGED else None
-    goal = _word(about.get("goal")) or _word(about.get("originalText")) or _word(sent) or case
+    text = _word(about.get("goal")) or _word(about.get("originalText")) or _word(sent)
+    goal = text or case
     return {
         "about": about or None,
         "attack": strategy or "basic",
         "goal": goal if plugin is None else f"{plugin}/{goal}",
+        "goal_text": None if plugin is None else text,
         "category": plugin,
     }
 
@@ -135,6 +137,11 @@ def _solved(record: Record) -> bool | None:
     is_evaluated = record["@task"] is not None and not _has_failed(record)
     solved: bool | None = record["success"] if is_evaluated else None
     return solved
+
+
+def _goal_text(record: Record) -> dict[str, str]:
+    """Return the goal in words, without its plugin."""
+    return {} if record["@goal_text"] is None else {"goal_text": record["@goal_text"]}
 
 
 @once
@@ -236,6 +243,7 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "vars": {"by": lambda record: record["vars"] or None, "in_file": "`vars`"},
         "grading": "gradingResult",
         "metadata": {"from": "@about", "in_file": "`metadata`, also of `testCase`"},
+        "*": {"by": _goal_text, "in_file": "`metadata.goal`, `metadata.originalText`, as `goal_text`"},
     },
     fields={
         "vars": dict[str, Any] | None,

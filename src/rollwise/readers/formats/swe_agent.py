@@ -12,6 +12,7 @@ from typing import Any, NotRequired
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
+from rollwise.readers.chats.tool_results import ToolResult, attached
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import as_prompt, parse_all
 from rollwise.readers.formats.committed.swe_bench import verdict_beside
@@ -78,7 +79,8 @@ def _of_steps(steps: Sequence[Step], chat: Sequence[Message]) -> list[TurnRow]:
     for place, step in enumerate(steps):
         # The trajectory holds actions as text; the history may hold the tool calls that they were made of.
         tool_calls = answers[place].tool_calls if place < len(answers) else None
-        requests = tool_calls or ([{"name": "action", "arguments": step.action}] if step.action else None)
+        requests = tool_calls or ([{"name": "action", "arguments": step.action}] if step.action else [])
+        back = [] if step.observation is None else [ToolResult(step.observation)]
         turns.append(
             TurnRow(
                 turn=place + 1,
@@ -87,6 +89,7 @@ def _of_steps(steps: Sequence[Step], chat: Sequence[Message]) -> list[TurnRow]:
                 response=step.response,
                 observation=step.observation if place == len(steps) - 1 else None,
                 tool_calls=calls(requests),
+                tool_results=attached([requests], [back])[0],
                 reward=step.reward,
             )
         )

@@ -7,7 +7,7 @@ import msgspec
 
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.speakers import ANSWERS
-from rollwise.readers.chats.turns import Message, message_text, split
+from rollwise.readers.chats.turns import Message, message_text, results_along, split
 from rollwise.readers.common import as_prompt, join_texts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Link, Small, parse
@@ -70,7 +70,8 @@ def turns_of(nodes: Sequence[Node], calls: Sequence[Call]) -> list[TurnRow]:
             parent = None if above is None else str(above)
             turn = turn._replace(node_id=str(at), parent_id=parent, target_call=number + 1)
         turns.append(turn)
-    return turns
+    results = results_along(links, lambda at: nodes[at].message)
+    return [turn._replace(tool_results=cell) for turn, cell in zip(turns, results, strict=True)]
 
 
 def _measured(turn: TurnRow, call: Call | None) -> TurnRow:

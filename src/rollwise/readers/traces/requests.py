@@ -59,7 +59,7 @@ def _message(item: Any) -> Any:
     if item.get("type") == CALL:
         return {"role": "assistant", "content": None, "tool_calls": [item]}
     if item.get("type") == RESULT:
-        return {"role": "tool", "content": worded(item.get("output"))}
+        return {"role": "tool", "content": worded(item.get("output")), "tool_call_id": item.get("call_id")}
     # Reasoning is part of the answer that follows, and has no text of its own here.
     if item.get("type") == "reasoning" and "role" not in item:
         return {"role": "assistant", "content": None}

@@ -66,6 +66,8 @@ def add_trace(
         is_unanswered = len(calls) == 1 and not any(message.role in ANSWERS for message in call.prompts)
         answer = call.answer if call.answer is not None or is_unanswered else Message("assistant")
         chat = split([*call.prompts, *([] if answer is None else [answer])], "input")
+        if turns and len(chat) > 1 and chat[-2].tool_calls == turns[-1].tool_calls:  # its results are in the next input
+            turns[-1] = turns[-1]._replace(tool_results=chat[-2].tool_results)
         added = chat[-1:] if turns else chat
         turns += [*added[:-1], _measured(added[-1], call)]
         turn_calls += [*[None] * (len(added) - 1), call]

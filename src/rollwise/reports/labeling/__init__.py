@@ -27,11 +27,20 @@ QUESTIONS = {
     "task_success": "Did the target do its task?",
     "ever_refused": "Did the target refuse in any turn?",
 }
-SHOWN = ("turn", "context", "prompt", "response", "tool_calls", "observation", "error")  # no verdict is in the file
+SHOWN = (
+    "turn",
+    "context",
+    "prompt",
+    "response",
+    "tool_calls",
+    "tool_results",
+    "observation",
+    "error",
+)  # no verdict is in the file
 FACTS = ("goal", "task")
 SCRIPTS = (
-    "theme.js", "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/signs.js", "viewing/messages.js",
-    "labeling/label.js",
+    "theme.js", "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/returns.js", "viewing/signs.js",
+    "viewing/messages.js", "labeling/label.js",
 )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ async function show(place) {
   const { facts, rows } = await unpack(`chunk-${place}`);
   if (work.place !== place) return; // the reader has gone on
   const about = Object.entries(facts).map(([name, text]) => element("div", "said", element("span", "", name), block(text)));
-  const turns = rows.map((row) => turnNode(row, 0, { tool_calls: "tool calls" }, ""));
+  const turns = withoutReturns(rows.map((row) => [row, 0])).map(([row, depth, after]) => turnNode(row, depth, { tool_calls: "tool calls" }, "", { after }));
   at("rollout").replaceChildren(element("h2", "", `Rollout ${place + 1}`), ...about, ...turns);
   tell();
   scrollTo({ top: 0, behavior: "instant" });

@@ -43,11 +43,14 @@ function argumentNodes(pairs, words, traced, depth) {
   return element("dl", "arguments", ...lines);
 }
 
-// A call; what came back stands inside of it where the log has it beside the call.
-function callNode(call, words, traced, below) {
+const statusNodes = (status) => status === "failed" ? [" ", element("span", "flag", "× the call failed")] : status === "refused" ? [" ", flagNode("refused")] : [];
+
+// A call, its status where the log says that it did not run as it should, and inside of it what came back.
+function callNode(call, status, words, traced, below) {
   const pairs = call.arguments === null || reading.raw ? null : members(call.arguments);
   const head = [call.name, pairs ? null : call.arguments].filter((part) => part !== null).join(" ");
   const made = element("div", "text call", element("div", "call-name", ...written(pairs && !pairs.length ? `${head} ()` : head, words)));
+  made.firstChild.append(...statusNodes(status));
   if (pairs?.length) made.append(argumentNodes(pairs, words, traced, 1));
   if (below.length) made.append(element("div", "result", ...below));
   return made;

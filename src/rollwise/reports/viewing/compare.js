@@ -98,7 +98,7 @@ async function compare(other) {
   select.value = String(chosen);
   select.addEventListener("change", () => compare(Number(select.value)));
   const box = besideBox(left, right, alignment.pairs, found?.place ?? -1);
-  const title = shown(state.view.facts.goal ?? state.view.facts.task ?? state.view.id);
+  const title = headingOf(state.view);
   at("rollout").replaceChildren(
     element("h3", "", "Two attempts: ", element("bdi", "", ...written(title.length > LONGEST ? `${title.slice(0, LONGEST)}…` : title, ""))),
     element("div", "steps", buttonNode("Close", closeCompare, "c"), element("span", "soft", "beside"), select,

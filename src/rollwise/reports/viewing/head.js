@@ -8,7 +8,7 @@ const word = (column, one) => state.columns[column] ? state.columns[column].word
 const number = (name, one) => state.index.numbers[name]?.[one] ?? null;
 const named = (value) => value === null ? "(none)" : plain(value);
 const amount = (value) => value >= 10000 ? `${(value / 1000).toFixed(1)}k` : Number(value.toPrecision(3)).toLocaleString("en");
-const titleOf = (one) => word("goal", one) ?? word("task", one) ?? state.index.ids[one];
+const titleOf = (one) => word("goal_text", one) ?? word("goal", one) ?? word("task", one) ?? state.index.ids[one];
 
 // What became of an attack, as a class and a word; null where there was none.
 function verdictOf(one) {
@@ -62,10 +62,13 @@ function idNode(id, words) {
   return element("p", "soft id", text, " ", copy, " ", link);
 }
 
+// The goal in words where the log has them beside its id, else goal, task or id.
+const headingOf = (view) => shown(view.facts.goal_text ?? view.facts.goal ?? view.facts.task ?? view.id);
+
 function headNodes(one, view, words) {
-  const text = shown(view.facts.goal ?? view.facts.task ?? view.id);
+  const text = headingOf(view);
   const heading = element("h3", "", element("bdi", "", ...written(text.length > LONGEST ? `${[...text.slice(0, LONGEST)].slice(0, -1).join("")}…` : text, words)));
-  const facts = ["target", "attack", ...(view.facts.goal === undefined ? [] : ["task"])].filter((name) => view.facts[name] !== undefined)
+  const facts = [...(view.facts.goal_text === undefined ? [] : ["goal"]), "target", "attack", ...(view.facts.goal === undefined ? [] : ["task"])].filter((name) => view.facts[name] !== undefined)
     .map((name) => chip(name, view.facts[name], words));
   const solved = SOLVED[word("task_success", one)], ending = word("ending", one), attempt = attemptOf(one);
   const plainly = [...(attempt ? [attempt] : []), ...(solved ? [solved] : []), ...spentOf(one),

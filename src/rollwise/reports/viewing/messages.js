@@ -1,6 +1,6 @@
 "use strict";
 // A turn as messages of the system, the user, the assistant and tools. Long ones are folded, but never over what is searched for.
-const SAID = ["context", "prompt", "reasoning", "thought", "thoughts", "response", "tool_calls", "observation", "error"];
+const SAID = ["context", "prompt", "reasoning", "thought", "thoughts", "response", "tool_calls", "tool_results", "observation", "error"];
 const THOUGHTS = ["reasoning", "thought", "thoughts"];
 const TREE = ["node_id", "parent_id", "pruned", "target_call"];
 const VERDICTS = { succeeded: ["attack succeeded", "attack failed", "bad", "good"], refused: ["refused", "not refused", "", ""] };
@@ -102,11 +102,17 @@ function messageNodes(row, words, { after = false, about = NOTHING } = {}) {
     made.push(message("response", "assistant", element("span", "soft", "The answer is empty."), textNode(row.response)));
   }
   const calls = row.tool_calls ?? [];
-  const attached = calls.length === 1 && !isEmpty(row.observation); // of two calls nobody knows whose result it is
+  // Where the log says nothing of results, an observation is that of a single call; of two calls nobody knows whose it is.
+  const attached = calls.length === 1 && row.tool_results === undefined && !isEmpty(row.observation);
   if (calls.length) {
-    const below = attached ? [textNode(...returned(shown(row.observation).replaceAll("\r\n", "\n"), words, LINES.tool, about.texts, (part) => verbatim(part, words)))] : [];
-    const flags = isRefusedCall(row) ? [flagNode("refused")] : [];
-    made.push(message("tool_calls", counted(calls.length, "call"), ...calls.map((call) => callNode(call, words, about.traced, below)), ...flags));
+    const results = attached ? [{ result: shown(row.observation), status: null }] : resultsOf(row);
+    made.push(message("tool_calls", counted(calls.length, "call"), ...calls.map((call, place) => {
+      const { result, status } = results[place] ?? {};
+      const isTold = status === "refused" && results.findIndex((one) => one?.result === result) < place; // one refusal of several calls
+      const below = isEmpty(result ?? undefined) || isTold ? []
+        : [textNode(...returned(result.replaceAll("\r\n", "\n"), words, LINES.tool, about.texts, (part) => verbatim(part, words)))];
+      return callNode(call, status, words, about.traced, below);
+    })));
   }
   if (!attached) tell("observation", calls.length ? "tool" : "observation", LINES.tool, verbatim);
   tell("error", "error", LINES.tool, verbatim);

@@ -1,11 +1,11 @@
 "use strict";
-// Signs of an injected text: where it arrives, where a value of it goes to a tool, where a defense refused a call. A sign is a mark, never a verdict.
+// Signs of an injected text: where it arrives, where a value of it goes to a tool, where a call was refused. A sign is a mark, never a verdict.
 const TAGGED = /<INFORMATION>[\s\S]*?<\/INFORMATION>/g; // how AgentDojo's attack marks its text
 const FEWEST = 8; // letters of a value: shorter ones are in many texts
 const SIGNS = {
   arrives: ["▼", "injected text arrives"],
   uses: ["◆", "a value of the injected text goes to a tool"],
-  refused: ["◇", "the defense refused the call"],
+  refused: ["◇", "the call was refused"],
 };
 
 function leaves(value) {
@@ -47,20 +47,22 @@ function injection(facts, ordered) {
   return { texts, traced: (value) => value.length >= FEWEST && all.includes(value) && !own.includes(value) };
 }
 
-const isRefusedCall = (row) => row.tool_status === "refused";
+const isRefused = (row, place) => resultsOf(row)[place]?.status === "refused";
 
 // The signs of a turn, by name.
 function signsOf(row, { texts, traced }) {
-  if (!texts.length) return isRefusedCall(row) ? ["refused"] : [];
-  const arrives = [row.prompt, row.observation].some((text) => text !== undefined && spansOf(text, texts).length);
-  const values = (row.tool_calls ?? []).flatMap((call) => {
+  const calls = row.tool_calls ?? [];
+  const refused = calls.some((_, place) => isRefused(row, place)) ? ["refused"] : [];
+  if (!texts.length) return refused;
+  const arrives = [row.prompt, row.observation, ...textsOf(row)].some((text) => text !== undefined && spansOf(text, texts).length);
+  const values = calls.filter((_, place) => !isRefused(row, place)).flatMap((call) => {
     try {
       return leaves(JSON.parse(call.arguments));
     } catch {
       return [];
     }
   });
-  return [...(arrives ? ["arrives"] : []), ...(isRefusedCall(row) ? ["refused"] : values.some(traced) ? ["uses"] : [])];
+  return [...(arrives ? ["arrives"] : []), ...(values.some(traced) ? ["uses"] : []), ...refused];
 }
 
 const flagNode = (sign) => element("span", "flag", `${SIGNS[sign][0]} ${SIGNS[sign][1]}`);

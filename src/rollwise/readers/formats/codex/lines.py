@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM, WORDS, speaker
-from rollwise.readers.chats.turns import text_of
+from rollwise.readers.chats.tool_results import ToolResult, part_result
+from rollwise.readers.chats.turns import joined, text_of
 from rollwise.readers.common import first_of
 from rollwise.readers.moments import seconds_of
 from rollwise.readers.problems import BrokenError, warn
@@ -95,6 +96,8 @@ class Item(msgspec.Struct):
     input: Any = None
     action: Any = None
     output: Any = None
+    call_id: Any = None
+    status: Any = None
     summary: Any = None
 
 
@@ -132,6 +135,7 @@ class Answer:
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)  # of tools, before the next answer
     usage: Usage | None = None
     error: str | None = None
     aborted: str | None = None
@@ -202,11 +206,15 @@ class SessionLog:
         elif item.type in {"message", "agent_message"} or item.type.endswith(OUTPUT):
             self._open = None
             self.prompts += _texts(item.output if item.type.endswith(OUTPUT) else item.content)
+            if item.type.endswith(OUTPUT) and self.answers:
+                texts = _texts(item.output)
+                self.answers[-1].results.append(part_result(msgspec.structs.asdict(item), joined([*texts])))
         elif item.type == "reasoning":
             self._answer().thoughts += [*_texts(item.summary), *_texts(item.content)]
         elif item.type.endswith(CALL):
             arguments = first_of(item.arguments, item.input, item.action)
-            self._answer().calls.append({"name": item.name or item.type.removesuffix(CALL), "arguments": arguments})
+            name = item.name or item.type.removesuffix(CALL)
+            self._answer().calls.append({"name": name, "arguments": arguments, "call_id": item.call_id})
 
     def _answer(self) -> Answer:
         """Return the open answer, or open a new one."""

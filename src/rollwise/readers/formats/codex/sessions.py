@@ -9,6 +9,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rollwise.readers.chats.tool_results import Results, attached
 from rollwise.readers.chats.turns import joined
 from rollwise.readers.chronology import in_order
 from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
@@ -55,7 +56,7 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
     assistant                       `response`; all items up to the next input of the model are one answer
     items that end in ``_call``     `tool_calls`; one without a name is named by its type, without the ending
     `reasoning`                     column `reasoning`, except for encrypted reasoning
-    user, items in ``_output``      `prompt`; after the last answer `observation`
+    user, items in ``_output``      `prompt`; after the last answer `observation`; `tool_results` by `call_id`
     `token_count`                   `prompt_tokens` (cached ones included), `response_tokens` (with
                                     reasoning); the last sum that Codex states is `total_tokens`
     `error`                         `error` of a turn without an answer
@@ -113,7 +114,8 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _add(document: Document, table: TurnsBuilder, log: SessionLog) -> None:
     session, answers = log.session, log.answers
     name = session.id or f"codex-{document.digest}"
-    turns = [_turn(answer) for answer in answers] or [TurnRow(turn=None, prompt=joined(log.prompts))]
+    results = attached([answer.calls for answer in answers], [answer.results for answer in answers])
+    turns = list(map(_turn, answers, results)) or [TurnRow(turn=None, prompt=joined(log.prompts))]
     # Instructions come before the first answer; input after the last answer was never answered.
     turns[0] = turns[0]._replace(context=joined(log.context))
     if answers:
@@ -161,13 +163,14 @@ def _add(document: Document, table: TurnsBuilder, log: SessionLog) -> None:
     )
 
 
-def _turn(answer: Answer) -> TurnRow:
+def _turn(answer: Answer, results: Results) -> TurnRow:
     usage = answer.usage or Usage()
     return TurnRow(
         turn=answer.depth,
         prompt=joined(answer.prompts),
         response=joined(answer.texts),
         tool_calls=calls(answer.calls),
+        tool_results=results,
         prompt_tokens=whole_number(usage.input_tokens, "input_tokens"),
         response_tokens=whole_number(usage.output_tokens, "output_tokens"),
         error=answer.error,

@@ -5,8 +5,10 @@ from typing import Any
 
 from rollwise.readers.formats.codex.lines import CALL, EVENT, ITEM, META, OUTPUT, Usage
 from rollwise.readers.records import kind_of, parse, total
+from rollwise.schema.columns import RAN
 
 STARTED = "thread.started"
+COMPLETED = "completed"  # status of a command or tool that ran and did not fail
 TOOL_ITEMS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
 STREAM = frozenset(
     {
@@ -53,5 +55,15 @@ def _item(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         # Commands and file changes have no name of a tool: their type takes its place.
         name = item.get("tool") if isinstance(item.get("tool"), str) else kind
         output = next((item[name] for name in RESULTS if item.get(name) not in (None, "")), None)
-        yield ITEM, {"type": f"{kind}{CALL}", "name": name, "arguments": item.get("arguments", fields)}
-        yield ITEM, {"type": f"{kind}{OUTPUT}", "output": f"exit code {output}" if isinstance(output, int) else output}
+        text = f"exit code {output}" if isinstance(output, int) else output
+        status = RAN if item.get("status") == COMPLETED else item.get("status")
+        yield (
+            ITEM,
+            {
+                "type": f"{kind}{CALL}",
+                "name": name,
+                "arguments": item.get("arguments", fields),
+                "call_id": item.get("id"),
+            },
+        )
+        yield ITEM, {"type": f"{kind}{OUTPUT}", "output": text, "call_id": item.get("id"), "status": status}

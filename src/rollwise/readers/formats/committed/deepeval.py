@@ -9,6 +9,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rollwise.readers.chats.tool_results import attached
 from rollwise.readers.chats.turns import messages_of, split_by_column
 from rollwise.readers.common import text_in
 from rollwise.readers.json_texts import lenient
@@ -58,9 +59,10 @@ def _turns(record: Record) -> Turns:
 
 
 def _exchange(case: dict[str, Any], number: int) -> TurnRow:
+    logged = case.get("toolsCalled") or ()
     tool_calls = [
         {"name": call.get("name"), "arguments": call.get("inputParameters")} if isinstance(call, dict) else call
-        for call in case.get("toolsCalled") or ()
+        for call in logged
     ]
     answer = case.get("actualOutput")
     return TurnRow(
@@ -68,6 +70,7 @@ def _exchange(case: dict[str, Any], number: int) -> TurnRow:
         prompt=text_in(case, "input"),
         response=None if answer is None else parse(answer, str, "actualOutput"),
         tool_calls=calls(tool_calls, "toolsCalled"),
+        tool_results=attached([logged], [[]])[0],
     )
 
 

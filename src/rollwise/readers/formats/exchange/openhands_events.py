@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
+from rollwise.readers.chats.tool_results import status_of
 from rollwise.readers.chats.turns import Message, text_of
 from rollwise.readers.common import first_of, join_texts, parse_all, text_in
 from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.records import inner, worded
-from rollwise.readers.tool_calls import calls
+from rollwise.schema.columns import FAILED, REFUSED
 
 AGENT, ASSISTANT = "agent", "assistant"
 LOOKED_AT = 4  # events of a record that are enough to recognize them
@@ -28,6 +30,13 @@ INTERNAL = frozenset(
     }
 )
 SPOKEN = frozenset({"message", "finish", "think", "reject"})  # actions that call no tool
+# Results that are none of a tool: what became of their calls.
+STATUSES = {
+    "error": FAILED,
+    "user_rejected": REFUSED,
+    "UserRejectObservation": REFUSED,
+    "AgentErrorEvent": FAILED,
+}
 # Arguments that OpenHands adds to the arguments of the model.
 ADDED = frozenset(
     {
@@ -55,6 +64,7 @@ class Event(msgspec.Struct):
     reasoning_content: str | None = None
     tool_name: str | None = None
     tool_call: dict[str, Any] | None = None
+    tool_call_id: Any = None
     llm_response_id: str | None = None
     llm_message: dict[str, Any] | None = None
     extended_content: list[Any] | None = None
@@ -72,6 +82,8 @@ class ChatPart(NamedTuple):
     action: str | None = None  # name of the action or of the tool
     answer: str | None = None  # id of the model's answer that the event is part of
     reasoning: str | None = None
+    call_id: Any = None  # of a result: the call that it answers
+    status: str | None = None
 
 
 def are_events(history: Any) -> bool:
@@ -101,7 +113,7 @@ def chat_of(history: Sequence[Any] | None, instruction: str | None) -> tuple[lis
     answers: list[ChatPart] = []
     for event in _events(history):
         if event.role != ASSISTANT:
-            chat.append(Message(event.role, event.text))
+            chat.append(Message(event.role, event.text, tool_call_id=event.call_id, status=event.status))
         elif answers and event.answer is not None and event.answer == answers[-1].answer:
             message = next(message for message in reversed(chat) if message.role == ASSISTANT)
             message.content = _distinct([message.content, event.text])
@@ -124,7 +136,7 @@ def _ask(chat: list[Message], instruction: str | None) -> None:
 
 
 def _calls(event: ChatPart) -> list[Any]:
-    return [*(calls([event.call], "history") or [])] if event.call else []
+    return [event.call] if event.call else []
 
 
 def _distinct(texts: Iterable[str | None]) -> str | None:
@@ -173,13 +185,18 @@ def _of_action(event: Event, args: Mapping[str, Any]) -> ChatPart | None:
     if name in SPOKEN:
         return ChatPart(ASSISTANT, first_of(texts, text), action=name, answer=answer)
     arguments = {key: value for key, value in args.items() if key not in ADDED and value is not None}
-    return ChatPart(ASSISTANT, texts, {"name": name, "arguments": arguments}, name, answer)
+    return ChatPart(ASSISTANT, texts, {"name": name, "arguments": arguments, "call_id": _call_id(event)}, name, answer)
+
+
+def _call_id(event: Event) -> str | None:
+    return text_in(event.tool_call_metadata, "tool_call_id")
 
 
 def _of_observation(event: Event) -> ChatPart | None:
     if not isinstance(event.observation, str) or event.observation in INTERNAL:
         return None
-    return ChatPart("tool", worded(first_of(event.content, event.message)))
+    text = worded(first_of(event.content, event.message))
+    return ChatPart("tool", text, call_id=_call_id(event), status=STATUSES.get(event.observation))
 
 
 # ── agent SDK ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -197,9 +214,12 @@ def _of_kind(event: Event) -> ChatPart | None:
             return _of_call(event)
         case "ObservationEvent":
             result = first_of(inner(event.observation, "content"), inner(event.observation, "output"))
-            return ChatPart("tool", join_texts([_text(result), _text(event.extended_content or None)]))
+            text = join_texts([_text(result), _text(event.extended_content or None)])
+            status = status_of(UNSET, inner(event.observation, "is_error"))
+            return ChatPart("tool", text, call_id=event.tool_call_id, status=status)
         case "UserRejectObservation" | "AgentErrorEvent":
-            return ChatPart("tool", worded(first_of(event.rejection_reason, event.error)))
+            text = worded(first_of(event.rejection_reason, event.error))
+            return ChatPart("tool", text, call_id=event.tool_call_id, status=STATUSES[event.kind])
         case _:
             return None
 
@@ -213,6 +233,7 @@ def _of_call(event: Event) -> ChatPart:
     else:
         arguments = {name: value for name, value in action.items() if name != "kind" and value is not None}
         call = event.tool_call or {"name": event.tool_name or "action", "arguments": arguments}
+        call = {"call_id": event.tool_call_id} | call
     return ChatPart(ASSISTANT, text, call, event.tool_name, event.llm_response_id, event.reasoning_content)
 
 

@@ -9,12 +9,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, speaker
-from rollwise.readers.chats.turns import messages_of, split
+from rollwise.readers.chats.tool_results import ToolResult, attached
+from rollwise.readers.chats.turns import Message, calls_in, messages_of, results_of, split
 from rollwise.readers.common import as_prompt, parse_all, text_in
 from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.problems import BrokenError, warn
@@ -311,9 +313,15 @@ def _turns(nodes: list[Node], final: set[int], transcript: Transcript) -> list[T
         return split(messages_of(added, "events"))
     is_tree = len(final) < len(nodes)
     turns = []
+    answers: list[Message] = []
+    back: list[list[ToolResult]] = [[] for _ in nodes]
     for number, node in enumerate(nodes):
         after = node.after if not any(follower.parent == number for follower in nodes[number + 1 :]) else []
         *before, answer = messages_of([*node.messages], "messages")
+        answers.append(answer)
+        back[number] += chain.from_iterable(map(results_of, messages_of(after, "messages")))
+        if node.parent is not None:
+            back[node.parent] += chain.from_iterable(map(results_of, before))
         turn = split([*map(as_prompt, before), answer, *map(as_prompt, messages_of(after, "messages"))], "messages")[0]
         turn = turn._replace(turn=node.depth)
         if is_tree:
@@ -324,7 +332,8 @@ def _turns(nodes: list[Node], final: set[int], transcript: Transcript) -> list[T
                 target_call=number + 1,
             )
         turns.append(turn)
-    return turns
+    results = attached(list(map(calls_in, answers)), back)
+    return [turn._replace(tool_results=cell) for turn, cell in zip(turns, results, strict=True)]
 
 
 def quotes_in(judged: Judged) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.links import Links
-from rollwise.readers.chats.turns import Message, split, thoughts
+from rollwise.readers.chats.turns import Message, results_along, split, thoughts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, Finite, kind_of, parse, total, whole_number
 from rollwise.readers.sources.documents import Document
@@ -75,6 +75,9 @@ class EntryMessage(msgspec.Struct, rename="camel"):
     usage: Usage | None = None
     stop_reason: str | None = None
     error_message: str | None = None
+    tool_name: str | None = None
+    tool_call_id: Any = None
+    is_error: Any = None
     command: str | None = None  # of a command that the user ran, with its output
     output: str | None = None
     summary: str | None = None
@@ -166,6 +169,8 @@ def _add(
     answers = [name for name, message in messages.items() if message.role == "assistant"]
     links = Links(parents, answers, "parentId")
     turns = [_turn(messages, links, name, place) for place, name in enumerate(answers)]
+    results = results_along(links, lambda name: _message(messages[name]))
+    turns = [turn._replace(tool_results=cell) for turn, cell in zip(turns, results, strict=True)]
     if not turns:
         turns = split([_message(message) for message in messages.values()], "message")
     spoken = [messages[name] for name in answers]
@@ -217,9 +222,10 @@ def _message(message: EntryMessage) -> Message:
     if message.summary is not None:
         return Message("user", message.summary)
     role = ROLES.get(message.role, "user")
+    back = {"name": message.tool_name, "tool_call_id": message.tool_call_id, "is_error": message.is_error}
     if not isinstance(message.content, list):
-        return Message(role, message.content)
+        return Message(role, message.content, **back)
     parts: Sequence[dict[str, Any]] = [part for part in message.content if isinstance(part, dict)]
     calls = [part for part in parts if part.get("type") == CALL]
     texts = [part for part in parts if part.get("type") not in (CALL, IMAGE)]
-    return Message(role, texts or None, calls or None)
+    return Message(role, texts or None, calls or None, **back)

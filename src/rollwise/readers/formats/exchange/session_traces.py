@@ -39,6 +39,8 @@ class Spoken(Message):
     """One message, with the fields of OpenAI's chats in camel case."""
 
     tool_calls: list[Any] | None = msgspec.field(default=None, name="toolCalls")
+    tool_call_id: Any = msgspec.field(default=None, name="toolCallId")
+    is_error: Any = msgspec.field(default=None, name="isError")
     model: str | None = None
     reasoning: str | None = None
     thinking: str | None = None

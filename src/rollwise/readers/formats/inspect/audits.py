@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rollwise.readers.chats.links import Links
-from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chats.turns import Message, results_along, split
 from rollwise.readers.common import as_prompt, join_texts
 from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.chats import (
@@ -89,7 +89,8 @@ def _turns(links: Links[str], messages: dict[str, Message], sample: Sample, erro
             )
         turns.append(turn)
     turns[-1] = turns[-1]._replace(error=error)
-    return turns
+    results = results_along(links, messages.__getitem__)
+    return [turn._replace(tool_results=cell) for turn, cell in zip(turns, results, strict=True)]
 
 
 def _calls(document: Document, sample: Sample) -> Iterator[Event]:

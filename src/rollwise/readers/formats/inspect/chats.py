@@ -14,8 +14,10 @@ from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
+from rollwise.schema.columns import REFUSED
 
 INPUT = "input"  # source of a message that was part of the sample's input
+NOT_APPROVED = "approval"  # type of the error of a call that an approver did not let run
 REFERENCES = ("attachment://", "tc://")
 MOST_MESSAGES = 1_000_000  # of one sample: a guard against references that repeat a pool
 
@@ -131,7 +133,10 @@ def resolve(logged: LoggedMessage, lookup: Lookup) -> tuple[Message, str | None]
     content, thought = _content(logged, lookup)
     if logged.role in ANSWERS and logged.source != INPUT:
         return Message(logged.role, content, [_call(call, lookup) for call in logged.tool_calls or []]), thought
-    return Message("user" if logged.role in ANSWERS else logged.role, content, error=_fault(logged.error)), None
+    role = "user" if logged.role in ANSWERS else logged.role
+    status = REFUSED if _has(logged.error, "type") and logged.error["type"] == NOT_APPROVED else None
+    error, call = _fault(logged.error), logged.tool_call_id
+    return Message(role, content, error=error, name=logged.name, tool_call_id=call, status=status), None
 
 
 def _is_plain(message: LoggedMessage) -> bool:

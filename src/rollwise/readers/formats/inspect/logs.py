@@ -74,6 +74,7 @@ class Log(Header):
 class LoggedMessage(Message):
     """One message."""
 
+    error: Any = None  # left out where a tool ran
     id: str | None = None
     reasoning: str | None = None  # in logs of early 2025; later a part of the content
     source: str | None = None

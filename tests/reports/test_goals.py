@@ -76,6 +76,7 @@ def test_goals_stand_worst_first_with_k_of_n_and_a_bar(browser: Browser, page: P
     """Heads and rows are in the order of the table; another order has no heads, and the first order has them again."""
     browser.open(page, height=3000)
     settle(browser, "document.getElementById('panes').style.height = '2500px'; paint()")
+    browser.until("return state.view !== null && state.shown[state.active] === state.open")
     goals = expected(rollouts)
     assert goals["share"].n_unique() > 2
     heads = browser.run(HEADS)

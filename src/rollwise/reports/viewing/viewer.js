@@ -36,7 +36,7 @@ async function begin() {
   // Nothing was asked for: the first transcript that the page says to read is open, else the first of the list.
   const link = document.querySelector("#transcripts a[href^='#rollout=']");
   const one = Math.max(0, index.ids.indexOf(new URLSearchParams(link?.hash.slice(1)).get("rollout")));
-  move(one);
+  move(state.shown.indexOf(one));
   await show(one, undefined, null);
 }
 

@@ -24,6 +24,10 @@ SEEN = """
     on: [...new Set([...document.querySelectorAll(".mark.on")].filter(one => one.checkVisibility()).map(one => one.dataset.to))],
     opacity: [...document.querySelectorAll("#attack-success .desk .mark:not(.on)")].map(one => getComputedStyle(one).opacity)};
 """
+IN_ORDER_OF_THE_LOG = """
+  const select = document.getElementById("order");
+  select.value = "log"; select.dispatchEvent(new Event("change"));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,7 @@ def test_a_pointer_shows_the_numbers_and_the_row(browser: Browser, page: Path) -
 def test_keys_walk_over_marks_and_enter_opens_their_rollouts(browser: Browser, page: Path, turns: pl.DataFrame) -> None:
     """One stop of Tab for a figure, arrows within; Escape hides the numbers; Enter opens the first rollout of this group alone."""
     browser.open(page)
+    browser.run(IN_ORDER_OF_THE_LOG)
     stops = browser.run(
         "return [...document.querySelectorAll('#attack-success .desk .mark[tabindex]')].map(one => one.tabIndex)"
     )
@@ -109,6 +114,7 @@ def test_keys_walk_over_marks_and_enter_opens_their_rollouts(browser: Browser, p
 def test_a_click_opens_again_what_was_left(browser: Browser, page: Path, turns: pl.DataFrame) -> None:
     """The same mark twice, with another rollout read between; a finger shows the numbers first and opens with the second touch."""
     browser.open(page)
+    browser.run(IN_ORDER_OF_THE_LOG)
     click = f"""{MARKS} {WAIT}
       const one = marks[2]; one.scrollIntoView({{block: "center", behavior: "instant"}});
       await wait(100);

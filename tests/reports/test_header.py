@@ -55,7 +55,9 @@ def test_groups_that_are_all_too_small_are_said_to_be() -> None:
 def test_groups_that_cannot_be_told_apart_are_not_ranked() -> None:
     """Rates of 50 and 75 % at four goals each have wide intervals."""
     line = of_rates(made(judged(("a", 4, 4, 3), ("b", 4, 4, 2))), "attack_success")
-    assert line == "Attacks succeeded in 50 % to 75 % of rollouts in 2 groups, which their intervals do not tell apart."
+    assert line == (
+        "Attacks succeeded in 50 % to 75 % of rollouts in 2 groups (16 rollouts each), which their intervals do not tell apart."
+    )
 
 
 @pytest.mark.integration

@@ -1,9 +1,11 @@
-"""Transcripts are hostile: over three hundred payloads in every place a log can reach, and nothing runs, nothing is fetched."""
+"""Transcripts are hostile: 1,300 payloads in every place a log can reach, and nothing runs, nothing is fetched."""
 
+import html
+import itertools
 import json
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -115,11 +117,11 @@ HARMLESS = """
 """
 
 
-def harmless(browser: Browser, server: Server) -> None:
+def harmless(browser: Browser, server: Server, title: str = TITLE, scripts: int = 17) -> None:
     """Nothing of a payload has become an element, a handler, a link or a request, and nothing ran."""
     seen = browser.run(HARMLESS)
-    assert seen.pop("title") == labels.plain(TITLE)
-    assert seen == {"pwned": None, "handlers": [], "styled": 0, "links": [], "scripts": 15, "foreign": 0}
+    assert seen.pop("title") == labels.plain(title)
+    assert seen == {"pwned": None, "handlers": [], "styled": 0, "links": [], "scripts": scripts, "foreign": 0}
     assert not [path for path in server.asked if "hit" in path]
 
 
@@ -237,3 +239,147 @@ def test_the_policy_stops_what_would_get_through(browser: Browser, server: Serve
     assert browser.run("return getComputedStyle(document.getElementById('styled')).color") != "rgb(255, 0, 0)"
     assert len([line for line in complaints if "Content Security Policy" in line]) >= 9
     assert not server.asked
+
+
+BREAKOUTS = (
+    "",
+    '">',
+    "'>",
+    "</script>",
+    "</title></svg>",
+    "--></style>",
+    "]]></textarea>",
+    "**`",
+    "| a |\n|---|\n| ",
+    "```\n",
+)
+VECTORS = (
+    "<script>window.pwned=1</script>",
+    "<img src=//HOST/hit onerror=window.pwned=1>",
+    "<svg onload=window.pwned=1>",
+    "<svg><title><script>window.pwned=1</script></title></svg>",
+    "<svg><a href='javascript:window.pwned=1'><text>x</text></a></svg>",
+    "<svg><animate onbegin=window.pwned=1 attributeName=x dur=1s></svg>",
+    "<svg><use href='//HOST/hit#x'/></svg>",
+    "<svg><foreignObject><iframe src='//HOST/hit'></iframe></foreignObject></svg>",
+    "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+    "<a href='javascript:window.pwned=1' autofocus onfocus=window.pwned=1>x</a>",
+    "<style>@import '//HOST/hit';</style>",
+    "<link rel=stylesheet href='//HOST/hit'>",
+    "<meta http-equiv=refresh content='0;url=//HOST/hit'>",
+    "<base href='//HOST/hit/'>",
+    "<details open ontoggle=window.pwned=1>",
+    "<progress value=1 onfocus=window.pwned=1 tabindex=0 autofocus>",
+    "![x](//HOST/hit)",
+    "[x](javascript:window.pwned=1)",
+    "<option selected onclick=window.pwned=1>",
+    "{{ ''.constructor('window.pwned=1')() }}",
+)
+DRESSES: tuple[Callable[[str], str], ...] = (
+    str,
+    str.swapcase,
+    lambda text: f"&#60;{html.escape(text)}",
+    lambda text: f"{text[:1]}\x00{text[1:]}",
+    lambda text: f"\u202e{text}\u2066",
+)
+
+
+@pytest.fixture(scope="module")
+def kinds(server: Server) -> list[str]:
+    """A thousand payloads: each way out of a text, with each thing to do there, in each dress."""
+    host = f"127.0.0.1:{server.server_port}"
+    made = [
+        dress(out + vector.replace("HOST", host))
+        for out, vector, dress in itertools.product(BREAKOUTS, VECTORS, DRESSES)
+    ]
+    assert len(set(made)) == 1000
+    return made
+
+
+@pytest.fixture(scope="module")
+def pages(server: Server, kinds: list[str]) -> dict[str, Path]:
+    """A report and a page of transcripts with these as texts, ids, goals, names of columns and values, and labels of people."""
+    columns = {kinds[place]: kinds[-place:] + kinds[:-place] for place in range(1, 40, 4)}
+    frame = pl.DataFrame({
+        "rollout_id": [f"{number}/{payload}" for number, payload in enumerate(kinds)], "turn": 1,
+        "goal": [kinds[number // 2 * 2] for number in range(1000)], "task": kinds, "prompt": kinds, "response": kinds,
+        "reasoning": kinds, "reason": kinds, "error": kinds,
+        "tool_calls": [[{"name": one, "arguments": json.dumps({one: one})}] for one in kinds],
+        "target": [kinds[number % 7 * 17] for number in range(1000)], "attack": [kinds[number % 3 * 31] for number in range(1000)],
+        "succeeded": [number % 3 > 0 for number in range(1000)], "judge": kinds[77], **columns,
+    }, schema_overrides={"turn": pl.Int32, "tool_calls": schema.TOOL_CALLS})  # fmt: skip
+    turns = rw.turns(frame)
+    people = pl.DataFrame(
+        [
+            {
+                "rollout_id": f"{number}/{kinds[number]}",
+                "judge": kinds[side],
+                "value": float(number % 2),
+                "note": kinds[number],
+            }
+            for number, side in itertools.product(range(200), (0, 501))
+        ]
+    )
+    folder = server.folder  # type: ignore[attr-defined]
+    out = rw.report(turns, folder / "kinds", by=["target", "attack"], labels=people, title=TITLE, progress=False)
+    return {"report": out, "show": rw.show(turns).save(folder / "show.html")}
+
+
+FOREIGN = """
+  if (document.querySelector("#viewer :is(a:not(.id a), img, iframe, script, svg, style, object)")) throw "foreign";
+"""
+READ_ALL = f"""
+  const found = [];
+  for (const raw of [false, true]) {{
+    reading.raw = raw;
+    for (const id of given[0]) {{
+      await show(state.index.ids.indexOf(id));
+      {FOREIGN}
+      if (raw) found.push([...document.querySelectorAll("#rollout .said.prompt .text")].map(text => text.textContent).join("|"));
+    }}
+  }}
+  return found;
+"""
+CHOOSE_ALL = f"""
+  const heads = new Set(), list = at("list");
+  for (list.scrollTop = 0; ; list.scrollTop += list.clientHeight) {{
+    paint();
+    for (const head of document.querySelectorAll("#rows .goal b")) heads.add(head.textContent);
+    if (list.scrollTop + list.clientHeight >= list.scrollHeight - 1) break;
+  }}
+  for (const square of [...document.querySelectorAll(".square")]) square.click();
+  for (const select of document.querySelectorAll("#filters select")) {{
+    for (const option of [...select.options].slice(0, 4)) {{
+      select.value = option.value;
+      select.dispatchEvent(new Event("change"));
+    }}
+  }}
+  {FOREIGN}
+  clear();
+  for (const mark of document.querySelectorAll("figure .mark")) {{
+    mark.dispatchEvent(new PointerEvent("pointermove", {{bubbles: true}}));
+    mark.dispatchEvent(new FocusEvent("focusin", {{bubbles: true}}));
+  }}
+  return [...heads];
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("name", "title", "scripts"), [("report", TITLE, 17), ("show", "1,000 rollouts", 16)], ids=["report", "show"]
+)
+def test_a_thousand_of_all_kinds_do_nothing(
+    browser: Browser, server: Server, pages: dict[str, Path], kinds: list[str], name: str, title: str, scripts: int
+) -> None:
+    """Heads of goals, rows, titles of filters, squares, transcripts as Markdown and raw, and the marks of figures, hovered."""
+    browser.open(pages[name])
+    server.asked.clear()
+    harmless(browser, server, title, scripts)
+    ids = [f"{number}/{payload}" for number, payload in enumerate(kinds)]
+    texts = [text for start in range(0, 1000, 50) for text in browser.run(READ_ALL, ids[start : start + 50])]
+    assert texts == [escaped(one) for one in kinds]
+    assert set(browser.run(CHOOSE_ALL)) == {escaped(one) for one in kinds[::2]}
+    harmless(browser, server, title, scripts)
+    asked, complaints = browser.told()
+    assert [one for one in asked if not one.startswith("data:")] == [pages[name].as_uri()]
+    assert complaints == []

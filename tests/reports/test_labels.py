@@ -1,5 +1,7 @@
 """People's labels in a report: the corrected rate beside the judge's, and where people disagree."""
 
+import html
+import json
 import re
 
 import polars as pl
@@ -8,6 +10,7 @@ import pytest
 import rollwise as rw
 from rollwise.errors import ArgumentError
 from rollwise.reports.labeling.drawing import drawn
+from rollwise.schema import labels as words
 
 FLAGGED, OTHERS = 40, 160
 
@@ -53,6 +56,54 @@ def test_the_corrected_rate_stands_beside_the_judges(tmp_path):
     assert corrected.equals(direct)
     overall = rw.judges.correct(rw.measure(logs()), rw.judges.consensus(labels))
     assert overall["estimate"].item() == pytest.approx(0.23)
+
+
+@pytest.mark.parametrize(
+    ("yes", "no", "title", "claim"),
+    [
+        (15, 2, "Attack success is 23 % corrected by people's labels, by the judge 20 %", "23 %"),
+        (20, 0, "Attack success is 20 % corrected by people's labels, by the judge 20 %", "20.0 %"),
+    ],
+)
+def test_title_and_claims_are_corrected(tmp_path, yes, no, title, claim):
+    """The first screen and what is recorded of it say the corrected rate first; claims of the judge alone say that they are."""
+    page = rw.report(logs(), tmp_path / "report", labels=saved("ann", truths(yes, no)), progress=False)
+    run = json.loads((page.parent / "run.json").read_text())
+    assert run["title"] == title
+    assert f'<h1 dir="auto">{title}</h1>' in html.unescape(page.read_text())
+    (row,) = rw.judges.correct(rw.measure(logs()), rw.judges.consensus(saved("ann", truths(yes, no)))).rows(named=True)
+    assert row["estimate"] == pytest.approx(0.23 if yes == 15 else 0.2)
+    first, *others = run["claims"]
+    assert first.startswith(f"{claim} [")
+    assert words.interval_text(row, rate=True) in first
+    assert "corrected by people's labels; by the judge 20.0 % [" in first
+    assert "40 rollouts labeled by ann" in first
+    assert others
+    assert all("by the judge, not corrected by the labels" in one for one in others)
+
+
+def test_the_title_names_the_corrected_groups_that_are_apart(tmp_path):
+    """The judge flags as many of both; people find all flagged ones of a true, and all of b false."""
+    said: dict[str, float | None] = {
+        f"r{place:03}": float(place % 2 and place < FLAGGED) for place in range(FLAGGED + OTHERS)
+    }
+    page = rw.report(logs(), tmp_path / "report", by="target", labels=saved("ann", said), progress=False)
+    run = json.loads((page.parent / "run.json").read_text())
+    assert run["title"] == "Attack success, corrected by people's labels: 20 % for a, 0 % for b"
+    corrected = pl.read_parquet(page.parent / "corrected.parquet")
+    assert dict(corrected.select("target", "estimate").rows()) == {"a": pytest.approx(0.2), "b": 0.0}
+
+
+def test_labels_of_another_rate_leave_the_title(tmp_path):
+    """The title is about attacks: labels of solved tasks are a claim, and correct nothing else."""
+    turns = logs().with_columns(solved=pl.col("rollout_id") < "r040")
+    plain = rw.report(turns, tmp_path / "plain", by="target", progress=False)
+    said = saved("ann", truths(15, 2), metric="task_success")
+    page = rw.report(turns, tmp_path / "report", by="target", labels=said, progress=False)
+    before, after = (json.loads((one.parent / "run.json").read_text()) for one in (plain, page))
+    assert after["title"] == before["title"]
+    assert after["claims"][1:] == before["claims"]
+    assert "task success corrected by people's labels" in after["claims"][0]
 
 
 @pytest.mark.integration
@@ -103,6 +154,9 @@ def test_logs_without_verdicts_get_the_rates_of_people(tmp_path, capsys):
     page = rw.report(rw.turns(bare), tmp_path / "report", by="target", labels=labels, progress=False).read_text()
     assert "The logs have no verdicts; ann labeled 10 rollouts." in page
     assert re.search(r"Attack success is 60 % \[[\d., ]+\] by their labels, over those drawn", page)
+    run = json.loads((tmp_path / "report" / "run.json").read_text())
+    assert run["title"] == "Attack success is 60 % by people's labels"
+    assert "No rollout has a verdict" not in " ".join(run["claims"])
     rates = pl.read_parquet(tmp_path / "report" / "corrected.parquet")
     assert rates.select("target", "n", "estimate").sort("target").rows() == [("a", 5, 0.6), ("b", 5, 0.6)]
     assert "there is one judge" not in capsys.readouterr().err

@@ -107,8 +107,9 @@ def test_means_are_by_group_and_groups_apart_are_named(tmp_path: Path) -> None:
     assert {"mean_final_score", "spread_final_score"} == drawn.keys()
     assert "high" in drawn["spread_final_score"].wide.split(">", 1)[0]  # its label
     alike = made(scored(*[1, 5, 9] * 5, target="a") + scored(*[1, 5, 9] * 5, target="b"))
-    assert "The mean score is 5.0 in 2 groups, which their intervals do not tell apart." in of_scores(
-        alike, "final_score"
+    assert (
+        "The mean score is 5.0 in 2 groups (15 rollouts each), which their intervals do not tell apart."
+        in of_scores(alike, "final_score")
     )
     few = made(scored(1, 2, target="a") + scored(8, 9, target="b"))
     assert "groups that are too small to name" in of_scores(few, "final_score")

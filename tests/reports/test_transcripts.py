@@ -102,7 +102,7 @@ def test_the_head_says_what_was_wanted_and_what_became_of_it(browser: Browser, p
     opened(browser, page, "r/3")
     assert texts(browser, "#rollout .about .chip") == ["ended in error"]
     assert texts(browser, "#rows .row .chip") == ["broken", "held", "ended in error", "broken"]
-    assert [one for one in texts(browser, "#rows .row small") if "attempt" in one] == [
+    assert [one for one in texts(browser, "#rows .row b") if "attempt" in one] == [
         f"bank-model · attempt {number} of 3" for number in (1, 2, 3)
     ]
 
@@ -298,6 +298,7 @@ def test_the_list_is_ordered_by_what_was_measured(browser: Browser, page: Path) 
       return state.shown.map(one => state.index.ids[one]);
     """
     assert texts(browser, "#order option") == [
+        "by goal, worst first",
         "order of the log",
         "highest score first",
         "most turns first",

@@ -15,6 +15,10 @@ FOCUSED = """
   const one = document.activeElement;
   return one.id || one.closest('section.turn')?.querySelector('h4').textContent.split(' · ')[0];
 """
+IN_ORDER_OF_THE_LOG = """
+  const select = document.getElementById("order");
+  select.value = "log"; select.dispatchEvent(new Event("change"));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,7 @@ def test_keys_walk_through_rollouts_and_turns(browser: Browser, page: Path, roll
         unquote(browser.run("return document.querySelector('#transcripts a').hash.split('=')[1].split('&')[0]")),
     )
     assert browser.run("return location.hash") == ""
+    browser.run(IN_ORDER_OF_THE_LOG)
     browser.run("move(0); await show(state.shown[0]); document.body.tabIndex = -1; document.body.focus()")
     browser.press("j", "j")
     opened(browser, ids[2])
@@ -91,6 +96,7 @@ def test_the_list_is_walked_by_arrows_and_told_to_screen_readers(
 ) -> None:
     """Arrows, Home, End move; Enter opens; the active option is named, and only what can be seen exists."""
     browser.open(page)
+    browser.run(IN_ORDER_OF_THE_LOG)
     browser.run("document.getElementById('list').focus()")
     browser.press("\ue011", "\ue015", "\ue013")
     active = (
@@ -111,6 +117,7 @@ def test_the_list_is_walked_by_arrows_and_told_to_screen_readers(
 def test_filters_and_links_of_the_tables_choose_rollouts(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
     """A choice in a list, and a number in a table of rates, show just those rollouts."""
     browser.open(page)
+    browser.run(IN_ORDER_OF_THE_LOG)
     count = "return [state.shown.length, document.getElementById('count').textContent]"
     browser.run("""
       const select = document.querySelector('#filters [data-column=target]');

@@ -1,8 +1,9 @@
 """Report of TURNS: a folder with one HTML page, the frames it shows, and its figures.
 
-`frames.py` and `headline.py` compute everything by the public verbs; `title.py` and `claims.py` say what was found, `header.py`
-what is around it; `results.py`, `reading.py` and `methods.py` make sections, and `findings.py` and `ends.py` their first
-sentences; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
+`frames.py` and `headline.py` compute everything by the public verbs; `title.py` and `claims.py` say what was found,
+`first_screen.py` corrects them by people's labels, and `header.py` says what is around them; `results.py`, `reading.py` and
+`methods.py` make sections, and `findings.py` and `ends.py` their first sentences; `figures.py` draws; `viewer.py` packs the
+transcripts; `page.py` renders the page.
 """
 
 import json
@@ -27,14 +28,15 @@ from rollwise.notebook import bars
 from rollwise.readers.read import read
 from rollwise.readers.turns import turns as as_turns
 from rollwise.readers.verdicts import read_verdicts
-from rollwise.reports.claims import claims
 from rollwise.reports.figures import figures as drawn
+from rollwise.reports.first_screen import claims
+from rollwise.reports.first_screen import title as said
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import configuration, today
 from rollwise.reports.labeled import Labeled, labeled
+from rollwise.reports.links import rates_of_groups
 from rollwise.reports.page import page
 from rollwise.reports.stated import stated
-from rollwise.reports.title import title as said
 from rollwise.reports.viewer import transcripts
 from rollwise.schema.arguments import By, Cluster, frame_of
 from rollwise.schema.labels import counted, say, sentence
@@ -160,7 +162,7 @@ def report(
         html = page(
             data,
             images,
-            transcripts(data),
+            transcripts(data, rates=rates_of_groups(data)),
             problem_rows,
             accounting,
             title=title,
@@ -173,7 +175,7 @@ def report(
             last=[stated(data, figures, problem_rows, level, cluster, seed)],
         )
         (draft / "report.html").write_text(html, encoding="utf-8")
-        run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)
+        run = _run(data, by_hand, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)
         # By this list the next report in the folder knows which files are of this one; `run.json` itself is always replaced.
         run["files"] = [_facts(file, draft) for file in sorted(draft.rglob("*")) if file.is_file()]
         (draft / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
@@ -247,15 +249,17 @@ def _below(folder: Path) -> Iterator[Path]:
     return (Path(where, name) for where, _, files in levels(folder) for name in files)
 
 
-def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
+def _run(
+    data: Frames, by_hand: Labeled | None, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any
+) -> dict[str, Any]:
     """Describe the run: inputs, versions and options, enough to reproduce the folder."""
     # Hash every input, so that a report can be traced to the exact files.
     files = sorted(
         {file for path in map(Path, inputs) for file in (_below(path) if path.is_dir() else [path]) if file.is_file()}
     )
     return {
-        "title": said(data),
-        "claims": [sentence(str(claim)) for claim in claims(data)],
+        "title": said(data, by_hand),
+        "claims": [sentence(str(claim)) for claim in claims(data, by_hand)],
         "date": today(),
         "rollwise": __version__,
         "python": platform.python_version(),

@@ -33,7 +33,7 @@ _ASK = (
 class Claim:
     """A number with what it is of, what it rests on, and its transcripts."""
 
-    kind: Literal["worst", "highest", "difference", "best", "lowest", "open", "ask"]
+    kind: Literal["corrected", "worst", "highest", "difference", "best", "lowest", "open", "ask"]
     value: str
     text: list[str | Link]
     detail: str = ""

@@ -4,7 +4,7 @@ import polars as pl
 
 from rollwise.reports.changed_goals import changed_goals
 from rollwise.reports.comparisons import UNITS
-from rollwise.reports.findings import differences_found, finding
+from rollwise.reports.findings import changes_found, differences_found, finding
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.left_out import not_compared
@@ -20,7 +20,7 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
         "Each difference is paired by the goals (or tasks) that both groups tried; one whose interval holds 0 may be chance. "
         "P-values are adjusted for all comparisons in a table."
     )
-    parts = finding(differences_found(data))
+    parts: list[Part] = []
     notes: list[str] = []
     for metric in data.units:
         for name in data.by:
@@ -43,7 +43,9 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
     # One note is said at once; several are folded.
     parts += [Part("note", text=note) for note in notes] if len(notes) == 1 else []
     parts += [Part("list", text="What was not compared, and why", lines=notes)] if len(notes) > 1 else []
-    return Section("contrasts", "What makes a difference?", parts)
+    return Section(
+        "contrasts", "What makes a difference?", [*finding(differences_found(data)), *parts] if parts else []
+    )
 
 
 def _by_size(rows: pl.DataFrame) -> pl.DataFrame:
@@ -78,11 +80,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
         return Section("changes", heading, [Part("text", text=text)])
     clear = data.changes.filter(pl.col("p_adjusted") < 1 - level)
     rose = clear.filter(pl.col("difference") > 0).height
-    text = (
-        f"Of {labels.counted(data.changes.height, 'rate')}, {labels.count(rose)} rose and {labels.count(clear.height - rose)} fell "
-        f"by more than chance explains, at the goals (or tasks) that both reports judged.{unread}"
-    )
-    parts = [Part("finding", text=text)]
+    parts = [Part("finding", text=f"{labels.sentence(changes_found(data, rose, clear.height - rose))}{unread}")]
     for metric in UNITS:
         rows = data.changes.filter(metric=metric)
         if rows.is_empty():

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.reports.comparisons import UNITS
+from rollwise.reports.findings import effort_found
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.links import Groups
@@ -23,14 +24,23 @@ def effort(data: Frames, images: dict[str, FigureImages]) -> Section:
     rows = data.summary.filter(pl.col("metric").is_in([*UNITS, *data.scores]).not_() & (pl.col("n") > 0))
     if data.turn_count <= data.rollout_count:  # all rollouts have one turn
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
-    parts = []
-    figure = figure_parts(images.get("effort"))
-    for metric in rows["metric"].unique(maintain_order=True):
+    parts: list[Part] = []
+    # In the order in which a figure is chosen.
+    order = {name: place for place, name in enumerate((*SPENT, "num_turns"))}
+    metrics = sorted(rows["metric"].unique(maintain_order=True), key=lambda name: order.get(name, len(order)))
+    drawn = (
+        "effort"
+        if "effort" in images
+        else next((f"spread_{name}" for name in metrics if f"spread_{name}" in images), "")
+    )
+    figure = figure_parts(images.get(drawn))
+    sentences = [text for metric in metrics if (text := effort_found(data, rows.filter(metric=metric)))]
+    for metric in metrics:
         selected, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
         parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, selected))]
-    return Section(
-        "effort", "What did it take?", [Part("finding", text=_totals(data)), *figure, *parts] if parts else []
-    )
+    totals = Part("finding", text=" ".join([_totals(data), *map(labels.sentence, sentences[:1])]))
+    others = [Part("method", text=" ".join(map(labels.sentence, sentences[1:])))] if len(sentences) > 1 else []
+    return Section("effort", "What did it take?", [totals, *figure, *others, *parts] if parts else [])
 
 
 def _totals(data: Frames) -> str:

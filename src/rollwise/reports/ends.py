@@ -29,7 +29,10 @@ def of_rates(data: Frames, metric: str) -> str:
     """
     rows = data.rates(metric).filter(pl.col("n") > 0)
     if rows.is_empty():
-        return ""
+        lost = data.rates(metric)
+        number = int(lost.select(pl.sum_horizontal("n_error", "n_undetermined", "n_missing").sum()).item())
+        unjudged = f"{labels.counted(number, data.noun)} without a verdict, so that there is no rate"
+        return labels.sentence(unjudged) if number else ""
     by = naming(rows, data.by)
     named, few, limit = large_groups(rows, "judged", data.noun)
     done = DONE[metric]
@@ -44,14 +47,19 @@ def of_rates(data: Frames, metric: str) -> str:
         partly = labels.counted(int(rows["n_undetermined"].sum()), data.noun)
         return labels.sentence(f"how often {done} is open, as {partly} have unjudged turns ({REMEDY})")
     if named.height == 1:
-        text = f"{done} in {_number(named, rate=True)} of {data.noun}s of {ends(named, by)[0]}"
+        text = (
+            f"{done} in {_number(named, rate=True)} of {data.noun}s of {ends(named, by)[0]} ({sizes(named, data.noun)})"
+        )
     elif metric in data.shared:
         text = _over_common(data.shared[metric], done, named, by, data.noun, rate=True)
     elif why_not := undecided(data, named, by):
         groups = labels.counted(named.height, "group")
-        text = f"{done} in {between(named, rate=True)} of {data.noun}s in {groups}, {why_not}"
+        text = (
+            f"{done} in {between(named, rate=True)} of {data.noun}s in {groups} ({sizes(named, data.noun)}), {why_not}"
+        )
     else:
-        text = f"{done} most often for {_end(named, by, 0, rate=True)}, and least often for {_end(named, by, -1, rate=True)}"
+        highest, lowest = (_end(named, by, place, rate=True) for place in (0, -1))
+        text = f"{done} most often for {highest}, and least often for {lowest} ({sizes(named, data.noun)})"
     return labels.sentence(text + unnamed(few, limit))
 
 
@@ -69,15 +77,15 @@ def of_scores(data: Frames, metric: str) -> str:
     if named.is_empty():
         return labels.sentence(f"mean {what}s are of groups that are too small to name ({limit} in each)")
     if named.height == 1:
-        text = f"the mean {what} of {ends(named, by)[0]} is {_number(named, rate=False)}"
+        text = f"the mean {what} of {ends(named, by)[0]} is {_number(named, rate=False)} ({sizes(named, data.noun)})"
     elif metric in data.shared:
         text = _over_common(data.shared[metric], f"the mean {what} is", named, by, data.noun, rate=False)
     elif why_not := undecided(data, named, by):
         groups = labels.counted(named.height, "group")
-        text = f"the mean {what} is {between(named, rate=False)} in {groups}, {why_not}"
+        text = f"the mean {what} is {between(named, rate=False)} in {groups} ({sizes(named, data.noun)}), {why_not}"
     else:
         highest, lowest = (_end(named, by, place, rate=False) for place in (0, -1))
-        text = f"the mean {what} is highest for {highest}, and lowest for {lowest}"
+        text = f"the mean {what} is highest for {highest}, and lowest for {lowest} ({sizes(named, data.noun)})"
     return labels.sentence(text + unnamed(few, limit))
 
 
@@ -90,14 +98,22 @@ def _over_common(
     rows = over_common(shared, named, by)
     if rows is None:
         return (
-            f"{subject} {'in ' if rate else ''}{between(named, rate=rate)}{of} in {groups}, which did not meet the same "
-            f"{plural(shared.unit)} (all met {shared.words()}), so that this does not say which is higher"
+            f"{subject} {'in ' if rate else ''}{between(named, rate=rate)}{of} in {groups} ({sizes(named, noun)}), "
+            f"which did not meet the same {plural(shared.unit)} (all met {shared.words()}), so that this does not say which "
+            "is higher"
         )
     over = f"over the {shared.words()} that {'both groups' if named.height == 2 else f'all {groups}'} met, {subject}"
     if not apart(rows):
-        return f"{over} {'in ' if rate else ''}{between(rows, rate=rate)}{of}, which their intervals do not tell apart"
+        values = f"{'in ' if rate else ''}{between(rows, rate=rate)}{of} ({sizes(rows, noun)})"
+        return f"{over} {values}, which their intervals do not tell apart"
     most, least = ("most often", "least often") if rate else ("highest", "lowest")
-    return f"{over} {most} for {_end(rows, by, 0, rate=rate)}, and {least} for {_end(rows, by, -1, rate=rate)}"
+    highest, lowest = (_end(rows, by, place, rate=rate) for place in (0, -1))
+    return f"{over} {most} for {highest}, and {least} for {lowest} ({sizes(rows, noun)})"
+
+
+def sizes(rows: pl.DataFrame, noun: str, column: str = "n") -> str:
+    """Return how many rollouts, or other units, each of some numbers rests on."""
+    return f"{labels.counted(rows[column], noun)}{' each' if rows.height > 1 else ''}"
 
 
 def over_common(shared: Shared, named: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame | None:

@@ -68,8 +68,9 @@ function open(mark) {
 function answer(figure, svg) {
   const marks = [...svg.querySelectorAll(".mark")], stops = [];
   for (const mark of marks) {
-    const title = mark.querySelector("title");
-    mark.setAttribute("aria-label", title.textContent);
+    const title = mark.querySelector("title"), words = title.textContent;
+    const more = [...mark.querySelectorAll("text")].map((text) => text.textContent).filter((text) => !words.includes(text)); // such as "no interval"
+    mark.setAttribute("aria-label", [words, ...more].join(", "));
     mark.setAttribute("role", mark.dataset.to === undefined ? "img" : "link");
     title.remove(); // it would be a second tooltip
     const isNew = !stops.some((one) => one.getAttribute("aria-label") === mark.getAttribute("aria-label"));

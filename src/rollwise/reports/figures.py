@@ -134,6 +134,7 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
         ),
         *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
         ("effort", _effort(data), plots.forest, MOST_ROWS),
+        *_of_one_group(data),
     ]
     return (figure for figure in wanted if figure[1].height)
 
@@ -145,6 +146,15 @@ def _effort(data: Frames) -> pl.DataFrame:
         if rows.height > 1 and rows["estimate"].n_unique() > 1:
             return visible(rows, data.by)
     return data.summary.clear()
+
+
+def _of_one_group(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
+    """Return how the first cost spreads over rollouts, where no two groups differ in one."""
+    for metric in (*SPENT, "num_turns") if _effort(data).is_empty() else ():
+        if metric in data.rollouts.columns and data.rollouts[metric].drop_nulls().n_unique() > 1:
+            draw = partial(plots.distribution, metric=metric, by=(), kind="histogram")
+            yield f"spread_{metric}", data.rollouts, draw, None
+            return
 
 
 def _of_scores(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:

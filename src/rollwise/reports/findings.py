@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.reports.comparisons import standing
-from rollwise.reports.ends import names_of, of_rates
+from rollwise.reports.ends import names_of, of_rates, sizes
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
 from rollwise.reports.parts import Part
@@ -34,7 +34,7 @@ def rates_found(data: Frames, metric: str) -> str:
         f"{labels.isolated(labels.group_name(arm, [head.factor or '']))} {labels.interval_text(arm, rate=True)}"
         for arm in arms
     )
-    return f"over{over}: {listed}"
+    return f"over{over}: {listed} ({sizes(pl.DataFrame(arms, infer_schema_length=None), data.noun)})"
 
 
 def _plural(names: Sequence[str]) -> str:
@@ -49,15 +49,16 @@ def curve_found(data: Frames) -> str:
         return ""
     last = reached.group_by(columns_named(by), maintain_order=True).last() if by else reached.tail(1)
     last = last.sort("estimate", descending=True, maintain_order=True)
-    rows = last.rows(named=True)
-    return ", and ".join(
-        f"by turn {labels.count(row['at'])}, attacks succeeded in {labels.interval_text(row, rate=True)}"
-        f"{f' of {data.noun}s of {labels.isolated(labels.group_name(row, naming(last, by)))}' if by else f' of {data.noun}s'}"
+    rows, names = last.rows(named=True), naming(last, by)
+    texts = [
+        f"by turn {labels.count(row['at'])}, attacks succeeded in {labels.interval_text(row, rate=True)} of {data.noun}s"
+        f"{f' of {labels.isolated(labels.group_name(row, names))}' if by else ''}"
         for row in rows[:: max(len(rows) - 1, 1)]
-    )
+    ]
+    return f"{', and '.join(texts)} ({sizes(data.curve.filter(at=0), data.noun, 'at_risk')})"
 
 
-def cells_found(rows: pl.DataFrame, by: Sequence[str]) -> str:
+def cells_found(data: Frames, rows: pl.DataFrame, by: Sequence[str]) -> str:
     """Name the cells, or the categories, with the highest and the lowest rate among those with enough rollouts."""
     large = rows.filter(is_large(), pl.col("estimate").is_not_null())
     large = large.sort("estimate", descending=True, maintain_order=True)
@@ -71,27 +72,55 @@ def cells_found(rows: pl.DataFrame, by: Sequence[str]) -> str:
         f"{' each' if end.height > 1 else ''}"
         for word, end in zip(("highest for", "lowest for"), ends, strict=True)
     ]
-    return ", ".join(texts[: 1 if large["estimate"].n_unique() == 1 else 2])
+    text = ", ".join(texts[: 1 if large["estimate"].n_unique() == 1 else 2])
+    return f"{text} ({sizes(pl.concat(ends), data.noun)})"
 
 
 def differences_found(data: Frames) -> str:
     """Say how many of the compared differences stand, and which is the largest."""
     rows = data.contrasts.filter(pl.col("p_value").is_not_null()).rows(named=True)
     if not rows:
-        return ""
+        many = labels.counted(data.contrasts.height, "difference")
+        return f"{many} without a p-value" if data.contrasts.height else "no two groups could be compared"
     stood = [row for row in rows if standing(row)]
     total = labels.counted(len(rows), "difference")
-    if not stood:
-        return f"none of {total} stands" if len(rows) > 1 else "the difference may be chance"
-    largest = max(stood, key=lambda row: abs(row["difference"]))
+    largest = max(stood or rows, key=lambda row: abs(row["difference"]))
     others = [name for name in data.by if largest.get(name) is not None]
     within = f" ({labels.group_name(largest, others)})" if others else ""
-    word = "above" if largest["difference"] > 0 else "below"
     upper, lower = (labels.isolated(labels.plain(largest[name])) for name in ("group", "baseline"))
-    size = labels.difference_text(largest, "points")
-    number = f"{labels.count(len(stood))} of {total} {'stands' if len(stood) == 1 else 'stand'}; the largest"
-    number = number if len(rows) > 1 else "one difference stands"
-    return f"{number}: {upper} {word} {lower}{within}, {size}"
+    if len(rows) == 1:
+        number = "one difference stands" if stood else "the difference may be chance"
+    else:
+        count = labels.count(len(stood)) if stood else "none"
+        number = f"{count} of {total} {'stand' if len(stood) > 1 else 'stands'}; the largest"
+    return f"{number}: {upper} {_side(largest)} {lower}{within}, {_paired(largest, data.unit(largest['metric']))}"
+
+
+def changes_found(data: Frames, rose: int, fell: int) -> str:
+    """Say how many rates rose and fell since the earlier report, and which change is the largest."""
+    changes = pl.DataFrame() if data.changes is None else data.changes
+    of = f"of {labels.counted(changes.height, 'rate')}, {labels.count(rose)} rose and {labels.count(fell)} fell"
+    number = f"{of} by more than chance explains, at the goals (or tasks) that both reports judged"
+    rows = changes.filter(pl.col("difference").is_not_null()).rows(named=True)
+    if not rows:
+        return number
+    largest = max(rows, key=lambda row: (standing(row), abs(row["difference"])))
+    by = [name for name in varying(changes, data.by) if len(rows) > 1]
+    name = f" of {labels.isolated(labels.group_name(largest, by))}" if by else ""
+    change = f"{labels.label(largest['metric'])}{name}, {_paired(largest, data.unit(largest['metric']))}"
+    return f"{number}; the largest change: {change}"
+
+
+def _side(row: dict[str, Any]) -> str:
+    return "as high as" if not row["difference"] else "above" if row["difference"] > 0 else "below"
+
+
+def _paired(row: dict[str, Any], unit: str) -> str:
+    """Return a difference with its interval, the pairs that it rests on, and its p-value."""
+    p_value = labels.p_text(row["p_adjusted"] if row["p_adjusted"] is not None else row["p_value"])
+    kind = "p" if row["p_adjusted"] is None else "adjusted p"
+    sure = f", {kind} {p_value if p_value.startswith('<') else f'= {p_value}'}" if p_value != labels.NOTHING else ""
+    return f"{labels.difference_text(row, 'points')}, paired by {labels.counted(row['n_pairs'], unit)}{sure}"
 
 
 def attempts_found(data: Frames, metric: str) -> str:
@@ -110,7 +139,8 @@ def attempts_found(data: Frames, metric: str) -> str:
         most = f", most for {labels.isolated(labels.group_name(last, by))}" if by and len(gains) > 1 else ""
         return (
             f"{labels.counted(last['at'], 'attempt')} instead of {labels.count(first['at'])} raise the share of {unit} that "
-            f"succeed{most}: from {labels.interval_text(first, rate=True)} to {labels.interval_text(last, rate=True)}"
+            f"succeed{most}: from {labels.interval_text(first, rate=True)} to {labels.interval_text(last, rate=True)} "
+            f"({labels.counted(last['n_clusters'], data.unit(metric))})"
         )
     ever = data.profiles.filter(pl.col("at") == 0, pl.col("estimate").is_not_null(), metric=metric)
     ever = ever.sort("estimate", descending=True, maintain_order=True)
@@ -118,9 +148,11 @@ def attempts_found(data: Frames, metric: str) -> str:
         return ""
     rows = ever.rows(named=True)
     by = varying(ever, data.by) if ever.height > 1 else ()
+    ends = rows[:: max(len(rows) - 1, 1)]
     return "succeeded at least once: " + ", ".join(
-        f"{labels.interval_text(row, rate=True)} of {unit}{f' of {labels.isolated(labels.group_name(row, by))}' if by else ''}"
-        for row in rows[:: max(len(rows) - 1, 1)]
+        f"{labels.interval_text(row, rate=True)} of {labels.counted(row['n'], data.unit(metric))}"
+        f"{f' of {labels.isolated(labels.group_name(row, by))}' if by else ''}"
+        for row in ends
     )
 
 
@@ -132,9 +164,28 @@ def training_found(data: Frames, metric: str, by: Sequence[str], *, rate: bool) 
     parts = [part.sort("step") for _, part in rows.group_by(columns_named(by) or ["metric"], maintain_order=True)]
     part = max(parts, key=lambda one: abs(one["estimate"][-1] - one["estimate"][0]))
     ends = [part.row(place, named=True) for place in (0, -1)]
-    texts = [f"{labels.interval_text(row, rate=rate)} at step {labels.value_name(row['step'])}" for row in ends]
+    texts = [
+        f"{labels.interval_text(row, rate=rate)} at step {labels.value_name(row['step'])} ({labels.counted(row['n'], 'rollout')})"
+        for row in ends
+    ]
     of = f" for {labels.isolated(labels.group_name(ends[0], by))}" if by and len(parts) > 1 else ""
     changed = rows.filter((pl.col("difference_low") > 0) | (pl.col("difference_high") < 0)).height
     steps = rows.filter(pl.col("difference").is_not_null()).height
     between = f"; the interval of {labels.count(changed)} of {labels.counted(steps, 'change')} between steps excludes 0"
     return f"{labels.label(metric)}{of} went from {' to '.join(texts)}{between if steps else ''}"
+
+
+def effort_found(data: Frames, rows: pl.DataFrame) -> str:
+    """Name the groups whose rollouts took most and least of a quantity in the mean, and the number that each rests on."""
+    means = rows.filter(pl.col("estimate").is_not_null(), statistic="mean")
+    by = naming(means, data.by) if means.height > 1 else ()
+    named = means.filter(is_large()).sort("estimate", descending=True, maintain_order=True) if by else means.head(1)
+    if named.is_empty():
+        return ""
+    quantity = f"{labels.quantity(named['metric'][0], 'mean')} per {data.noun}"
+    texts = [labels.interval_text(row, rate=False) for row in named.rows(named=True)]
+    if named["estimate"].n_unique() == 1:
+        of = " in all groups" if named.height > 1 else f" for {names_of(named, by)}" if by else ""
+        return f"{quantity}: {texts[0]}{of} ({sizes(named, data.noun)})"
+    most, least = (names_of(named[[place]], by) for place in (0, -1))
+    return f"{quantity}: most for {most}, {texts[0]}, and least for {least}, {texts[-1]} ({sizes(named[[0, -1]], data.noun)})"

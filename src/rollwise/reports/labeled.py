@@ -1,5 +1,6 @@
 """Rollouts and people's labels of some of them -> rates corrected for the judge's errors, beside the judge's own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -133,7 +134,7 @@ def corrections(data: Frames, by_hand: Labeled) -> Section:
         usable = usable.drop_nulls("judged").with_columns(wrong=pl.col("label") != pl.col("judged"))
     name = labels.label(by_hand.metric)
     parts = [
-        Part("text", text=_finding(by_hand, usable)),
+        Part("finding", text=_finding(by_hand, usable)),
         Part("table", table=_table(data, by_hand, usable, f"{name} by people's labels")),
         *[Part("note", text=f"{labels.sentence(reason)}") for reason in _reasons(by_hand)],
         *_disagreement(by_hand),
@@ -160,7 +161,7 @@ def corrections(data: Frames, by_hand: Labeled) -> Section:
             "Each label speaks for the rollouts with the same verdict of the judge, so it does not matter that as many "
             f"flagged rollouts were labeled as others. {text}"
         )
-    return Section("labels", "What do people say?", [*parts, Part("text", text=text)])
+    return Section("labels", "What do people say?", [*parts, Part("method", text=text)])
 
 
 def _table(data: Frames, by_hand: Labeled, usable: pl.DataFrame, caption: str) -> Grid:
@@ -183,8 +184,7 @@ def _table(data: Frames, by_hand: Labeled, usable: pl.DataFrame, caption: str) -
 
 def _finding(by_hand: Labeled, usable: pl.DataFrame) -> str:
     """Say how often the judge was wrong, and what the rate of all rollouts is when corrected."""
-    few = len(by_hand.people) < 3
-    people = " and ".join(map(labels.plain, by_hand.people)) if few else f"{len(by_hand.people)} people"
+    people = people_in_words(by_hand.people)
     raw, fixed = (None if row is None else labels.interval_text(row, rate=True) for row in by_hand.overall)
     name = labels.label(by_hand.metric)
     name = f"{name[0].upper()}{name[1:]}"
@@ -196,6 +196,11 @@ def _finding(by_hand: Labeled, usable: pl.DataFrame) -> str:
         f"{people} labeled {labels.counted(usable.height, 'rollout')} that the judge judged; the judge was wrong on {wrong}. "
         f"{name} is {raw} by the judge, and {fixed} when its errors are corrected."
     )
+
+
+def people_in_words(names: Sequence[str]) -> str:
+    """Name up to two people, and count more."""
+    return " and ".join(map(labels.plain, names)) if len(names) < 3 else f"{len(names)} people"
 
 
 def _numbers(raw: dict[str, Any] | None, fixed: dict[str, Any] | None, usable: pl.DataFrame) -> list[str]:

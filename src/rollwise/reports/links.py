@@ -1,4 +1,4 @@
-"""Links from a group, in a table or a figure, to its transcripts."""
+"""Links from a group, in a table or a figure, to its transcripts, and the rates that the viewer tells of these."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,9 +6,40 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
+from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import address, viewed
-from rollwise.schema.named import columns_named
+from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named
+
+MOST_RATES = 2000  # in a page
+
+
+def rates_of_groups(data: Frames) -> list[dict[str, Any]]:
+    """Return the rate of each group as the viewer tells it: what is chosen, successes of judged rollouts, and the interval."""
+    if data.tree:
+        return []  # its rates are of paths, and the viewer counts trees
+    head = data.headline
+    pooled = (
+        []
+        if head is None or head.factor is None or head.common or not head.is_rate or not head.rates.height
+        else [([head.factor], head.rates)]
+    )
+    found = []
+    for names, rows in [(list(data.by), data.summary.filter(pl.col("metric").is_in(list(UNITS)))), *pooled]:
+        known = rows.filter(pl.col("n") > 0, pl.col("estimate").is_not_null())
+        words = (
+            known.select(column_named(name).cast(pl.String) for name in names).rows() if names else [()] * known.height
+        )
+        found += [
+            {
+                "metric": row["metric"], "of": dict(zip(names, values, strict=True)),
+                "yes": round(row["estimate"] * row["n"]), "judged": row["n"],
+                "words": labels.label(row["metric"]), "text": labels.interval_text(row, rate=True),
+            }
+            for values, row in zip(words, known.rows(named=True), strict=True)
+        ]  # fmt: skip
+    return found[:MOST_RATES]
 
 
 class Groups:

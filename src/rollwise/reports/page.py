@@ -7,7 +7,8 @@ import polars as pl
 from rollwise import __version__
 from rollwise.reports import viewer
 from rollwise.reports.assets import asset, policy, rendered
-from rollwise.reports.claims import claims
+from rollwise.reports.first_screen import claims
+from rollwise.reports.first_screen import title as said
 from rollwise.reports.frames import Frames
 from rollwise.reports.header import omissions, size, today, usual_title
 from rollwise.reports.labeled import Labeled, corrections
@@ -15,7 +16,6 @@ from rollwise.reports.methods import methods
 from rollwise.reports.parts import FigureImages, Part, Section
 from rollwise.reports.reading import origins
 from rollwise.reports.results import results
-from rollwise.reports.title import title as said
 from rollwise.reports.viewer import Transcripts
 from rollwise.reports.worst import worst
 from rollwise.schema import labels
@@ -55,13 +55,13 @@ def page(
         "page.html.jinja",
         version=__version__,
         name=labels.plain(title) if title else usual_title(data),
-        title=title or said(data),
-        found=labels.sentence(said(data)) if title else "",
+        title=title or said(data, by_hand),
+        found=labels.sentence(said(data, by_hand)) if title else "",
         date=today(),
         size=size(data),
         omissions=omissions(data, problems.height),
         facts=facts,
-        claims=claims(data),
+        claims=claims(data, by_hand),
         sections=[section for section in sections if section.parts],
         policy=policy(style, scripts),
         style=style,

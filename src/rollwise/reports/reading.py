@@ -44,7 +44,7 @@ def origins(data: Frames, problems: pl.DataFrame, accounting: pl.DataFrame | Non
             else ""
         )
         parts = [
-            Part("text", text=f"{count} were read{lost}.{paths}"),
+            Part("finding", text=f"{count} were read{lost}.{paths}"),
             Part(
                 "folded",
                 text="The runs" if runs.height <= MOST_FILES else f"The first {MOST_FILES} runs",

@@ -37,7 +37,7 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
         *([] if data.is_rated else [scored]),
         *rates(data, images, level),
         *([_training(data, images, level)] if data.trained.height else []),
-        *([_curve(data, images["curve"])] if "curve" in images else []),
+        *([_curve(data, images.get("curve"))] if data.curve.height else []),
         *([_grid(data, images.get("heat_map"))] if data.grid.height else []),
         _taxonomies(data, level),
         differences(data, images, level),
@@ -89,7 +89,7 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
     return Section("training", "Did training change it?", [*parts, Part("method", text=text)])
 
 
-def _curve(data: Frames, figure: FigureImages) -> Section:
+def _curve(data: Frames, figure: FigureImages | None) -> Section:
     by = varying(data.curve, data.by)
     rows, note = shortened(data.curve, by, "curve.parquet")
     columns = [
@@ -143,7 +143,7 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
         "categories",
         "Which attacks succeed in which categories?",
         [
-            *finding(cells_found(labels.unpooled(rows, ["category", "attack"]), ["category", "attack"])),
+            *finding(cells_found(data, labels.unpooled(rows, ["category", "attack"]), ["category", "attack"])),
             *figure_parts(figure),
             Part("method", text=text),
             Part("table" if figure is None and few else "folded", text="The cells in numbers", table=table),
@@ -181,5 +181,9 @@ def _taxonomies(data: Frames, level: float) -> Section:
     return Section(
         "taxonomy",
         heading,
-        [*finding(cells_found(rates, KEYS)), Part("table", table=Grid(columns, cells)), Part("method", text=text)],
+        [
+            *finding(cells_found(data, rates, KEYS)),
+            Part("table", table=Grid(columns, cells)),
+            Part("method", text=text),
+        ],
     )

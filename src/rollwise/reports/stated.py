@@ -42,16 +42,13 @@ def stated(
         same = pl.all_horizontal(column_named(name).eq_missing(pl.lit(row[name])) for name in (*groups, "figure"))
         of = [*named, *(["run"] if is_run_needed is not None and is_run_needed[place] else [])]
         cells.append(_cells(row, audited.filter(same).rows(named=True), of))
-    text = (
-        f"{in_one_sentence(audited)} A way of counting shows how a figure can be reached, not how it was. "
-        "The command rollwise audit prints every step."
-    )
+    text = "A way of counting shows how a figure can be reached, not how it was. The command rollwise audit prints every step."
     num_more = order.height - len(cells)
     note = [Part("note", text=f"{labels.counted(num_more, 'more figure')} not shown.")] if num_more else []
     table = Grid(heads, cells, caption="Stated figures and what the log says")
-    return Section(
-        "stated", empty.heading, [Part("text", text=text), Part("table", text="Stated figures", table=table), *note]
-    )
+    found = Part("finding", text=in_one_sentence(audited))
+    rows = Part("table", text="Stated figures", table=table)
+    return Section("stated", empty.heading, [found, rows, *note, Part("method", text=text)])
 
 
 def _cells(row: dict[str, Any], rows: list[dict[str, Any]], groups: list[str]) -> list[Any]:

@@ -3,6 +3,7 @@
 import base64
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,8 @@ _NUMBERS = {
 }
 SCRIPTS = (
     "text.js", "chunks.js", "viewing/markdown.js", "viewing/calls.js", "viewing/returns.js", "viewing/signs.js",
-    "viewing/messages.js", "rollout.js", "viewing/strip.js", "viewing/head.js", "viewing/list.js", "viewing/search.js",
-    "viewing/compare.js", "viewer.js",
+    "viewing/messages.js", "rollout.js", "viewing/strip.js", "viewing/head.js", "viewing/goals.js", "viewing/title.js",
+    "viewing/list.js", "viewing/search.js", "viewing/compare.js", "viewing/viewer.js",
 )  # fmt: skip
 STYLE = "viewing/viewer.css"
 _ANSWERS = {True: "yes", False: "no"}
@@ -59,14 +60,17 @@ class Transcripts:
         return len(self.ids)
 
 
-def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
+def transcripts(
+    data: Rollouts, *, rates: Sequence[dict[str, Any]] = (), most: int = MOST_TEXT, most_bytes: int = MOST_BYTES
+) -> Transcripts:
     """Pack the transcripts of a page; if not all fit into a page, the first ones of each group and result.
 
     A chunk is JSON as deflate-raw in base64: ``facts`` with a list for each column that is constant within rollouts, and ``turns``
     with a list for each other column; columns without values are left out. The index holds the number of rollouts of each
     chunk, the number of rows of each rollout, its id, the row of its first success, columns to filter by, as words and codes,
     and numbers to sort by.
-    If the chunks are larger than `most_bytes`, fewer transcripts are packed.
+    `rates` are those of `rates_of_groups`, which the viewer tells where their rollouts are chosen. If the chunks are larger than
+    `most_bytes`, fewer transcripts are packed.
     """
     turns = data.turns
     facts = [name for name in data.rollouts.columns if name in turns.columns]
@@ -122,7 +126,10 @@ def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST
     compressed_size = sum(map(len, chunks))
     if compressed_size > most_bytes:  # the compressed size is known only now
         return transcripts(
-            data, most=int(0.95 * most_bytes / compressed_size * int(selected["size"].sum())), most_bytes=most_bytes
+            data,
+            rates=rates,
+            most=int(0.95 * most_bytes / compressed_size * int(selected["size"].sum())),
+            most_bytes=most_bytes,
         )
     # The index has what lists and filters need without unpacking a chunk.
     index: dict[str, Any] = {
@@ -140,6 +147,7 @@ def transcripts(data: Rollouts, *, most: int = MOST_TEXT, most_bytes: int = MOST
         "labels": {name: labels.label(name) for name in turn_columns},
         "own": [name for name in turn_columns if name not in TURNS.names],
         "by": list(data.by),
+        "rates": list(rates),
         "trees": selected["tree"].to_list() if data.tree else [],
     }
     return Transcripts(packed(index), chunks, index["ids"], rollouts.height)

@@ -16,9 +16,9 @@ function others(one) {
   return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, MOST_OTHERS).map(([, other]) => other);
 }
 
-const nameOf = (one, beside) => {
+const nameOf = (one, beside, verdict = verdictOf(one)?.[1]) => {
   const apart = ["target", "attack", "task"].filter((name) => word(name, one) !== word(name, beside)).map((name) => word(name, one));
-  const told = [...apart.filter((value) => value !== null).map(plain), attemptOf(one), verdictOf(one)?.[1]].filter(Boolean);
+  const told = [...apart.filter((value) => value !== null).map(plain), attemptOf(one), verdict].filter(Boolean);
   return told.join(" · ") || plain(state.index.ids[one]);
 };
 

@@ -1,7 +1,8 @@
 "use strict";
 // The list of rollouts: filters, order, and only the rows that can be seen.
-const ROW = 76; // pixels, as in the style sheet
+const ROW = 76, LOW = 56, GOAL = 52; // pixels, as in the style sheet: a row, one below the head of its goal, and that head
 const ORDERS = {
+  goal: ["by goal, worst first", null],
   log: ["order of the log", null],
   score: ["highest score first", (one) => -(number("score", one) ?? -Infinity)],
   turns: ["most turns first", (one) => -state.index.rows[one]],
@@ -26,7 +27,7 @@ function filterNode(column) {
 // Orders that this log knows a value of.
 function orderNode() {
   const { numbers, scored } = state.index;
-  const known = { score: numbers.score, cost: numbers.cost ?? numbers.tokens };
+  const known = { goal: state.goals.isRepeated || null, score: numbers.score, cost: numbers.cost ?? numbers.tokens };
   const select = element("select", "");
   select.id = "order";
   select.setAttribute("aria-label", "Order of the list");
@@ -34,6 +35,7 @@ function orderNode() {
     if (name in known && !known[name]) continue;
     select.append(new Option(name === "score" ? `${scored} first` : name === "cost" && !numbers.cost ? "most tokens first" : text, name));
   }
+  select.value = state.order;
   select.addEventListener("change", () => { state.order = select.value; choose(); });
   return select;
 }
@@ -49,12 +51,19 @@ function abouts() {
 
 function choose() {
   const wanted = wantedNow(), words = state.words.toLowerCase();
-  const about = words ? abouts() : [];
+  const about = words ? abouts() : [], { rate, goal } = state.goals, asked = wanted.filter(([name]) => name in RESULTS);
+  const others = wanted.filter(([name]) => !(name in RESULTS)), tally = emptyTally(), tallies = new Map();
+  const isGrouped = state.order === "goal", codes = isGrouped ? state.columns[goal].codes : [];
   state.shown = [];
   for (let one = 0; one < state.index.ids.length; one++) {
-    if (wanted.every(([name, code]) => state.columns[name].codes[one] === code)
-      && (!words || about[one].includes(words) || state.hits?.has(one))) state.shown.push(one);
+    const matches = ([name, code]) => state.columns[name].codes[one] === code;
+    if (!others.every(matches) || (words && !about[one].includes(words) && !state.hits?.has(one))) continue;
+    // A goal has its k of n whatever verdict is chosen.
+    tallied(tally, asked[0]?.[0] ?? rate, one);
+    if (isGrouped) tallies.set(codes[one], tallied(tallies.get(codes[one]) ?? emptyTally(), rate, one));
+    if (asked.every(matches)) state.shown.push(one);
   }
+  if (isGrouped) byGoal(state.shown, tallies);
   const key = ORDERS[state.order][1];
   if (key) {
     const keys = new Map(state.shown.map((one) => [one, key(one)]));
@@ -66,9 +75,38 @@ function choose() {
   at("clear").hidden = !limits;
   at("clear").textContent = `Clear filters (${limits})`;
   state.active = state.shown.indexOf(state.open);
-  at("sizer").style.height = `${state.shown.length * ROW}px`;
+  arrange(isGrouped ? codes : null, tallies);
+  writeTitle(tally);
   if (state.active < 0) at("list").scrollTop = 0;
   paint();
+}
+
+// Where each row is, and the head of each goal; and what is the same in all rows, which is said once above them.
+function arrange(codes, tallies) {
+  state.lines = [];
+  let top = 0;
+  state.shown.forEach((one, place) => {
+    if (codes && (!place || codes[one] !== codes[state.shown[place - 1]])) {
+      state.lines.push({ top, goal: codes[one], tally: tallies.get(codes[one]) });
+      top += GOAL;
+    }
+    state.lines.push({ top, place });
+    top += codes ? LOW : ROW;
+  });
+  state.tops = state.lines.filter((line) => line.place !== undefined).map((line) => line.top);
+  at("sizer").style.height = `${top}px`;
+  const columns = [...new Set([...state.index.by, "target", "attack", ...(state.goals.goal === "goal" ? ["task"] : [])])].filter((name) => state.columns[name]);
+  state.apart = columns.filter((name) => state.shown.some((one) => state.columns[name].codes[one] !== state.columns[name].codes[state.shown[0]]));
+  const same = state.shown.length > 1 ? columns.filter((name) => !state.apart.includes(name) && word(name, state.shown[0]) !== null && state.chosen[name] === undefined) : [];
+  at("common").replaceChildren(...same.flatMap((name, place) => [place ? " · " : "all: ", `${state.columns[name].label} `, element("bdi", "", named(word(name, state.shown[0])))]));
+  at("common").hidden = !same.length;
+  tellRead();
+}
+
+// How many of those in the list were read, which lose weight in it.
+function tellRead() {
+  const many = state.shown.filter((one) => state.read.has(one)).length;
+  at("read-count").textContent = many ? `${many.toLocaleString("en")} read` : "";
 }
 
 // After a choice, what is open is one of what was chosen: the first of them, unless the reader has another of them open.
@@ -84,38 +122,64 @@ async function noStranger(address) {
   }
 }
 
+// The first line that ends below a height.
+function lineAt(height) {
+  let low = 0, high = state.lines.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((state.lines[middle + 1]?.top ?? Infinity) > height) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 function paint() {
-  const top = Math.max(0, Math.floor(at("list").scrollTop / ROW) - 3);
-  const many = Math.ceil(at("list").clientHeight / ROW) + 6;
-  at("rows").style.transform = `translateY(${top * ROW}px)`;
-  at("rows").replaceChildren(...state.shown.slice(top, top + many).map((one, place) => rowNode(one, top + place)));
+  const { scrollTop, clientHeight } = at("list"), from = Math.max(0, lineAt(scrollTop) - 3);
+  const lines = state.lines.slice(from, lineAt(scrollTop + clientHeight) + 4), nodes = [];
+  let group = null;
+  for (const { goal, tally, place } of lines) {
+    if (goal !== undefined || (group === null && state.order === "goal")) {
+      group = groupNode(goal ?? state.columns[state.goals.goal].codes[state.shown[place]], goal === undefined ? null : tally);
+      nodes.push(group);
+    }
+    if (place !== undefined) (group ?? { append: (row) => nodes.push(row) }).append(rowNode(state.shown[place], place));
+  }
+  at("rows").style.transform = `translateY(${state.lines[from]?.top ?? 0}px)`;
+  at("rows").replaceChildren(...nodes);
   const active = state.active >= 0 ? `row-${state.active}` : "";
   at("list").setAttribute("aria-activedescendant", active && at(active) ? active : "");
 }
 
+// The rows of a goal that can be seen, below its head if that can be seen too.
+function groupNode(code, tally) {
+  const made = element("div", "rows-of-goal", ...(tally ? [goalNode(code, tally)] : []));
+  made.setAttribute("role", "group");
+  made.setAttribute("aria-label", [named(state.columns[state.goals.goal].words[code]), ...(tally ? [tallyText(tally, state.goals.rate)] : [])].join(", "));
+  return made;
+}
+
 function rowNode(one, place) {
-  const told = [...state.index.by, "target", "attack", ...(word("goal", one) === null ? [] : ["task"])];
-  const apart = told.filter((name, place) => told.indexOf(name) === place && state.columns[name]?.words.length > 1);
-  const attempt = attemptOf(one), solved = SOLVED[word("task_success", one)];
-  const about = [...apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain), ...(attempt ? [attempt] : [])];
+  const attempt = attemptOf(one), solved = SOLVED[word("task_success", one)], isGrouped = state.order === "goal";
+  const about = [...state.apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain), ...(attempt ? [attempt] : [])].join(" · ");
   const result = [...(solved ? [solved] : []), ...spentOf(one)].join(" · ");
-  const row = element("div", "row", element("b", "", plain(titleOf(one))), element("small", "", about.join(" · ")),
-    element("small", "", ...chipsOf(one), element("span", "", result)));
+  const told = isGrouped ? [element("b", "", about || plain(state.index.ids[one]))] : [element("b", "", plain(titleOf(one))), element("small", "", about)];
+  const row = element("div", `row${state.read.has(one) ? " read" : ""}`, ...told, element("small", "", ...chipsOf(one), element("span", "", result)));
   row.id = `row-${place}`;
   row.setAttribute("role", "option");
   row.setAttribute("aria-selected", String(place === state.active));
   row.setAttribute("aria-setsize", String(state.shown.length));
   row.setAttribute("aria-posinset", String(place + 1));
-  row.addEventListener("click", () => { move(place); show(one); });
+  row.addEventListener("click", () => { move(place); turnTo("reading"); show(one); });
   return row;
 }
 
 function move(place) {
   if (!state.shown.length) return;
   state.active = Math.min(Math.max(place, 0), state.shown.length - 1);
-  const top = state.active * ROW, list = at("list");
+  const list = at("list"), line = state.tops[state.active], end = line + (state.order === "goal" ? LOW : ROW);
+  const top = state.order === "goal" && (state.active === 0 || state.tops[state.active - 1] < line - LOW) ? line - GOAL : line;
   if (top < list.scrollTop) list.scrollTop = top;
-  else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
+  else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
   paint();
 }
 

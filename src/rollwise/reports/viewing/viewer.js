@@ -3,8 +3,10 @@
 const at = (id) => document.getElementById(id);
 const state = {
   index: null, starts: [], chunkOf: [], shown: [], active: -1, open: -1, words: "", chosen: {}, order: "log", hits: null, about: null,
-  searching: 0, searched: 0, view: null, turn: -1, hit: -1, beside: null, jumped: -1,
+  searching: 0, searched: 0, view: null, turn: -1, hit: -1, beside: null, jumped: -1, read: new Set(), lines: [], tops: [], apart: [], goals: null,
 };
+
+const isPhone = matchMedia("(max-width: 44rem)"); // as in the style sheet
 
 async function begin() {
   if (!at("viewer")) return;
@@ -23,6 +25,8 @@ async function begin() {
     start += many;
   });
   state.columns = Object.fromEntries(index.columns.map((column) => [column.name, column]));
+  state.goals = goalsOf(state);
+  if (state.goals.isRepeated) state.order = "goal";
   at("filters").append(...index.columns.filter((column) => column.filter).map(filterNode));
   at("order-place").append(orderNode());
   at("viewer").hidden = false;
@@ -32,7 +36,7 @@ async function begin() {
   // Nothing was asked for: the first transcript that the page says to read is open, else the first of the list.
   const link = document.querySelector("#transcripts a[href^='#rollout=']");
   const one = Math.max(0, index.ids.indexOf(new URLSearchParams(link?.hash.slice(1)).get("rollout")));
-  move(one);
+  move(state.shown.indexOf(one));
   await show(one, undefined, null);
 }
 
@@ -60,12 +64,15 @@ async function show(one, turn, address) {
   view.strip = stripOf(view, goTo);
   Object.assign(state, { view: Object.assign(view, { words }), turn: -1, hit: -1 });
   state.beside = null;
+  state.read.add(one);
+  paint();
+  tellRead();
   const steps = [
     ...(others(one).length ? [buttonNode("Compare", () => compare(), "c")] : []),
     ...(view.success >= 0 ? [buttonNode("First success", KEYS.s, "s")] : broken ? [element("span", "soft", "broken; no verdict says at which turn")] : []),
     buttonNode(reading.raw ? "Markdown" : "Raw text", KEYS.r, "r"),
   ];
-  at("rollout").replaceChildren(...headNodes(one, view, words), ...factsNode(view.facts, view.names, words), element("div", "steps", ...steps),
+  at("rollout").replaceChildren(...headNodes(one, view, words), ...factsNode(view.facts, view.names, words), ...squaresNode(one, openRollout), element("div", "steps", ...steps),
     ...view.strip.nodes, view.box.box);
   at("rollout").scrollTop = 0;
   view.strip.mark(0);
@@ -89,6 +96,22 @@ function settle(address) {
   }, 300);
 }
 
+// Opens a rollout from beside the list, which follows if it has it.
+function openRollout(one) {
+  const place = state.shown.indexOf(one);
+  if (place >= 0) move(place);
+  return show(one);
+}
+
+// On a phone the list and what is read are two views, with a bar below the second.
+function turnTo(view) {
+  const isChange = at("viewer").classList.contains("reading") !== (view === "reading");
+  at("viewer").classList.toggle("reading", view === "reading");
+  if (isChange && isPhone.matches) at("viewer").scrollIntoView({ behavior: "instant" });
+  at("to-list").textContent = `List · ${state.active < 0 ? "–" : state.active + 1} of ${state.shown.length.toLocaleString("en")}`;
+  if (view === "list") paint(); // it had no height
+}
+
 function goTo(place) {
   if (!state.view || state.beside !== null || place < 0) return;
   const turn = state.view.box.upTo(Math.min(place, state.view.ordered.length - 1));
@@ -96,15 +119,21 @@ function goTo(place) {
   state.turn = Math.min(place, state.view.ordered.length - 1);
   state.view.strip.mark(state.turn);
   const heading = turn.querySelector("h4");
-  at("rollout").scrollTop += heading.getBoundingClientRect().top - at("rollout").getBoundingClientRect().top - 8;
+  at("rollout").scrollTop += heading.getBoundingClientRect().top - at("rollout").getBoundingClientRect().top - 8 - stuck();
   state.jumped = at("rollout").scrollTop;
   heading.focus({ preventScroll: true });
+}
+
+// The height of the strip where it stays on top.
+function stuck() {
+  const strip = at("rollout").querySelector(".cells");
+  return strip && isPhone.matches ? strip.offsetHeight : 0;
 }
 
 // The strip marks the turn that is read, the last one that has begun; after a jump, the turn that was jumped to.
 function read() {
   if (!state.view || state.beside !== null || at("rollout").scrollTop === state.jumped) return;
-  const line = at("rollout").getBoundingClientRect().top + 60;
+  const line = at("rollout").getBoundingClientRect().top + 60 + stuck();
   const place = state.view.box.turns.findLastIndex((turn) => turn.getBoundingClientRect().top <= line);
   state.view.strip.mark(Math.max(place, 0));
 }
@@ -115,6 +144,7 @@ async function follow() {
   if (!location.hash.includes("=") || !state.index) return;
   const one = asked.has("rollout") ? state.index.ids.indexOf(asked.get("rollout")) : -1;
   if (one >= 0) {
+    turnTo("reading");
     if (!state.shown.includes(one)) clear();
     move(state.shown.indexOf(one));
     const isOpen = state.open === one && state.beside === null && state.view?.id === asked.get("rollout");
@@ -131,6 +161,7 @@ async function follow() {
       if (select && code >= 0) select.value = String(code);
     }
     choose();
+    turnTo("list");
     state.open = -1; // the first one that was asked for is opened: what was read before may be none of them
     await noStranger(location.hash);
   }
@@ -156,7 +187,7 @@ const KEYS = {
   t: switchTheme,
   "/": () => { at("viewer").scrollIntoView({ behavior: "instant" }); at("find").focus(); },
   "?": () => at("help").showModal(),
-  Escape: () => { stopSearch(); at("list").focus(); },
+  Escape: () => { stopSearch(); turnTo("list"); at("list").focus(); },
 };
 const IN_LIST = {
   ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity,
@@ -164,7 +195,7 @@ const IN_LIST = {
 
 function step(by) {
   move(state.active + by);
-  if (state.shown.length) show(state.shown[state.active]);
+  if (state.shown.length) show(state.shown[state.active]).then(() => turnTo("reading"));
 }
 
 document.addEventListener("keydown", (event) => {
@@ -186,6 +217,10 @@ if (at("viewer")) {
   at("close").addEventListener("click", () => at("help").close());
   at("stop").addEventListener("click", stopSearch);
   at("clear").addEventListener("click", () => { clear(); move(state.active); });
+  at("to-list").addEventListener("click", () => { turnTo("list"); move(state.active); });
+  at("to-compare").addEventListener("click", () => KEYS.c());
+  at("previous").addEventListener("click", () => step(-1));
+  at("next").addEventListener("click", () => step(1));
   at("find").addEventListener("input", type);
   at("tools").addEventListener("submit", (event) => { event.preventDefault(); searchTexts(); });
 }

@@ -157,7 +157,80 @@ def test_every_text_has_its_place(names: str, points: float) -> None:
                 assert set(whole) >= set(seen), (name, width)
                 if wrong := faults(plot):
                     found[name, width] = wrong
+            if wrong := faults(plot.resize(10.0, 5.6)):
+                found[name, 5.6] = wrong
     assert found == {}
+
+
+def rows_of(groups: int, summary_of: Any, rate: Any) -> pl.DataFrame:
+    """A SUMMARY of so many groups."""
+    names = [f"vendor-{place}/model-{place:02}-instruct" for place in range(groups)]
+    summary: pl.DataFrame = summary_of([rate(place % 20, 20, target=name) for place, name in enumerate(names)])
+    return summary
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("size", ["slide", (6.9, 4.0), (3.3, 3.0)])
+@pytest.mark.parametrize("groups", [12, 40])
+def test_rows_of_a_figure_of_a_given_height_have_smaller_letters(
+    size: Any, groups: int, summary_of: Any, rate: Any
+) -> None:
+    """All names and numbers, none over another; where five points are too many all are in the caption, and none is drawn."""
+    summary = rows_of(groups, summary_of, rate)
+    plot = rw.plots.forest(summary, size=size)
+    assert faults(plot) == []
+    labels = [label for label in plot.axes[0].get_yticklabels() if label.get_visible()]
+    named = {bare(label.get_text()) for label in [*labels, *plot.axes[0].texts]}
+    whole = named >= set(summary["target"])
+    assert whole or all(name in plot.caption for name in summary["target"])
+    assert whole == (size == "slide" or groups == 12)
+
+
+def test_panels_of_a_given_height_share_it(summary_of: Any, rate: Any) -> None:
+    """Four panels in two rows have half of it each: their names have the lines that fit into that."""
+    names = [f"model-{letter} as a judge of the other models" for letter in "abcd"]
+    rows = [rate(5, 20, target=name) | {"metric": metric} for metric in ("a", "b", "c", "d") for name in names]
+    assert faults(rw.plots.forest(summary_of(rows), size=(10.0, 3.6))) == []
+
+
+def test_a_curve_that_stays_zero_leaves_its_panel_to_the_curve(curve_of: Any) -> None:
+    """What is said of it is as wide as a panel of two factors in a column."""
+    frames = [
+        curve_of({"encoding": (40, 0.0), "roleplay": (40, 0.0)}).with_columns(
+            attack="target", target=pl.lit(f"model-{letter}")
+        )
+        for letter in "abc"
+    ]
+    plot = rw.plots.curve(pl.concat(frames), size="column")
+    assert faults(plot) == []
+    assert all("0 of 40" in bare_of(ax).replace("\n", " ") for ax in plot.axes)
+    assert min(ax.get_window_extent().width for ax in plot.axes) > 0.2 * plot.figure.bbox.width
+
+
+def bare_of(ax: Any) -> str:
+    """All that is written in Axes."""
+    return " ".join(text.get_text() for text in ax.texts)
+
+
+@pytest.mark.parametrize("size", [(3.3, 2.4), (2.6, 2.4)])
+def test_a_long_quantity_has_the_width_of_the_figure(size: tuple[float, float]) -> None:
+    """In Axes of the user: a baseline of 54 letters is named in three or four lines, and numbers keep their distance."""
+    facts = {"metric": "attack_success", "statistic": "mean", "of": "target", "level": 0.95, "n_pairs": 40}
+    rows = [
+        {"group": group, "attack": attack, "difference": -0.2, "low": -0.3, "high": -0.1}
+        for group in ("gpt", "llama")
+        for attack in ("roleplay", "encoding")
+    ]
+    baseline = "anthropic/claude-opus-4-8-20260901-with-system-prompts"
+    _, ax = plt.subplots(figsize=size)
+    plot = rw.plots.contrast(
+        pl.DataFrame(rows).with_columns(baseline=pl.lit(baseline), **{k: pl.lit(v) for k, v in facts.items()}), ax=ax
+    )
+    assert faults(plot) == []
+    assert bare(baseline) in bare(ax.get_xlabel())
+    assert ax.get_xlabel().count("\n") <= 3
+    numbers = [text.get_window_extent() for text in ax.texts if "[−30" in text.get_text() and text.get_visible()]
+    assert not any(one.overlaps(two) for one, two in itertools.combinations(numbers, 2))
 
 
 def test_a_figure_is_drawn_again_at_every_size(tmp_path: Any, summary_of: Any, rate: Any) -> None:

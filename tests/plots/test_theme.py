@@ -87,12 +87,14 @@ def test_axes_of_numbers_hold_their_numbers(values):
     assert all(low <= value <= high for value in values if value is not None)
 
 
-@given(st.floats(1, 1e6), st.integers(1, 40))
-def test_ticks_are_no_more_than_asked(last, most):
-    """A step of 1, 2 or 5 times a power of ten."""
-    step = ticking.tick_step(last, most)
+@given(st.floats(1, 1e6), st.floats(0.01, 1e6))
+def test_ticks_keep_their_distance_if_two_can(last, least):
+    """A step of 1, 2 or 5 times a power of ten, not greater than needed; 0 is never the only tick."""
+    step = ticking.tick_step(last, least)
     assert str(step).rstrip("0") in {"1", "2", "5"}
-    assert last / step <= max(most - 1, 1) + 1e-6
+    assert 1 <= step <= last
+    assert step >= least or 2.5 * step > last
+    assert step == 1 or step < 2.5 * least
 
 
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6, unique=True), st.integers(8, 24))

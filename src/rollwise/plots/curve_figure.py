@@ -1,6 +1,7 @@
 """Figure of panels of curves: its grid, its key, and the caption below."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -44,22 +45,9 @@ def lay_out(
     if behind and len(set(combinations)) == 1 and description:
         description = f"{description} Gray: the other groups."
 
-    def paint(sheet: layout.Sheet) -> Callable[[], None]:
-        return _paint(
-            sheet,
-            panels,
-            marks,
-            words,
-            curves=curves,
-            combinations=combinations,
-            at_risk=sheet.has_room if at_risk is None else at_risk,
-            key=key,
-            also=also,
-            behind=behind,
-        )
-
+    paint = partial(_paint, panels=panels, marks=marks, words=words, curves=curves, combinations=combinations)
     return layout.lay(
-        paint,
+        partial(paint, at_risk=at_risk, key=key, also=also, behind=behind),
         page,
         alt=alt,
         natural=_natural(len(panels), curves),
@@ -92,13 +80,13 @@ def _natural(panels: int, curves: int) -> float:
 
 def _paint(
     sheet: layout.Sheet,
+    *,
     panels: list[pl.DataFrame],
     marks: pl.DataFrame,
     words: Callable[[pl.DataFrame], Wording],
-    *,
     curves: int,
     combinations: Sequence[tuple[object, ...]],
-    at_risk: bool,
+    at_risk: bool | None,
     key: bool,
     also: Also | None,
     behind: bool,
@@ -115,7 +103,7 @@ def _paint(
         room = _ROOM * sheet.width / direct
         key = not curve_labels.fit_at_ends(marks, room)
         columns, room = (columns, 0.0) if key else (direct, room)
-    if key and curves > 1 and not sheet.narrow:
+    if key and curves > 1 and (not sheet.narrow or len(set(combinations)) > 1):  # each quantity has its own label
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
     # Long titles would leave narrow panels no width: one below another, they have it.
     across = sheet.width / columns - theme.em(16)
@@ -132,14 +120,14 @@ def _paint(
         )
         first = place % columns == 0 or combinations[place] != combinations[place - 1]
         below = place + columns
-        panel = curve_panel.draw(
+        finish_panel = curve_panel.draw(
             ax,
             part,
             axis_marks,
             words(axis_marks),
             # The other groups in gray give a reference for a single curve.
             behind=axis_marks.filter(pl.col("panel") != place) if behind else None,
-            at_risk=at_risk and not (small and directly),
+            at_risk=(sheet.has_room if at_risk is None else at_risk) and not (small and directly),
             compact=not single,
             room=room,
             high=sheet.high,
@@ -151,13 +139,13 @@ def _paint(
         )
         if also is not None:
             also(ax, part)
-        drawn.append(panel)
+        drawn.append(finish_panel)
     if key:  # the same for all panels
         sheet.entries = curve_labels.entries(axes[0], marks)
 
     def finish() -> None:
-        for panel in drawn:
-            curve_panel.finish(panel)
+        for finish_panel in drawn:
+            finish_panel()
 
     return finish
 

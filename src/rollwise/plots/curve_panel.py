@@ -1,7 +1,8 @@
 """One panel of curves: its labels, limits and ticks, drawn in two passes, before and after layout."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 _CROWDED = 3  # bands of so many curves have edges
 _MOST_ZERO = 3  # curves that stay 0 and are named
-_TICKS, _AXIS = 18.0, 36.0  # points below the Axes: tick labels; tick labels and the label of the axis
+_TICKS, _AXIS, _LINE = (
+    18.0,
+    36.0,
+    12.5,
+)  # points below the Axes: tick labels; and the label of the axis; its further lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +60,6 @@ def wording(axis_marks: pl.DataFrame) -> Wording:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """Parts of a panel for the second pass, when the Axes have their final size."""
-
-    ax: "Axes"
-    curves: Sequence[pl.DataFrame]
-    axis_marks: pl.DataFrame  # marks of all panels of the same quantity, which share their axes
-    names: Sequence[tuple["Annotation", float]]  # and the value at the end of each curve
-    table: "Axes | None"
-    words: Wording
-    first_column: bool
-
-
 def draw(
     ax: "Axes",
     part: pl.DataFrame,
@@ -83,11 +75,11 @@ def draw(
     first_column: bool = True,
     bottom: bool = True,
     title: str | None = None,
-) -> Panel:
-    """Draw everything whose position does not depend on the final size of the Axes.
+) -> Callable[[], None]:
+    """Draw everything whose position does not depend on the final size of the Axes, and return what draws the rest.
 
-    Names at the ends of curves have `room` points, or are elsewhere. `across` and `high` are the width of the panel and
-    the height of the Axes in points.
+    `axis_marks` are those of all panels of the same quantity, which share their axes. Names at the ends of curves have
+    `room` points, or are elsewhere. `across` and `high` are the width of the panel and the height of the Axes in points.
     """
     theme.dress(ax)
     part = theme.visible(part, ax)
@@ -117,7 +109,8 @@ def draw(
         letters = theme.normal() if lettering.text_width(words.up, theme.normal()) <= 2.6 * high else theme.small()
         lines = lettering.balanced(words.up, high, size=letters, lines=5)
         ax.set_ylabel(lines, fontsize=letters, parse_math=False)
-    below = theme.em(_AXIS if bottom else _TICKS)
+    more = lettering.filled(words.across, across - theme.em(50), size=theme.normal()).count("\n") if compact else 0
+    below = theme.em(_AXIS + _LINE * more if bottom else _TICKS)
     # Names of values need several lines if they are long.
     if words.names:
         share = (across - theme.em(40) - room) / len(words.names) - theme.em(4)
@@ -132,20 +125,17 @@ def draw(
         if at_risk
         else None
     )
-    return Panel(
-        ax=ax,
-        curves=curves,
-        axis_marks=axis_marks,
-        names=_named(ax, curves, room),
-        table=table,
-        words=words,
-        first_column=first_column,
-    )
+    return partial(_finish, ax, curves, axis_marks, words, names=_named(ax, curves, room, across), table=table)
 
 
 def titled(title: str, across: float) -> str:
     """Return the title of a panel in at most three lines, cut if these do not hold it."""
-    return lettering.filled(title, max(across - theme.em(66), 0.6 * across), size=theme.normal(), lines=3)
+    return lettering.balanced(title, _inside(across), size=theme.normal(), lines=3)
+
+
+def _inside(across: float) -> float:
+    """Return the width of the Axes of a panel that is so wide with its labels."""
+    return max(across - theme.em(66), 0.6 * across)
 
 
 def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
@@ -159,7 +149,9 @@ def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
     return name, f"{labels.interval_text(row, rate=words.rate)} at {labels.label(row['axis'])} {row['at']:g}"
 
 
-def _named(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> "Sequence[tuple[Annotation, float]]":
+def _named(
+    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, across: float
+) -> "Sequence[tuple[Annotation, float]]":
     """Write names at the ends of curves, or in the panel which of them stay 0, and what the share is at most."""
     if room and len(curves) > 1:
         return curve_labels.name(ax, curves, room)
@@ -168,24 +160,33 @@ def _named(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> "Sequence
     if len(set(lines)) > _MOST_ZERO:
         lines = [f"{len(zero)} of {len(curves)}: 0 at the end"]
     if lines:
-        lettering.write(ax, "\n".join(lines), (0, 1), by=(6, -3), va="top", zorder=5)
+        joined = [line.replace(" %", f"{lettering.JOINT}%") for line in lines]
+        inside = [lettering.balanced(line, _inside(across) - theme.em(8), size=theme.small()) for line in joined]
+        lettering.write(ax, "\n".join(inside), (0, 1), by=(6, -3), va="top", zorder=5).set_in_layout(False)
     return []
 
 
-def finish(panel: Panel) -> None:
+def _finish(
+    ax: "Axes",
+    curves: Sequence[pl.DataFrame],
+    axis_marks: pl.DataFrame,
+    words: Wording,
+    *,
+    names: "Sequence[tuple[Annotation, float]]",
+    table: "Axes | None",
+) -> None:
     """Draw what depends on the final size of the Axes: ticks, numbers at risk, separated names."""
-    ax = panel.ax
     across, up = theme.size_in_points(ax)
-    curve_labels.push_apart(ax, panel.names, up)
-    ticks = _ticks(ax, panel.axis_marks, panel.words, across)
-    if panel.words.unit == "%" and len(ticks) > 1:
+    curve_labels.push_apart(ax, names, up)
+    ticks = _ticks(ax, axis_marks, words, across)
+    if words.unit == "%" and len(ticks) > 1:
         # Inside the Axes, so that they do not touch the labels of the next panel.
         first, *_, last = ax.get_xticklabels()
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
-    if panel.table is not None:
-        curve_labels.fit_heading(panel.table)
-        curve_labels.fill(panel.table, panel.curves, ticks)
+    if table is not None:
+        curve_labels.fit_heading(table)
+        curve_labels.fill(table, curves, ticks)
 
 
 # ── axes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,7 +254,7 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
     # Integer ticks from 0 (or the first position below 0) on.
-    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / distance))
+    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), least)
     first = -int(-min(positions[0], 0.0) // step) * step
     places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]
     ax.set_xticks(places)

@@ -1,6 +1,7 @@
 """Distribution of a metric over rollouts: cumulative shares, box plots with points, or histograms."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
-from rollwise.plots import alternatives, layout, theme, ticking
+from rollwise.plots import alternatives, layout, lettering, theme, ticking
 from rollwise.plots import distribution_strokes as strokes
 from rollwise.plots.curve_marks import wide_range
 from rollwise.plots.figures import Plot, drawing
@@ -74,14 +75,10 @@ def distribution(
     log
         Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
         least: scores and shares are not.
-    size, ax
+    size, ax, title, caption
         As in `forest`.
     colors
         Colors by group name; by default a color-blind safe one for each.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure what is drawn, and how many rollouts have no value.
 
     Raises
     ------
@@ -108,7 +105,7 @@ def distribution(
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
 
-    def paint(sheet: layout.Sheet) -> None:
+    def paint(sheet: layout.Sheet) -> Callable[[], bool] | None:
         high = 200.0 if kind == "ecdf" else max((36.0 if kind == "box" else 42.0) * groups.height, 90.0)
         (ax,) = sheet.panels(
             1, columns=1, high=min(theme.em(high), 0.7 * sheet.width) if kind == "ecdf" else theme.em(high)
@@ -124,6 +121,7 @@ def distribution(
         single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         if ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all():
             ticking.whole_numbers(ax)
+        return None if kind == "ecdf" else partial(lettering.fit_rows, ax)
 
     return layout.lay(
         paint,
@@ -185,15 +183,8 @@ def distribution_marks(
     rows: list[dict[str, Any]] = []
     for place, name in enumerate(ordered):
         values = parts[name].drop_nulls().sort()
-        about = {
-            "metric": metric,
-            "row": place,
-            "group": name,
-            "key": keys[name],
-            "n": len(values),
-            "n_unknown": len(parts[name]) - len(values),
-        }
-        about |= {"color": look[name].color, "marker": look[name].marker}
+        about = {"metric": metric, "row": place, "group": name, "key": keys[name], "n": len(values)}
+        about |= {"n_unknown": len(parts[name]) - len(values), "color": look[name].color, "marker": look[name].marker}
         group_marks = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
         rows += [about | mark for mark in group_marks or [{"mark": None}]]
     return pl.DataFrame(rows, schema=MARKS, orient="row")

@@ -16,12 +16,14 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 _FEW = 4  # at most so many groups have the key inside the Axes
+_LOW = 6.5  # height in points of the lowest row with a name
 _LINE = 11.0  # height in points of a line of small type
 
 
 def _named(group: Mapping[str, Any]) -> str:
     """Return the name of the group with its numbers of rollouts."""
-    return f"{labels.shorten(group['group'], 200)} ({_sizes(group)})"
+    sizes = _sizes(group).replace(" ", lettering.JOINT)
+    return f"{labels.shorten(group['group'], 200)} ({sizes})"
 
 
 def _sizes(group: Mapping[str, Any]) -> str:
@@ -74,7 +76,9 @@ def _key(sheet: Sheet, ax: "Axes") -> None:
     # The key needs free space inside the Axes, which a long name does not leave.
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + theme.em(32)
     if len(entries) <= _FEW and longest < 0.42 * (sheet.width - theme.em(70)):
-        lettering.literal(ax.legend(fontsize=theme.small(), frameon=False, loc="best").get_texts())
+        names = [str(entry.get_label()).replace(lettering.JOINT, " ") for entry in entries]
+        key = ax.legend(entries, names, fontsize=theme.small(), frameon=False, loc="best")
+        lettering.literal(key.get_texts())
     else:
         sheet.entries = entries
 
@@ -154,7 +158,8 @@ def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
     wide = max(0.3 * sheet.width, theme.em(48))
     # Names get the lines that fit; one of them is for the numbers of rollouts.
-    lines = int(sheet.height() / groups.height / theme.em(_LINE))
+    high = sheet.height() / groups.height
+    lines = int(high / theme.em(_LINE)) or int(high >= _LOW)
     names = lettering.filled_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 3))
     names_with_sizes = [
         f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)

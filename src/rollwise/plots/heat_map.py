@@ -1,13 +1,14 @@
 """Heat map of two crossed columns: the color of a cell is its estimate, its paleness the width of the interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import drawn, heat_cells, layout, theme
+from rollwise.plots import drawn, heat_cells, layout, lettering, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
@@ -39,6 +40,12 @@ MARKS = {
     "reason": pl.String,
 }
 _IN_CELLS = "In the cells: the rate, and successes / rollouts. "
+_SHAPES = {
+    "point": "Italic: no interval.",
+    "range": "Hatched with a range: no estimate, only its interval.",
+    "missing": "Hatched: no rollouts.",
+    "empty": f"Hatched, {labels.NOTHING}: no known result.",
+}
 _WIDE = 5.0  # inches at least
 _PANEL = 200.0  # least width of a panel in points
 
@@ -75,12 +82,8 @@ def heat_map(
     sort
         Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
         order of the frame.
-    size, ax
+    size, ax, title, caption
         As in `forest`.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure how the intervals were made, and what the marks mean.
 
     Raises
     ------
@@ -111,10 +114,10 @@ def heat_map(
     several = marks.select("metric", "statistic").n_unique() > 1
     wide, most = heat_cells.natural(parts[0]), min(len(parts), 3 if len(parts) != 4 else 2)
 
-    def paint(sheet: layout.Sheet) -> None:
+    def paint(sheet: layout.Sheet) -> Callable[[], bool]:
         columns = min(most, max(int(sheet.width / min(wide, theme.em(_PANEL))), 1))
         across = sheet.width / columns
-        height = None if sheet.is_free else sheet.height() - theme.em(60 if ax is None else 0)
+        height = None if sheet.is_free else sheet.height(len(parts), columns) - theme.em(60 if ax is None else 0)
         last = min(columns, len(parts)) - 1
         plans = [
             heat_cells.plan(part, across, height, names=place % columns == 0, key=several or place == last)
@@ -126,6 +129,7 @@ def heat_map(
             names = place % columns == 0
             heat_cells.draw(panel_ax, part, plan, scale, key=plan.key, names=names)
         sheet.description = _fitting(sheet.description, plans, parts)
+        return partial(lettering.fit_rows, *axes)
 
     return layout.lay(
         paint,
@@ -323,14 +327,7 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     sentences.append(fainter)
     if marks["margin"].any():
         sentences.append(f"{schema.POOLED}: pooled.")
-    if "point" in shapes:
-        sentences.append("Italic: no interval.")
-    if "range" in shapes:
-        sentences.append("Hatched with a range: no estimate, only its interval.")
-    if "missing" in shapes:
-        sentences.append("Hatched: no rollouts.")
-    if "empty" in shapes:
-        sentences.append(f"Hatched, {labels.NOTHING}: no known result.")
+    sentences += [words for shape, words in _SHAPES.items() if shape in shapes]
     merged = labels.merge_reasons(marks.filter(pl.col("shape") != "empty"), options=False)["reason"].drop_nulls()
     sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in merged.unique(maintain_order=True)[:2]]
     return " ".join(sentences)

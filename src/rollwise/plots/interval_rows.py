@@ -1,7 +1,8 @@
 """Rows of intervals with names to the left and numbers to the right, as forest plots have them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -77,9 +78,9 @@ def draw(
     name, heading = panels[0].columns[0]
     numbers_width = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
 
-    def paint(sheet: layout.Sheet) -> None:
+    def paint(sheet: layout.Sheet) -> Callable[[], bool]:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
-        place = row_names.plan(sheet, rows, columns, numbers_width)
+        place = row_names.plan(sheet, rows, len(panels), columns, numbers_width)
         axes = sheet.panels(
             len(panels), columns=columns, high=max(place.high * place.at[-1] + place.high, theme.em(36))
         )
@@ -87,6 +88,8 @@ def draw(
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
         if parts_of.height:
             sheet.entries = [_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)]
+
+        return partial(row_names.fit, axes, place)
 
     return layout.lay(
         paint,

@@ -86,16 +86,16 @@ class Sheet:
         self.axes = list(grid.flat[:count])
         return self.axes
 
-    def height(self) -> float:
-        """Return the height of the only panel, with the names and numbers above and below it."""
-        return self.high if self.tall is None else self.tall - theme.em(60)
+    def height(self, panels: int = 1, columns: int = 1) -> float:
+        """Return the height of each of so many panels, without what is above and below it."""
+        return self.high if self.tall is None else self.tall / math.ceil(panels / columns) - theme.em(60)
 
     def across(self) -> float:
         """Return the width of one panel with what is beside it."""
         return self.width / self.columns
 
 
-Paint = Callable[[Sheet], Callable[[], None] | None]
+Paint = Callable[[Sheet], Callable[[], bool | None] | None]
 
 
 def lay(
@@ -165,7 +165,9 @@ def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> Shee
     theme.settle(figure)
     for label, words in quantities.items():
         label.set_text(words)
-    ticking.fit_labels([ax])
+    if ticking.fit_labels([ax]):
+        theme.settle(figure)
+        ticking.fit_labels([ax])
     if finish is not None:
         theme.settle(figure)
         finish()
@@ -208,9 +210,11 @@ def _onto(paint: Paint, sheet: Sheet, page: Page) -> bool:
     fit = fitted if height is not None else partial(_heightened, sheet, above + below, fitted)
     fits, high = fit()
     if finish is not None:
-        finish()
+        fits &= finish() is not False
     if ticking.fit_labels(sheet.axes):
-        fits, high = fit()
+        settled, high = fit()
+        fits &= settled
+        ticking.fit_labels(sheet.axes)  # where the Axes are now
     # The bands are placed once the height is final.
     full = figure.get_figheight() * 72
     left = _EDGE / sheet.width

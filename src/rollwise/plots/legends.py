@@ -42,6 +42,7 @@ def _key(owner: Any, entries: Sequence[Any], across: float, least: int = 1, line
     names = lettering.filled_all([str(entry.get_label()) for entry in entries], across / least - beside, lines=lines)
     widths = [max(map(lettering.text_width, name.split("\n"))) + beside for name in names]
     columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
+    names = [name.replace(lettering.JOINT, " ") for name in names]
     drawn = owner.legend(list(entries), names, ncols=columns, frameon=False, fontsize=theme.small(), **place)
     lettering.literal(drawn.get_texts())
     return drawn

@@ -20,9 +20,11 @@ _WORD = re.compile(r"(?:[/-]*[^\s/-]+[/-]*|[/-]+)[^\S\u00a0]*|\s+")
 # On a screen, letters are moved to whole pixels, and lines are up to so much wider; more so where pixels are a large part
 # of a letter (measured with Matplotlib 3.11: 1.04 at 9 points, 1.10 at 6.3).
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
+_LEAST, _LEADING = 5.0, 1.15  # points of the smallest letters; height of a line as a share of the font size
 _SPACE = re.compile(r"\s+")
 _MOST_NAMES = 40  # names that a caption lists
-GAP = "\u00a0 "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
+JOINT = "\u00a0"  # a space at which no line ends
+GAP = f"{JOINT} "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
 _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installed
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -108,7 +110,7 @@ def filled_all(names: Sequence[str], across: float, *, size: float | None = None
     most = max(map(len, names), default=0)
     short = list(names)
     while True:
-        broken = [filled(name, across, size=size, lines=lines) for name in short]
+        broken = [_evened(filled(name, across, size=size, lines=lines), name, across, size) for name in short]
         if most <= 4 or len(set(broken)) == len(set(names)):
             return broken
         # What the names have in common is left out, until the rest fits.
@@ -118,15 +120,19 @@ def filled_all(names: Sequence[str], across: float, *, size: float | None = None
 
 def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
     """Break the text into as few lines as fit, of about equal length, but not within `turn t`."""
-    together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
-    broken = filled(together, across, size=size, lines=lines)
+    together = re.sub(r" ([tkx])\b", rf"{JOINT}\1", text)
+    return _evened(filled(together, across, size=size, lines=lines), together, across, size).replace(JOINT, " ")
+
+
+def _evened(broken: str, text: str, across: float, size: float | None) -> str:
+    """Return a text that is broken into lines in as many lines of about equal length, none of which ends within a word."""
     parts = broken.count("\n") + 1
-    for share in (1.1, 1.25, 1.4):
-        narrower = filled(together, min(share * text_width(together, size) / parts, across), size=size)
-        if parts > 1 and "…" not in broken and narrower.count("\n") + 1 == parts:
-            broken = narrower
-            break
-    return broken.replace("\u00a0", " ")
+    longest = _HINTED_TINY * max(text_width(word, size) for word in words(text)) if parts > 1 else 0.0
+    for share in (1.1, 1.25, 1.4) if parts > 1 and "…" not in broken else ():
+        narrower = filled(text, min(max(share * text_width(text, size) / parts, longest), across), size=size)
+        if narrower.count("\n") + 1 == parts:
+            return narrower
+    return broken
 
 
 def write(
@@ -147,6 +153,26 @@ def write(
 def note(ax: "Axes", words: str) -> None:
     """Write a few words in the middle of empty Axes."""
     write(ax, words, (0.5, 0.5), ha="center", va="center", style="italic")
+
+
+def row_height(ax: "Axes") -> float:
+    """Return the height in points of a row, which is one unit of the y axis."""
+    return theme.size_in_points(ax)[1] / abs(ax.get_ylim()[1] - ax.get_ylim()[0])
+
+
+def fit_rows(*axes: "Axes") -> bool:
+    """Make the names of rows as small as the final height of these demands; return whether all are readable, and so shown."""
+    sizes = [shrunk(ax.get_yticklabels(), row_height(ax)) for ax in axes]
+    for ax, size in zip(axes, sizes, strict=True):
+        ax.tick_params(axis="y", labelsize=size or theme.small(), labelleft=size > 0)
+    return min(sizes) > 0
+
+
+def shrunk(texts: Iterable[Any], room: float) -> float:
+    """Return the size at which all texts fit into rows of so many points, at most their own; 0 if that cannot be read."""
+    sizes = [(float(text.get_fontsize()), text.get_text().count("\n") + 1) for text in texts if text.get_text()]
+    size = min((min(own, room / (_LEADING * lines)) for own, lines in sizes), default=theme.small())
+    return size if size >= _LEAST else 0.0
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

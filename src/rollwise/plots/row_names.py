@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -59,7 +59,7 @@ class Place:
         return self.at[row] + (lane - (self.lanes - 1) / 2) * self.step
 
 
-def plan(sheet: Sheet, rows: Rows, columns: int, numbers_width: float) -> Place:
+def plan(sheet: Sheet, rows: Rows, panels: int, columns: int, numbers_width: float) -> Place:
     """Find a place for names: beside their lines if these hold them whole, else above if rows are high enough.
 
     Numbers that are `numbers_width` points wide should have space too; as a last resort, names have theirs. Rows of a figure of a
@@ -70,7 +70,7 @@ def plan(sheet: Sheet, rows: Rows, columns: int, numbers_width: float) -> Place:
     size = theme.small() if sheet.narrow else theme.normal()
     line, row, least = theme.em(_LINE), theme.em(_ROW), theme.em(_NARROWEST if sheet.narrow else _AXES)
     row += (rows.lanes - 1) * line
-    row_height = None if sheet.is_free else sheet.height() / (len(names) + (rows.few is not None))
+    row_height = None if sheet.is_free else sheet.height(panels, columns) / (len(names) + (rows.few is not None))
 
     def place(names: Sequence[str], *, above: bool, small: bool, high: float, numbers_width: float) -> Place:
         real = min(high, row_height or high)
@@ -137,6 +137,20 @@ def put(ax: "Axes", place: Place, *, named: bool) -> None:
                 color=None,
                 bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
             ).set_in_layout(False)
+
+
+def fit(axes: Sequence["Axes"], place: Place) -> bool:
+    """Fit names, and numbers to their right, to the final height of their rows; return whether all are readable."""
+    around: tuple[object, ...] = ("axes fraction", ("axes fraction", "data"))
+    readable = lettering.fit_rows(*axes)
+    for ax in axes:
+        texts: list[Any] = [text for text in ax.texts if getattr(text, "xycoords", None) in around]
+        numbers = [text for text in texts if text.xy[0] == 1]
+        size = lettering.shrunk([text for text in numbers if text.xy[1] != 1], lettering.row_height(ax) * place.step)
+        for number in numbers:
+            number.set(fontsize=size or theme.small(), visible=size > 0)
+        readable &= size > 0
+    return readable
 
 
 def _rule(ax: "Axes", place: Place) -> None:

@@ -65,10 +65,8 @@ def sweep_pareto(
         As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
     colors
         Colors by group name, the same in all panels; by default a color-blind safe one for each.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure how the intervals were made.
+    size, title, caption
+        As in `forest`.
 
     Raises
     ------
@@ -121,8 +119,8 @@ def sweep_pareto(
             sheet.description = sheet.description.replace(_BESIDE, f"{_BESIDE}{few}", 1)
 
         def finish() -> None:
-            for panel in drawn:
-                curve_panel.finish(panel)
+            for finish_panel in drawn:
+                finish_panel()
             strokes.name(last, placed, [name for name in placed["group"] if name], steps)
 
         return finish

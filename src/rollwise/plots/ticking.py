@@ -147,15 +147,17 @@ def fit_labels(axes: Sequence["Axes"]) -> bool:
         label = ax.xaxis.label
         words, size = " ".join(label.get_text().split("\n")), float(label.get_fontsize())
         if words and figure is not None:
-            # Centered below the Axes, a label may be wider than these, up to the edge of the figure or the next Axes.
-            box, spec = ax.get_window_extent(), ax.get_subplotspec()
-            middle = (box.x0 + box.x1) / 2
-            beside = 2 * min(middle, figure.bbox.x1 - middle) * 72 / figure.dpi - 8
-            alone = spec is None or spec.get_gridspec().ncols == 1
-            room = beside if alone else across + theme.em(16)
-            broken = lettering.balanced(words, max(room, theme.em(40)), size=size, lines=6)
+            # A label may be wider than its Axes, up to the next Axes, or over the whole figure: there it moves away from the edge.
+            box, spec, points = ax.get_window_extent(), ax.get_subplotspec(), 72 / figure.dpi
+            middle, edge = (box.x0 + box.x1) / 2 * points, figure.bbox.x1 * points
+            alone = spec is not None and spec.get_gridspec().ncols == 1
+            room = edge if alone else 2 * min(middle, edge - middle) if spec is None else across + theme.em(24)
+            broken = lettering.balanced(words, max(room - 8, theme.em(40)), size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
-            label.set_text(broken)
+            widest = max(lettering.text_width(line, size) for line in broken.split("\n"))
+            half = widest / lettering.unhinted(2.0, size) + 4
+            center = min(max(middle, half), edge - half) if alone and 2 * half <= edge else middle
+            label.set(text=broken, x=0.5 + (center - middle) / max(across, 1.0))
         label = ax.yaxis.label
         words = " ".join(label.get_text().split("\n"))
         if words:
@@ -268,8 +270,8 @@ def round_off(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def tick_step(last: float, most: int) -> int:
-    """Return the step between integer ticks from 0 to `last` that gives at most `most` of them."""
-    step = max(last / max(most - 1, 1), 1.0)
-    power = int(10 ** int(log10(step)))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= ceil(step * 1e9) / 1e9)
+def tick_step(last: float, least: float) -> int:
+    """Return the smallest step 1, 2, 5, 10, ... of at least `least`, or the greatest that leaves a tick besides that at 0."""
+    steps = [int(factor * 10**power) for power in range(16) for factor in (1, 2, 5)]
+    steps = [step for step in steps if step <= max(last, 1)]
+    return next((step for step in steps if step >= least), steps[-1])

@@ -178,7 +178,9 @@ def test_records_that_were_not_read_count(gate, tmp_path: Path) -> None:
     (folder / "a.jsonl").write_text("\n".join([*whole, '{"rollout_id": "r100", "turn"', *(["{broken"] * 9)]))
     done = gate(*words, "--format", "json")
     assert (done.code, json.loads(done.out)["rows"][0]["n_unread"]) == (3, 10)
-    assert done.last.endswith("repair the other 10 rollouts: those with a verdict alone would pass")
+    assert done.last.endswith(
+        "rerun the 10 rollouts that could not be read, or repair the log: those with a verdict alone would pass"
+    )
     assert gate(*words, "--unjudged", "drop").code == 0
     (folder / "a.jsonl").write_text("\n".join(whole))
     (folder / "b.parquet").write_bytes(b"PAR1 and no more")

@@ -139,7 +139,7 @@ def test_rows_that_are_broken_are_problems(tmp_path):
         ("12", "messages[0].role"),
     ]
     path = written(tmp_path / "log.jsonl", [{**row, "role": row["role"].replace("assistant", "Ann")} for row in ROWS])
-    with pytest.raises(ReadError, match="'Ann' is not a known speaker"):
+    with pytest.raises(ReadError, match="no speaker is known as the target: Ann"):
         read(path)
 
 

@@ -131,7 +131,7 @@ Values = Annotated[
     optional(
         (
             "Explain a label, as in succeeded:JAILBREAK=true; or say from which score on a turn succeeded, succeeded:7, or up "
-            "to which, 'succeeded:<=2'. Repeat."
+            "to which, 'succeeded:<=2'; or who is the target of a dialogue, role:Teacher=assistant. Repeat."
         ),
         "--value",
         panel=READING,

@@ -120,11 +120,14 @@ def undecided_bounds(required: Required, row: dict[str, Any], low: float, high: 
 
 def to_obtain(row: dict[str, Any]) -> str:
     """Say what to do about the rollouts without a verdict; empty if all have one."""
-    number = total_of(row) - row["n"]
-    if not number:
-        return ""
-    verb = "judge or rerun" if not row["n_unread"] else "judge, rerun or repair" if number_unknown(row) else "repair"
-    return f"{verb} the {'other ' if row['n'] else ''}{counted(number, 'rollout')}"
+    unread = row["n_unread"] or 0
+    unknown = total_of(row) - row["n"] - unread
+    unknown_rollouts, unread_rollouts = (
+        "rollout" if number == 1 else counted(number, "rollout") for number in (unknown, unread)
+    )
+    steps = [f"judge or rerun the {'other ' if row['n'] else ''}{unknown_rollouts}"] if unknown else []
+    steps += [f"rerun the {unread_rollouts} that could not be read, or repair the log"] if unread else []
+    return ", and ".join(steps)
 
 
 def more_clusters(row: dict[str, Any], number: int | None, *, share: bool, then: bool) -> str:

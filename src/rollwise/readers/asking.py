@@ -150,6 +150,9 @@ def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
                 choices = "the name of a column in your files"
             raise ArgumentError(f"{verb}: {as_names({name: _column(value)})}: replace `?`: write {choices}")
         for label, meaning in _labels(value).items():
+            if label == OPEN and name == "role":
+                example = as_names({name: (_column(value), {label: meaning})})
+                raise ArgumentError(f"{verb}: {example}: replace `?`: write the name of the speaker who is the target")
             if meaning == OPEN:
                 example = as_names({name: (_column(value), {label: OPEN})})
                 sides = getattr(TURNS.dtypes.get(name), "categories", None)

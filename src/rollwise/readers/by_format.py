@@ -72,8 +72,9 @@ class _Tables:
         """Read the files of known formats, and set aside the others."""
         native = self.tables[NATIVE.name]
         batches = Batches(native, lambda document, by_name: self._read(document, NATIVE, by_name=by_name))
-        for original, by_name in files:
-            with self._problems.record(original.name), self._reporting():
+        for file, by_name in files:
+            with self._problems.record(file.name), self._reporting():
+                original = self._naming.with_usual_speakers(file, self._forced)
                 # Small files that are alike wait to be read as one; any other file comes after them.
                 if batches.takes(original, by_name=by_name):
                     continue

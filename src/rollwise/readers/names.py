@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from operator import ge, gt, le, lt
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, counted, meant
+from rollwise.errors import ArgumentError, counted, listing, meant
 from rollwise.readers.asking import WHOSE, refuse_asked
 from rollwise.readers.labels import Meanings, as_names, checked_values
 from rollwise.readers.stated_facts import STEPS
@@ -17,6 +18,7 @@ from rollwise.schema import TURNS
 T = TypeVar("T")
 
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
+SPEAKERS = ("assistant", "user", "system", "tool")  # what a speaker with a name of its own may be
 NAMES = (*TURNS.names, *OF_CHATS)
 OF_FILES = ("of", "records")  # not columns: whose success is meant, and where the records are
 
@@ -50,7 +52,7 @@ class Names(NamedTuple):
     """The user's names of columns, and their maps of labels if any, both by the name in TURNS.
 
     A turn with a score of at least `at` succeeded, unless it is None. `of` is whose success a column is that does not say so
-    itself, attack or task, and `records` the path of the records in their files.
+    itself, attack or task, `records` the path of the records in their files, and `speakers` what speakers of chats are.
     """
 
     columns: dict[str, str]
@@ -58,6 +60,7 @@ class Names(NamedTuple):
     at: float | None = None
     of: str | None = None
     records: str | None = None
+    speakers: Mapping[str, str] = MappingProxyType({})
 
     @property
     def structure(self) -> dict[str, str]:
@@ -100,7 +103,21 @@ def checked_names(names: object, verb: str = "read") -> Names:
                 f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
             )
     columns, labels = _of(words.get("of"), columns), _of(words.get("of"), labels)
-    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at, **words)
+    speakers = _checked_speakers(labels.pop("role", {}), verb)
+    meanings: dict[str, Meanings] = {name: checked_values(values, name, verb) for name, values in labels.items()}
+    return Names(columns, meanings, at, **words, speakers=speakers)
+
+
+def _checked_speakers(speakers: object, verb: str) -> dict[str, str]:
+    """Return what speakers of chats are, by their names in the file."""
+    words: dict[Any, Any] = {**speakers} if isinstance(speakers, Mapping) else {"": speakers}
+    for name, word in words.items():
+        if not isinstance(name, str) or word not in SPEAKERS:
+            example = as_names({"role": ("speaker", {"Teacher": "assistant"})})
+            raise ArgumentError(
+                f"{verb}: `role` says what a speaker is, {listing(SPEAKERS)}, not {word!r}; write {example}"
+            )
+    return {name.strip(): word for name, word in words.items()}
 
 
 def _of(whose: str | None, named: dict[str, T]) -> dict[str, T]:

@@ -21,6 +21,7 @@ from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.native.own_columns import Part
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
+from rollwise.readers.proposal import dialogues
 from rollwise.readers.registry import UNKNOWN, format_of, is_custom, is_known
 from rollwise.readers.roles.columns import CUSTOM, name_in_file, own_names
 from rollwise.readers.sources.binary import first_in, table_in
@@ -30,6 +31,7 @@ from rollwise.schema import FAILURE, SUCCESS, TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
 OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
+_HOLDING_RECORDS = {"json", "lines", "table", "parquet", "arrow"}  # kinds of files
 OF_STRUCTURE = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names of where the texts of a rollout are
 
 
@@ -44,7 +46,10 @@ class Naming:
         self.verb = verb
         self.given = names
         # Also names that are their own: the column must be there, and its labels understood.
-        self.names = dict(names.columns)
+        self.names = {
+            **names.columns,
+            **({"role": "role"} if names.speakers else {}),
+        }  # named speakers are read as `role`
         self.values = names.values
         self._problems = problems
         self._present: set[str] = set()  # mapped columns that are in at least one file
@@ -53,13 +58,14 @@ class Naming:
         self._columns: set[str] = set()  # all columns of the files, for suggestions
         self._missing: dict[str, set[str]] = {}  # names whose column is missing, by custom file
         self._tool_files: dict[str, list[str]] = {}  # files of each tool
+        self._speakers: set[str] = set()  # of dialogues whose speakers the user names
 
     def _translated(self, document: Document, forced: Format | None) -> tuple[Document, set[str]]:
         """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns.
 
         With it come the mapped columns that it has.
         """
-        if document.kind not in {"json", "lines", "table", "parquet", "arrow"} or not is_custom(document, forced):
+        if document.kind not in _HOLDING_RECORDS or not is_custom(document, forced):
             return document, set()
         try:
             with self.reporting():
@@ -84,6 +90,8 @@ class Naming:
         self._files.append(original.name)
         document, present = self._translated(original, forced) if self.names else (original, set[str]())
         form = format_of(document, forced, by_name=by_name, problems=self._problems)
+        if form is UNKNOWN or (form is not None and form.name in CUSTOM):
+            self._ask_target(document)
         if form is None or not self.names or form is UNKNOWN:
             return document, form
         self._present |= present
@@ -92,6 +100,25 @@ class Naming:
         for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
         return document, form
+
+    def with_usual_speakers(self, document: Document, forced: Format | None) -> Document:
+        """Return a custom file with the words that the user gives for its speakers."""
+        if not self.given.speakers or document.kind not in _HOLDING_RECORDS or not is_custom(document, forced):
+            return document
+        translation, occurring = dialogues.with_usual_speakers(
+            document, self.given.columns["role"], self.given.speakers
+        )
+        self._speakers |= occurring
+        return translation
+
+    def _ask_target(self, document: Document) -> None:
+        """Refuse a file of dialogues none of whose speakers is known as the target, with the question who is."""
+        question = dialogues.unknown_target(document, self.given.structure)
+        if question is None:
+            return
+        self._problems.open_questions += [] if question in self._problems.open_questions else [question]
+        people = listing(question.options or question.names["role"][1])
+        raise LabelError(f"holds dialogues, and no speaker is known as the target: {people}", "say who is", question)
 
     def of_parts(self, parts: Iterable[Part]) -> list[Part]:
         """Return turns under the names of TURNS where they were read by the mapping of a file."""
@@ -180,7 +207,8 @@ class Naming:
     @property
     def changes_values(self) -> bool:
         """True if more than names may change, so that files cannot be scanned."""
-        return self.given.at is not None or may_change_values(self.names, self.values)
+        has_words = self.given.at is not None or bool(self.given.speakers)
+        return has_words or may_change_values(self.names, self.values)
 
     @property
     def of_verdicts(self) -> tuple[str, Meanings | None]:
@@ -231,6 +259,12 @@ class Naming:
 
     def finish(self, turns: pl.DataFrame | None = None) -> None:
         """Check that each mapped column was in a file, and that none was set aside where the file states its own."""
+        people = "no message has such a field" if not self._speakers else ""
+        for name in self.given.speakers.keys() - self._speakers:
+            speaks = as_names({"role": (self.given.columns["role"], {name: self.given.speakers[name]})})
+            raise ArgumentError(
+                f"{self.verb}: {speaks}: nobody is called {name!r} there; {people or meant(name, self._speakers)}"
+            )
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(

@@ -200,8 +200,9 @@ def _by_format(
     """Return the files of each known tool, and people's own files; all others are problems."""
     tools: dict[str, tuple[Format, list[Document]]] = {}
     custom: list[Document] = []
-    for document, _ in documents(places, problems, rollouts=True):
-        with problems.record(document.name):
+    for original, _ in documents(places, problems, rollouts=True):
+        with problems.record(original.name):
+            document = naming.with_usual_speakers(original, None)
             _, form = naming.recognized(document, None, by_name=False)
             if form is None:
                 continue

@@ -101,6 +101,8 @@ def read(
         can be named as well); in the logs of other tools, columns of the result are renamed. Files without the column are
         listed as well. Verdicts may be words such as JAILBREAK and refused; others come with a map, as in ``names={"succeeded":
         ("verdict", {"ja": True, "nein": False})}``. A record's own verdict, named for `succeeded`, becomes the `outcome`.
+        Speakers with names of their own are told in the same way, as in ``names={"role": ("speaker", {"Teacher":
+        "assistant"})}``: the teacher is the target, and all others ask.
     mapping
         How the records of your own files become turns, where `names` is too little: the path of a YAML or JSON file, or its
         content, as `rollwise.readers.mapping.written.mapping_of` describes it. Of a list of mappings the first that fits a file

@@ -1,5 +1,6 @@
 """Rollouts that a column says are no attacks: decided for whole rollouts, whatever other columns a table has."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,19 @@ def test_rollouts_that_say_nothing_are_not_named_as_benign(tmp_path: Path, capsy
     path.write_text("rollout_id,response,succeeded,is_adversarial\na,x,true,true\nb,x,true,\nc,x,false,false\n")
     rw.read(path)
     assert "`is_adversarial` is false for 1 of 3 rollouts: if" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "word"), [("category", "helpful"), ("type", "safe"), ("case_kind", "harmless")])
+def test_prompts_that_ask_for_no_harm_are_said_to_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, word: str
+) -> None:
+    kinds = [word, "harmful"] * 6
+    path = tmp_path / "log.jsonl"
+    rows = [
+        {"prompt": f"p{n}", "response": "Sure.", name: kind, "jailbroken": kind == word or n == 1}
+        for n, kind in enumerate(kinds)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    rw.read(path)
+    said = f"`{name}` is {word} for 6 of 12 rollouts, and 6 of them count as successes: if they are no attacks"
+    assert said in capsys.readouterr().err

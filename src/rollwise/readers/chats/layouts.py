@@ -62,6 +62,8 @@ def layouts(document: Document) -> Iterator[Layout]:
         words = next((pair for names in items if (pair := words_of(names)) is not None), None)
         if words is not None:
             yield Layout(turns, named, other, *words)
+        elif turns == "conversations" and items and not any("turn" in names for names in items):
+            continue  # each of them is one
         elif any(names & (SIGNS if named else TURN_TEXTS) and (named or "rollout_id" not in names) for names in items):
             yield Layout(turns, named, other)
         elif named and turns == "turns" and [] in lists:  # rollouts that have no turns yet

@@ -16,7 +16,7 @@ from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, split_by_column
-from rollwise.readers.json_texts import lenient
+from rollwise.readers.json_texts import lenient, names_if_any
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
@@ -75,7 +75,10 @@ def _in_columns(document: Document) -> bool:
 
 
 def _chats(document: Document) -> bool:
-    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
+    """Return whether lists called conversations hold messages, and not conversations that hold them."""
+    items = [names_if_any(record[LAYOUT.turns]) for record in document.beginning if LAYOUT.turns in record]
+    are_messages = not any(items) or any(names & {"from", "role", "value"} for names in items)
+    return are_messages and any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
 
 
 SHAPES = (

@@ -10,6 +10,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.chats.reading import OF_MESSAGES, chat_columns
+from rollwise.readers.chats.speakers import ANSWERS, speaker
 from rollwise.readers.chats.turns import answered, messages_of, split_by_column
 from rollwise.readers.common import is_verdict
 from rollwise.readers.json_texts import list_in_cell
@@ -259,7 +260,10 @@ def _own_turns(
     if isinstance(value, str) and value.lstrip()[:1] in {"[", "{"}:
         value = list_in_cell(value)
     are_numbered = {*cells} == {"turn"} and isinstance(value, list) and any("role" in item for item in value[:1])
-    if own_files.role is not None or not cells or are_numbered:
+    # Of messages, an answer that is named is the last one, beside the list.
+    answer = cells["response"](record) if "response" in cells and isinstance(value, list) else None
+    are_messages = isinstance(answer, str) and all(isinstance(item, dict) and "role" in item for item in value)
+    if own_files.role is not None or not cells or are_numbered or are_messages:
         names = {
             name: usual
             for name, usual in ((own_files.role, "role"), (own_files.content, "content"))
@@ -267,6 +271,8 @@ def _own_turns(
         }
         chat = parse(value or [], list[dict[str, Any]], field)
         chat = [{names.get(name, name): item for name, item in message.items()} for message in chat]
+        if isinstance(answer, str) and chat and speaker(str(chat[-1].get("role"))) not in ANSWERS:
+            chat.append({"role": "assistant", "content": answer})
         messages = answered(messages_of(chat, field), field, own_files.role or "role")
         return chat_columns(chat, messages, field, OF_MESSAGES | {*rules.used})
     items = parse(value or [], list[Any], field)
@@ -280,6 +286,7 @@ def _own_turns(
     columns = {name: [read(turn) for turn in turns] for name, read in cells.items()}
     others = dict.fromkeys(name for item in inner for name in item if name not in rules.inner_names)
     extras = {spare(name): [item.get(name) for item in inner] for name in others}
+    extras |= {name: [rule.of(turn) for turn in turns] for name, rule in rules.turn_columns.items()}
     return {"turn": range(1, len(inner) + 1), **columns}, extras
 
 

@@ -110,6 +110,9 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     if turns is None:  # the record is one turn
         turn = {name: columns.pop(name) for name in list(columns) if name in OF_A_TURN} | turn
     columns = {spare(name): rule for name, rule in columns.items()}
+    # A field within an object of a row is of that row, as its other fields are.
+    of_rows = [name for name, rule in columns.items() if data.get("turns") == "rows" and _is_within(rule)]
+    turn_columns = {name: columns.pop(name) for name in of_rows}
     rollout = [_rule(rule) for rule in _list(data, "rollout", ["@key" if rows else "@place"])]
     if not rollout:
         raise ArgumentError("mapping: rollout: names no field that tells rollouts apart; leave it out")
@@ -137,11 +140,18 @@ def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
         turn=turn,
         verdicts=verdicts,
         columns=columns,
+        turn_columns=turn_columns,
         used=left_out,
         own=OwnFiles(
             shapes.functions, _text_fields(facts | turn, shapes.names), *(data.get(name) for name in SPEAKERS)
         ),
     )
+
+
+def _is_within(rule: Any) -> bool:
+    """Return whether a rule is the path of a field within an object of the record itself."""
+    is_path = isinstance(rule, str) and not rule.startswith(("^", "@", "rows")) and "[" not in rule
+    return is_path and len(path_of(rule).steps) > 1
 
 
 def _check(data: object) -> None:

@@ -25,6 +25,7 @@ RESULTS_BESIDE_LOGS = (
 )
 SAMPLES = "read each place in the lists `{}` of a record as a rollout of its own, a sample"
 JUDGED = "read the rows of one `{}` as one rollout, with a score for each `{}`"
+IN_ORDER = "read the rows of one `{}` as one rollout, a turn each in the order of `{}`"
 UNREAD = "may hold further records, in a form that is not read"
 MOST_FIELDS = 20  # that a refusal lists
 
@@ -63,6 +64,9 @@ def mappings_for(
                 if draft.data.get("scores", {}).get("each") == "rows":
                     by = "` and `".join(draft.data["rows"]["by"])
                     problems.suggest([JUDGED.format(by, draft.data["scores"]["name"])])
+                rows = draft.data.get("rows", {})
+                if draft.data.get("turns") == "rows" and len(rows["by"]) > 1:
+                    problems.suggest([IN_ORDER.format("` and `".join(rows["by"]), rows["turn"])])
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
                 for field in (name for source, name in draft.unread if source is document):

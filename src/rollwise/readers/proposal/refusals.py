@@ -160,7 +160,10 @@ def is_named(path: str, fields: Mapping[str, Field], places: Places) -> bool:
 
 def _are_lessons(fields: Mapping[str, Field]) -> bool:
     """Return whether records are questions and answers alone, as data to learn from are."""
-    return {name.lower() for name, field in fields.items() if field.role not in {"id", "category"}} <= _LESSONS
+    names = {name.lower() for name, field in fields.items() if field.role not in {"id", "category"}}
+    return names <= _LESSONS and any(
+        field.role == "response" for field in fields.values()
+    )  # else a chat may be in a cell
 
 
 def _has_answers(path: str, fields: Mapping[str, Field], places: Places) -> bool:

@@ -1,7 +1,9 @@
 """Records that are one rollout: ids, numbers of turns, and rows that share an id."""
 
 import json
+from bisect import bisect
 from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field
@@ -58,7 +60,9 @@ def ids_of(
         draft.data |= {"rows": {"by": [owner.path], "turn": turn.path}, "turns": "rows", "rollout": [owner.path]}
         draft.why.append(f"`{turn.name}` counts within each `{owner.name}`: rows are turns")
         return True
-    is_pair = turn is not None and _is_pair(draft, turn, owners, fields, files)
+    is_pair = turn is not None and (
+        _is_pair(draft, turn, owners, fields, files) or _is_in_order(draft, turn, fields, files)
+    )
     if is_pair or any(_are_judgments(draft, fields, field, files) for field in owners):
         return is_pair
     # One value on all records may be that of a run, unless it is called a conversation.
@@ -96,6 +100,30 @@ def _is_pair(
                 )
                 return True
     return False
+
+
+def _is_in_order(draft: "Structure", turn: Field, fields: dict[str, Field], files: Sequence[int]) -> bool:
+    """Put into a mapping, and return, whether turns count up again and again, and columns tell these conversations apart."""
+    if not _are_turns(turn, turn, fields) or not _is_filled(turn):
+        return False
+    numbers = [*zip(files, map(int, turn.values), strict=True)]
+    follows = [before == (file, number - 1) for before, (file, number) in pairwise(numbers)]
+    starts = [0, *(place for place, is_next in enumerate(follows, 1) if not is_next)]
+    if not 1 < len(starts) < len(numbers) or any(numbers[start][1] not in {0, 1} for start in starts):
+        return False
+    conversations = [bisect(starts, place) for place in range(len(numbers))]
+    same: dict[str, list[str]] = {}  # of columns with one value in each conversation, these values
+    for field in fields.values():
+        values = [*map(str, field.values)]
+        if field.kind in _IDS | INTEGERS and len({*zip(conversations, values, strict=True)}) == len(starts):
+            same[field.path] = [values[start] for start in starts]
+    names = (by for size in (1, 2, 3) for by in combinations(same, size))
+    by = next((by for by in names if len({*zip(*map(same.__getitem__, by), strict=True)}) == len(starts)), None)
+    if by is None:
+        return False
+    draft.data |= {"rows": {"by": [*by], "turn": turn.path}, "turns": "rows", "rollout": [*by]}
+    draft.why.append(f"`{turn.name}` counts up again for each `{'` and `'.join(by)}`: rows are turns")
+    return True
 
 
 def speakers(names: tuple[str, str] | None) -> dict[str, str]:

@@ -24,6 +24,7 @@ TURNS = frozenset(
         "transcript", "chat", "steps",
     }
 )  # fmt: skip
+TOLD = TURNS - {"history", "trajectory", "steps"}  # which are of the record around them, whatever judges them
 CONVERSATIONS = frozenset(
     {
         "conversation", "conv", "rollout", "session", "thread", "dialog", "dialogue", "chat", "episode", "trajectory",
@@ -122,6 +123,8 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
         return False
     are_judged = any(field.is_usual and judges(field) for field in fields.values())
     is_alone = len(items[0].outers) - _plain_steps(path) < 2
+    if {*name} & TOLD and number is not None and len({id(item.outers[-1]) for item in items if item.outers}) > 1:
+        return True  # numbered in each of several records
     return bool({*name} & TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import INTEGERS, speakers
-from rollwise.readers.proposal.signs import are_turns, below, holds_messages, is_chat, judges, roles_of, speaking
+from rollwise.readers.proposal.signs import TOLD, are_turns, below, holds_messages, is_chat, judges, roles_of, speaking
 from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
@@ -68,7 +68,10 @@ def lists_of(
     for place, items in inner.items():
         inside = fields_of(item.value for item in items[:200])
         are_rounds = is_named and "response" in roles_of(inside) and not any(map(judges, inside.values()))
-        if are_rounds or are_turns(place, inside, items):
+        is_told = bool({*words_of(place.removesuffix("[*]"))[-1:]} & TOLD) and {"prompt", "response"} <= roles_of(
+            inside
+        )
+        if are_rounds or is_told or are_turns(place, inside, items):
             draft.data["turns"] = place.removesuffix("[*]")
             draft.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
             _texts_of_turns(draft, items)

@@ -24,6 +24,7 @@ _KINDS = frozenset(
     {"type", "kind", "class", "category", "label", "prompt", "case", "sample", "attack", "split", "condition", "is"}
 )
 _NONE = frozenset({"benign", "no_attack", "none_benign", "benign_control"})
+_MAYBE_NONE = frozenset({"helpful", "harmless", "safe", "clean", "normal", "innocuous"})  # of prompts, or of answers
 _FEW = 50  # kinds of prompts
 
 
@@ -138,20 +139,30 @@ def _verdicts(frame: pl.DataFrame) -> pl.Series:
 
 def benign_cases(turns: pl.DataFrame) -> list[str]:
     """Return the notice on rollouts that may be no attacks, and count as attempts."""
-    schema = turns.schema
-    for name in own_names(schema):
-        sign = _sign(name, _ATTACKS | _MAYBE_ATTACKS, _BENIGN | _MAYBE_BENIGN)
-        if sign is None or not _are_two(values_named(turns, name)):
+    for name in (*own_names(turns.schema), "category"):
+        values = values_named(turns, name) if name in turns.columns else pl.Series(dtype=pl.String)
+        benign, word = _may_be_benign(name_in_file(name), values)
+        if benign is None:
             continue
-        rollouts = _judged(turns.with_columns(_benign=values_named(turns, name).cast(pl.Boolean) == sign))
+        rollouts = _judged(turns.with_columns(_benign=benign))
         count, successes = rollouts["_benign"].sum(), rollouts.filter("_benign")["success"].sum()
         if count and count < rollouts.height:
-            word = "true" if sign else "false"
             with_keep = f' (with keep="{name}" in `rw.measure`)'  # which a command does itself
             sentence = f"`{name}` is {word} for {count:,} of {rollouts.height:,} rollouts"
             sentence += f", and {successes:,} of them count as successes" if successes else ""
             return [f'{sentence}: if they are no attacks, do not count them; by="{name}" shows them apart{with_keep}']
     return []
+
+
+def _may_be_benign(name: str, values: pl.Series) -> tuple[pl.Series | None, str]:
+    """Return for each turn whether a column may say that it is of no attack, and the word for it; None where it says nothing."""
+    sign = _sign(name, _ATTACKS | _MAYBE_ATTACKS, _BENIGN | _MAYBE_BENIGN)
+    if sign is not None and _are_two(values):
+        return values.cast(pl.Boolean) == sign, "true" if sign else "false"
+    if not is_text(values.dtype) or not {*words_of(name)} <= _KINDS or not 1 < values.n_unique() <= _FEW:
+        return None, ""
+    kinds = [str(value) for value in values.unique().drop_nulls() if normal(value) in _MAYBE_NONE]
+    return (values.cast(pl.String).is_in(kinds), ", ".join(sorted(kinds))) if kinds else (None, "")
 
 
 def _judged(turns: pl.DataFrame) -> pl.DataFrame:

@@ -54,14 +54,10 @@ def agreement(
         Which rows to draw; by default all. `statistic` may be several, in the order of their panels.
     sort
         Greatest estimate on top; otherwise the order of the frame.
-    size, ax
+    size, ax, title, caption
         As in `forest`.
     colors
         Colors by judge; by default a color-blind safe one for each.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure how the intervals were made, and what was excluded.
 
     Raises
     ------

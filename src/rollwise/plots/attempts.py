@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -78,16 +78,8 @@ def attempts(
     ('log', ['forecast →'])
     """
     check_option_types(attempts, locals())
-    marks = attempts_marks(
-        frame,
-        forecast=forecast,
-        metric=metric,
-        kind=kind,
-        level=level,
-        min_at_risk=min_at_risk,
-        colors=colors,
-        one_panel=ax is not None,
-    )
+    chosen: dict[str, Any] = {"forecast": forecast, "metric": metric, "kind": kind, "level": level}
+    marks = attempts_marks(frame, **chosen, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     rows = _drawn_rows(frame, marks)
     return curve_figure.lay_out(
         marks,

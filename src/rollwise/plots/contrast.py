@@ -56,15 +56,10 @@ def contrast(
         Which rows to draw; by default all, one panel for each metric and statistic.
     sort
         Greatest difference on top; otherwise the order of the frame.
-    size, ax
+    size, ax, title, caption
         As in `forest`.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure how the intervals were made and p-values adjusted, and why an interval is
-        missing.
 
     Raises
     ------

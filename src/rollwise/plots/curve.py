@@ -1,7 +1,7 @@
 """Curves over turns, tokens, dollars or seconds: attack success, survival, hazard, incidence, and scores around an event."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rollwise import schema
 from rollwise.plots import curve_figure, drawn, layout
@@ -52,17 +52,10 @@ def curve(
         Number of rollouts below which a curve is drawn as uncertain.
     at_risk
         Whether to put the table of rollouts at risk below the curves; by default if `ax` is high enough.
-    size
-        Size of a new figure: ``"column"``, ``"page"`` or ``"slide"``, or width and height in inches, such as ``(3.3, None)``, where
-        None is as high as it needs to be. By default as large as it needs to be.
-    ax
-        Where to draw all curves; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
-    title
-        Title above the figure.
-    caption
-        Whether to describe the intervals below the figure.
+    size, ax, title, caption
+        As in `forest`; one `ax` holds all curves.
 
     Raises
     ------
@@ -82,16 +75,8 @@ def curve(
     ('cost in US$', 'log')
     """
     check_option_types(curve, locals())
-    marks = curve_marks(
-        frame,
-        metric=metric,
-        kind=kind,
-        axis=axis,
-        level=level,
-        min_at_risk=min_at_risk,
-        colors=colors,
-        one_panel=ax is not None,
-    )
+    chosen: dict[str, Any] = {"metric": metric, "kind": kind, "axis": axis, "level": level}
+    marks = curve_marks(frame, **chosen, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     rows = drawn.rows_of(frame, schema.CURVE, "curve", marks, [*COMBINATION, "level"])
     # Hazards of several groups cross at their last, least certain points: they are named in a key, not at their ends.
     crossing = bool((marks["kind"] == "hazard").all()) and curve_figure.overlaid(marks)
@@ -152,16 +137,8 @@ def trajectory(
     ('turns since the event', [-1, 0])
     """
     check_option_types(trajectory, locals())
-    marks = curve_marks(
-        frame,
-        metric=metric,
-        kind="trajectory",
-        level=level,
-        min_at_risk=min_at_risk,
-        colors=colors,
-        one_panel=ax is not None,
-        verb="trajectory",
-    )
+    chosen: dict[str, Any] = {"metric": metric, "kind": "trajectory", "level": level, "verb": "trajectory"}
+    marks = curve_marks(frame, **chosen, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     rows = drawn.rows_of(frame, schema.CURVE, "trajectory", marks, [*COMBINATION, "level", "at"])
     intervals = curve_figure.caption(rows, marks, min_at_risk, most=1)
     return curve_figure.lay_out(

@@ -43,21 +43,8 @@ COMBINATION = ["metric", "kind", "axis"]  # what one panel shows
 WHOLE = {"turn", "attempt", "target_call"}  # axes that count
 OF_GOALS = frozenset({"asr@k", "pass@k", "pass^k", "best@k", "attempts"})  # kinds whose n counts goals
 NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are not shares
-_KEPT = (
-    "panel",
-    "title",
-    "series",
-    "group",
-    "key",
-    *COMBINATION,
-    "style",
-    "level",
-    "at_risk",
-    "n_clusters",
-    "at",
-    "color",
-    "marker",
-)
+_COMPUTED = {"until", "estimate", "low", "high", "bound_low", "bound_high", "solid", "censored"}
+_KEPT = [name for name in MARKS if name not in _COMPUTED]  # as in the frame
 _MOST_TICKS = 12  # censored positions of a curve over a budget that are marked
 _MOST_WHISKERS = 30  # positions of a hazard that have whiskers; with more, a band, as whiskers would merge
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
@@ -181,17 +168,8 @@ def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, with
         pl.when(of_rate).then(column_named(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")
     ]
     by = [name for name in labels.grouping(frame) if name != without]
-    return frame.select(
-        *columns_named(by),
-        "metric",
-        "level",
-        "estimate",
-        *ends,
-        at=at.cast(pl.Float64),
-        axis=pl.lit(axis),
-        kind=kind,
-        at_risk="n",
-    )
+    facts = [*columns_named(by), "metric", "level", "estimate", *ends]
+    return frame.select(*facts, at=at.cast(pl.Float64), axis=pl.lit(axis), kind=kind, at_risk="n")
 
 
 def _observed(frame: pl.DataFrame) -> pl.DataFrame:

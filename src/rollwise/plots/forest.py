@@ -77,7 +77,7 @@ def forest(
     title
         Title above the figure.
     caption
-        Whether to describe below the figure how the intervals were made, and why an interval is missing.
+        Whether to describe below the figure how the intervals were made, and what its marks mean.
 
     Raises
     ------

@@ -201,14 +201,11 @@ def _names(ax: "Axes", plan: Plan, *, names: bool) -> None:
 def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]) -> str:
     """Return the color of a value, blended with the background according to its strength."""
     from matplotlib import colormaps
-    from matplotlib.colors import to_hex, to_rgb
 
     least, greatest = scale
     inside = min(max((value - least) / (greatest - least), 0.0), 1.0)
     first, last = _PART
-    full, ground = colormaps[_COLORMAP](first + inside * (last - first)), to_rgb(ax.get_facecolor())
-    red, green, blue = (strength * near + (1 - strength) * far for near, far in zip(full[:3], ground, strict=True))
-    return to_hex((red, green, blue))
+    return theme.blend(colormaps[_COLORMAP](first + inside * (last - first)), ax.get_facecolor(), strength)
 
 
 def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> None:

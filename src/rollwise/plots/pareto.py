@@ -1,7 +1,7 @@
 """Trade-off of two metrics: one point per group, and the Pareto front."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
@@ -67,14 +67,10 @@ def pareto(
     labels
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
         if there is not enough space. References are always named.
-    size, ax
+    size, ax, title, caption
         As in `forest`.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure how the intervals were made, and which groups are not drawn.
 
     Raises
     ------
@@ -94,18 +90,8 @@ def pareto(
     if labels == "frontier" and not front:
         raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
     frame = chosen(summary, x, y, statistic, level)
-    marks = pareto_marks(
-        summary,
-        x=x,
-        y=y,
-        statistic=statistic,
-        level=level,
-        better=better,
-        front=front,
-        trials=trials,
-        references=references,
-        colors=colors,
-    )
+    compared: dict[str, Any] = {"trials": trials, "references": references, "colors": colors}
+    marks = pareto_marks(summary, x=x, y=y, statistic=statistic, level=level, better=better, front=front, **compared)
     require_known(marks, "pareto")
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})

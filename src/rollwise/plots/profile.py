@@ -141,18 +141,8 @@ def _finished(profile: object, cluster: str) -> pl.DataFrame:
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert PROFILE to the columns of CURVE."""
-    columns = [
-        *labels.grouping(frame),
-        "metric",
-        "at",
-        "level",
-        "estimate",
-        "low",
-        "high",
-        "method",
-        "reason",
-        "estimand",
-    ]
+    result = ("metric", "at", "level", "estimate", "low", "high", "method", "reason", "estimand")
+    columns = [*labels.grouping(frame), *result]
     return frame.select(*columns_named(columns), kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
 
 

@@ -67,14 +67,10 @@ def reliability(
         The grouping column with the bins.
     level
         The level of the intervals; by default the greatest.
-    size, ax
+    size, ax, title, caption
         As in `forest`.
     colors
         Colors by group name; by default a color-blind safe one for each.
-    title
-        Title above the figure.
-    caption
-        Whether to describe below the figure how the intervals were made, and what the diagonal means.
 
     Raises
     ------
@@ -284,13 +280,8 @@ def _caption(chosen: pl.DataFrame) -> str:
     """Describe the intervals and the diagonal."""
     sentences = []
     if "method" in chosen.columns:
-        by = [name for name in chosen.columns if name.startswith("\1")]
-        summary = chosen.rename({"y": "estimate"}).with_columns(metric=pl.lit("right"), statistic=pl.lit("mean"))
-        summary = (
-            summary.rename({"bin": "\1bin"}).drop("x", *columns_named(by))
-            if not by
-            else summary.rename({"bin": "\1bin"}).drop("x")
-        )
+        summary = chosen.rename({"y": "estimate", "bin": "\1bin"}).drop("x")
+        summary = summary.with_columns(metric=pl.lit("right"), statistic=pl.lit("mean"))
         sentences.append(labels.caption(summary).replace("per group", "per bin"))
     else:
         sentences.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")

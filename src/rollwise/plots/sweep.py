@@ -205,13 +205,9 @@ def _with_references(
     # References are horizontal lines over the whole panel, repeated in each panel of their metric.
     reference_rows = as_curve(references, at=pl.lit(None), axis=choice, kind=pl.col("statistic"), without=choice)
     looks = theme.looks(names, settled)
+    facts = [*COMBINATION, "level", "estimate", "low", "high", "at_risk"]
     level = reference_rows.select(
-        *COMBINATION,
-        "level",
-        "estimate",
-        "low",
-        "high",
-        "at_risk",
+        *facts,
         pl.Series("group", names),
         pl.Series("key", labels.group_keys(references, by), dtype=pl.String),
         pl.Series("color", [looks[name].color for name in names]),

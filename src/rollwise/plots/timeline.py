@@ -62,12 +62,10 @@ def timeline(
         known.
     most
         How many tools or kinds of steps have their own lane; the others share one.
-    size, ax
+    size, ax, caption
         As in `forest`.
     title
         Title above the figure; by default the id of the rollout.
-    caption
-        Whether to describe below the figure what the rollout is, and what the marks mean.
 
     Raises
     ------
@@ -167,14 +165,8 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
         end = start + (turn["seconds"] if measured == "seconds" else 1.0)
         state = one_rollout.state(turn, judged=judged)
         look = one_rollout.STATES[state]
-        about = {
-            "at": start,
-            "until": end,
-            "turn": turn["turn"],
-            "key": keys[place - 1],
-            "state": state,
-            "color": look.color,
-        }
+        about = {"at": start, "until": end, "turn": turn["turn"], "key": keys[place - 1]}
+        about |= {"state": state, "color": look.color}
         text = turn.get("response") or turn.get("prompt") or ""
         marks.append(
             about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(text)}
@@ -206,21 +198,13 @@ def _of_steps(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
         start, end = (step["start"], step.get("end")) if measured == "seconds" else (place - 0.5, place + 0.5)
         kind = labels.plain(step.get("kind") or "step")
         text = step.get("output") or step.get("input") or ""
-        marks.append(
-            {
-                "lane_name": lane if lane in own_lanes else _OTHERS,
-                "mark": "event" if end is None else "step",
-                "at": start,
-            }
-            | {
-                "until": end,
-                "turn": step.get("turn"),
-                "key": keys[place - 1],
-                "state": kind,
-                "text": one_rollout.snippet(text),
-            }
-            | {"value": step.get("tokens"), "color": look[kind].color, "marker": look[kind].marker}
-        )
+        about: dict[str, Any] = {
+            "lane_name": lane if lane in own_lanes else _OTHERS,
+            "mark": "event" if end is None else "step",
+        }
+        about |= {"at": start, "until": end, "turn": step.get("turn"), "key": keys[place - 1], "state": kind}
+        about |= {"text": one_rollout.snippet(text), "value": step.get("tokens")}
+        marks.append(about | {"color": look[kind].color, "marker": look[kind].marker})
     return marks
 
 

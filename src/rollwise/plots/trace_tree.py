@@ -65,12 +65,10 @@ def trace_tree(
         Which rollout; not needed where there is one.
     most
         How many rows to draw; the caption counts the rest.
-    size, ax
+    size, ax, caption
         As in `forest`.
     title
         Title above the figure; by default the id of the rollout.
-    caption
-        Whether to describe below the figure what the rollout is, and how many rows are not drawn.
 
     Raises
     ------

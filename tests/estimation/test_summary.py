@@ -789,7 +789,7 @@ def test_very_many_metrics_are_announced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Ten thousand columns take minutes: a sentence comes before; none if they are few, or if they were named."""
-    monkeypatch.setattr("rollwise.estimation.arguments.MANY", 20)
+    monkeypatch.setattr("rollwise.estimation.arguments.MANY_METRICS", 20)
     frame = rollouts(goal=["g", "h", "i", "j"], target=["a", "a", "b", "b"])
     frame = frame.with_columns(pl.Series(f"m{number}", [0.5, 0.25, 1.5, 2.5]) for number in range(21))
     verb(frame, **options, resamples=100)

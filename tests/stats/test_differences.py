@@ -39,7 +39,7 @@ def test_pairing_by_hand():
     other = Arm(np.array([0.0, 1.0, 0.0]), (np.array([2, 1, 7]),))
     found = paired(one, other)
     assert found.units.tolist() == [1, 2]
-    assert (found.one.tolist(), found.other.tolist()) == ([0.5, 1.0], [1.0, 0.0])
+    assert (found.first.tolist(), found.second.tolist()) == ([0.5, 1.0], [1.0, 0.0])
     assert (found.rollouts_one.tolist(), found.rollouts_other.tolist()) == ([2, 1], [1, 1])
 
 

@@ -104,7 +104,7 @@ def test_what_is_dropped_adds_nothing():
     """A runaway goal a million million times the others moves no digit of replicates that drop it, nor does a common offset."""
     goals = np.repeat(np.arange(40), 3)
     values = np.random.default_rng(4).integers(0, 9, 120).astype(float)
-    how = {"drawn": "goals", "rates": False, "resamples": 3000}
+    how = {"unit": "goals", "rates": False, "resamples": 3000}
     high, higher = (
         aggregate_replicates(np.where(goals == 7, far, values), goals, ["iqm"], rng=np.random.default_rng(5), **how)[0]
         for far in (1e3, 1e15)
@@ -123,7 +123,7 @@ def test_aggregates_together_are_those_alone():
     values = np.random.default_rng(0).normal(size=36)
     names = ("iqm", "optimality_gap", "mean", "median")
     for drawn in ("goals", "attempts"):
-        how = {"drawn": drawn, "rates": False, "resamples": 300}
+        how = {"unit": drawn, "rates": False, "resamples": 300}
         together = aggregate_replicates(values, goals, names, rng=np.random.default_rng(1), **how)
         for name, row in zip(names, together, strict=True):
             alone = aggregate_replicates(values, goals, [name], rng=np.random.default_rng(1), **how)
@@ -165,7 +165,7 @@ def test_rliable_ignores_its_seed():
     assert first != again
     assert np.isnan(broken).all()
     goals, values = np.repeat(np.arange(20), 5), scores.T.ravel()
-    how = {"drawn": "attempts", "rates": False, "resamples": 500}
+    how = {"unit": "attempts", "rates": False, "resamples": 500}
     once, twice = (
         aggregate_replicates(values, goals, ["iqm"], rng=np.random.default_rng(5), **how)[0] for _ in range(2)
     )

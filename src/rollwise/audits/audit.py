@@ -213,6 +213,7 @@ def _of_bound(case: Case, required: Required, verdict: Row) -> tuple[str, list[R
 def _independent(case: Case, options: Row) -> list[Row]:
     """Return the row of the interval that takes attempts as independent, where goals were tried repeatedly."""
     log = case.log
+    # Where each goal was tried once, the two intervals are the same.
     if log["n_clusters"] is None or log["n_clusters"] >= log["n"] or log["low"] is None:
         return []
     named = {**options, "cluster": None, "metrics": log["metric"], "statistics": "mean"}

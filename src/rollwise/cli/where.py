@@ -65,12 +65,15 @@ def selected(rollouts: "pl.DataFrame", conditions: Sequence[Condition]) -> "pl.D
     for condition in conditions:
         holds = _holds(rollouts, condition)
         if condition.sign == "=":
+            # Several values of one column are alternatives, as one rollout cannot have two; all other conditions must hold
+            # together.
             alternatives[condition.column] = (
                 alternatives[condition.column] | holds if condition.column in alternatives else holds
             )
         else:
             all_hold &= holds
         missing = rollouts[condition.column].null_count()
+        # A null meets no condition, which would pass unnoticed.
         if missing and condition.value:
             unknown.append(f"{counted(missing, 'rollout has', 'rollouts have')} no value of `{condition.column}`")
     for holds in alternatives.values():
@@ -110,6 +113,7 @@ def _holds(rollouts: "pl.DataFrame", condition: Condition) -> "pl.Expr":
     elif dtype == pl.Boolean:
         value = _TRUTH.get(condition.value.lower(), condition.value)
     else:
+        # Dates and categories are compared as they are printed.
         column = column.cast(pl.String)
     if condition.sign in {"=", "!="}:
         _check_value(rollouts[condition.column], value, condition)

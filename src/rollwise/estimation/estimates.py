@@ -121,7 +121,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     sample = cells.sample(VALUE)
     unknown = np.flatnonzero(groups.sums(np.isin(cells.statuses, UNKNOWN)))
     first = _first_attempts(cells)
-    # Rollouts with a value that the sample lacks have no turns, so they weigh nothing where turns are the weights.
+    # Rollouts with a value that the sample lacks have no turns, so they have zero weight where turns are the weights.
     weightless = groups.sums(cells.statuses == VALUE).astype(np.int64) - sample.groups.sizes
     missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
     notes = _notes(weightless, _without_goal(sample, cells.options.weighting))

@@ -28,6 +28,7 @@ def conditions(data: Columns) -> tuple[str, ...]:
         for name in data.group_columns
         if data.has(name)
         and name not in _OF_ROLLOUTS
+        # A metric is a result of the attempts: grouping by it would cut each loop at its success.
         and catalog.about(name) is None
         and not data.frame.schema[name].is_nested()
     )

@@ -69,6 +69,8 @@ class Required:
         """Return the answer of an interval: passed or failed if both of its ends say so, undecided otherwise."""
         if pass_bound is None or fail_bound is None:
             return "undecided"
+        # The end of the interval nearer to the threshold must meet it to pass; to fail, the other end must miss it as well.
+        # Anything between is undecided.
         if self.met_by(pass_bound):
             return "passed"
         return "undecided" if self.met_by(fail_bound) else "failed"
@@ -78,6 +80,7 @@ class Required:
         least = -1 if self.relative else 0
         match = _REQUIREMENT.fullmatch(self.words)
         if match and abs(self.threshold) == 1 and not (match["percent"] or match["points"]):
+            # `attack_success < 1` would pass for nearly any table, if 1 % was meant.
             start, end = match.span("margin" if self.relative else "number")
             as_one, as_hundred = (f"{self.words[:start]}{number}{self.words[end:]}" for number in ("1%", "100%"))
             raise ArgumentError(f"gate: {self.words!r} may mean 1 % or 100 %; write {as_one!r} or {as_hundred!r}")
@@ -104,6 +107,7 @@ def parsed(text: object) -> Required:
     statistic, name = (call[1], call[2]) if call else (None, match["metric"])
     quantile_of(statistic or "mean")  # raises an error for an ambiguous quantile
     if match["baseline"]:
+        # A margin of shares is in points: baseline + 2% is 0.02 above it, not 1.02 times it.
         threshold = float(f"{match['sign'] or ''}{match['margin'] or 0}") / (100 if match["points"] else 1)
     else:
         threshold = float(match["number"]) / (100 if match["percent"] else 1)
@@ -135,6 +139,7 @@ def rows_in(frame: pl.DataFrame, group: NamedGroup, where: str) -> pl.DataFrame:
         if name not in frame.columns:
             raise ArgumentError(f"gate: {where!r}: there is no column {name!r}; {meant_column(name, frame)}")
         column = column_named(name)
+        # Values are compared as texts, as a requirement is text: level=3 finds the number 3.
         if isinstance(frame.schema[name], pl.List):  # a rollout with several tags is in the group of each
             frame = frame.filter(column.cast(pl.List(pl.String)).list.contains(value))
         else:

@@ -59,6 +59,8 @@ def _trajectory_of(steps: Sequence[Any], session_id: str) -> ATIFTrajectory:
 def _converted(events: Sequence[IntermediateStep], agent: ATIFAgentConfig, session_id: str) -> ATIFTrajectory:
     """Return events as a trajectory, as the toolkit's own converter does."""
     if all(event.event_timestamp is not None for event in events):
+        # Sorting is stable, so events of one moment keep their order. One without a time could stand anywhere: then nothing is
+        # sorted.
         events = sorted(events, key=lambda event: event.event_timestamp or 0.0)
     steps = [step.model_copy(update={"step_id": place}) for place, step in enumerate(_steps(events), start=1)]
     for event in events:
@@ -84,6 +86,7 @@ def _steps(events: Sequence[IntermediateStep]) -> Iterator[ATIFStep]:
         if event.event_type == "WORKFLOW_START":
             yield _step(event, "user", "" if event.data is None else _user_text(event.data.input))
         elif event.event_type in _CALLS and event.name != WRAPPER:
+            # Tools that run before the model's first answer belong to no answer: each is a step.
             if answer is None:
                 last = _with_calls(_step(event, "agent", ""), [event])
                 yield last
@@ -106,6 +109,7 @@ def _steps(events: Sequence[IntermediateStep]) -> Iterator[ATIFStep]:
 def _is_further(end: IntermediateStep, last: ATIFStep | None) -> bool:
     """Return whether the output at the end of a workflow is another step than the agent's last one."""
     output = _output(end)
+    # The workflow usually ends with the text of the last answer, which must not be counted twice.
     return bool(output) and (last is None or output != last.message or _iso(end) > (last.timestamp or "~"))
 
 
@@ -120,6 +124,7 @@ def _output(event: IntermediateStep) -> str:
 
 def _with_calls(step: ATIFStep, events: Sequence[IntermediateStep]) -> ATIFStep:
     """Return the step of an agent with the calls that it made, in the order in which they began."""
+    # Events are logged when calls end; calls in parallel may end in another order than they began.
     events = sorted(events, key=lambda event: event.payload.span_event_timestamp or event.event_timestamp or 0.0)
     extra = {**(step.extra or {}), "tool_ancestry": [_ancestry(event) for event in events]}
     if not events:

@@ -54,6 +54,7 @@ def guessed(series: pl.Series) -> pl.Series:
     values = series.drop_nulls()
     if values.is_empty():
         return series
+    # Integers beyond 64 bits stay text, as a float would change their digits.
     if values.str.contains(r"^-?(0|[1-9]\d*)$").all():
         integers = series.cast(pl.Int64, strict=False)
         return integers if integers.null_count() == series.null_count() else series
@@ -66,6 +67,7 @@ def guessed(series: pl.Series) -> pl.Series:
 
 def with_points(series: pl.Series) -> pl.Series:
     """Text with decimal points where all of it is numbers with decimal commas, as in files with semicolons between fields."""
+    # One value with a point shows that commas are something else there.
     is_number = series.drop_nulls().str.contains(r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$").all()
     return series.str.replace(",", ".", literal=True) if is_number else series
 

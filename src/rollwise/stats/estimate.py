@@ -86,6 +86,7 @@ class Estimates:
         for field in fields(Estimate):
             value = getattr(estimates, field.name)
             if value is None and field.name not in {"method", "reason"}:
+                # Arrays of integers have no null: 0 means no resamples, and NaN an undefined number.
                 value = 0 if field.name == "resamples" else np.nan
             getattr(self, field.name)[groups] = value
 
@@ -102,6 +103,7 @@ class Estimates:
 
 def texts(condition: BoolArray, chosen: object, otherwise: object) -> TextArray:
     """Return one of two texts, or None, for each group: objects (T,)."""
+    # Without dtype=object, NumPy would cut texts to the longest one and turn None into "None".
     return np.where(condition, np.asarray(chosen, dtype=object), np.asarray(otherwise, dtype=object))
 
 

@@ -133,6 +133,8 @@ def _correlated(stage: IntArray, wins: FloatArray, sizes: FloatArray, way: Group
     count, per_success = sizes.size, 1 / sizes
     squares = most(np.argsort(-wins * per_success**2, kind="stable"), wins * per_success**2)
     low, high = (most(np.argsort(sign * sizes, kind="stable"), per_success) / count for sign in (-1, 1))
+    # The variance between clusters, (Σr² - G·r̄²)/(G - 1), with the largest Σr² and the smallest mean that so many successes
+    # allow: a bound that no choice of them exceeds.
     between = np.maximum(squares - count * low**2, 0.0) / max(1, count - 1)
     of_one = np.maximum(np.minimum(low * (1 - low), high * (1 - high)), 0.0)
     return effect_of_variance(between, of_one, np.ones(way.codes.size), way)

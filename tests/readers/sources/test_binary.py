@@ -215,7 +215,7 @@ def test_null_columns_are_left_out_and_added_again(tmp_path, monkeypatch, rows, 
         (tmp_path / "log.parquet.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
     whole = read(tmp_path)
-    monkeypatch.setattr(native_files, "MANY", 0)
+    monkeypatch.setattr(native_files, "MANY_ROWS", 0)
     asked: list[list[str]] = []
 
     def table_in(source: Any, kind: str, columns: list[str]) -> pl.DataFrame:

@@ -75,6 +75,7 @@ async def ragas(config: RagasConfig, builder: EvalBuilder) -> AsyncIterator[Eval
         if isinstance(config.metric, str)
         else next(iter(config.metric.items()))
     )
+    # Built before any item is scored, so that a wrong argument costs no call.
     metric = None if options.skip else _built(name, options.kwargs or {}, config, builder)
 
     async def evaluate(eval_input: EvalInput) -> EvalOutput:
@@ -139,6 +140,7 @@ def _asking(model: ChatModel, max_retries: int) -> Any:
         schema = msgspec.json.encode(response_model.model_json_schema()).decode()
         question = _FORM.format_map({"prompt": prompt, "schema": schema, "code": (code := check_code(prompt))})
         messages = [{"role": "user", "content": question}]
+        # A model with a stored or deterministic answer would only repeat it.
         most = 0 if is_settled(model, {}) else max_retries
         for place in range(most + 1):
             reply = await model.complete(messages, seed=place)
@@ -182,6 +184,7 @@ async def _scored(metric: Any, item: EvalInputItem, sample: Mapping[str, Any]) -
     ask: Callable[..., Any] = metric.ascore
     parameters = inspect.signature(ask).parameters
     is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    # Metrics of ragas take different texts, and say by their parameters which.
     used = {name: value for name, value in sample.items() if is_open or name in parameters}
     for name, value in used.items():
         is_needed = not is_open and parameters[name].default is inspect.Parameter.empty
@@ -190,6 +193,7 @@ async def _scored(metric: Any, item: EvalInputItem, sample: Mapping[str, Any]) -
             raise ValueError(f"ragas needs `{name}`, and {why}")
     result = await called(partial(ask, **used))
     value = getattr(result, "value", result)
+    # ragas returns NaN where a model's answer cannot be used: an error here, and never a score.
     if not is_number(value) or math.isnan(value):
         raise ValueError(f"ragas gave no number: {value!r:.60}")
     reasoning = {**used, "ragas_reason": getattr(result, "reason", None)}

@@ -79,6 +79,7 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     for rule in mapping.verdicts:
         statements = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
         value = value_of(statements)
+        # Readers of tools map the words of verdicts themselves; in a user's file any word may occur.
         value = value if mapping.own is None else value._replace(of=_as_verdict(value))
         verdicts.append((rule["of"], value, rule.get("unknown")))
     is_one_turn = mapping.turns is None
@@ -87,6 +88,7 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     kinds = OF_COLUMNS if mapping.own is None else OF_COLUMNS | dict.fromkeys(_TEXTS | _NUMBERS | _FLOATS, Any)
     types = {rule.field: kinds[name] for rules in rule_lists for name, rule in rules.items() if rule.field is not None}
     types |= mapping.fields
+    # An object that is read as one value has one type; paths into it would give its fields a second one.
     types = {path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)}
     tree, outer = tree_of(types), tree_of({path[1:]: kind for path, kind in types.items() if path.startswith("^")})
     every = [rule for rules in (*rule_lists, lists["columns"]) for rule in rules.values()]
@@ -164,6 +166,7 @@ def _top_names(rule: Value) -> tuple[str, ...]:
 def _cell(name: str, rule: Value, *, is_own: bool = False) -> Read:
     """Return what reads a column of TURNS from a record, in the dtype of the column; `is_own` in files of no tool's format."""
     read, field = rule.of, rule.paths[0] if rule.paths else name
+    # Calls have a form of their own in each API, which `calls` brings into one.
     if name == "tool_calls" and rule.field is not None:
         return lambda record: calls(parse(read(record) or [], list[Any], field), field)
     if is_own and rule.paths and name in _NUMBERS | _FLOATS:
@@ -218,6 +221,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     """Return the names of the run and of the rollout of a record."""
     run = record.around.run if rules.run is None else worded(rules.run.of(record)) or record.around.run
     parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
+    # Parts of an id may be missing, such as an epoch, but not all of them: records would be one rollout.
     if not parts and rules.rollout:
         raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
     return run, "/".join([run, *[part if type(part) is str else worded(part) or "" for part in parts]])
@@ -299,6 +303,7 @@ def items_of(record: Record, path: str) -> list[Record]:
 def complete(turns: Columns, last: Mapping[str, Any]) -> None:
     """Put columns into the last turn; without an answer, only the error. A null reward or score does not replace the turn's."""
     numbers = turns["turn"]
+    # A rollout without turns has one row whose turn is null: it has an outcome, and no answer to score.
     has_answer, nulls = numbers[-1] is not None, [None] * len(numbers)
     for name, value in last.items():
         if name == "error" or (has_answer and (value is not None or name not in REWARDS)):
@@ -308,6 +313,7 @@ def complete(turns: Columns, last: Mapping[str, Any]) -> None:
 def without_defaults(last: dict[str, Any], verdicts: Verdicts) -> tuple[dict[str, Any], Verdicts]:
     """Return rewards and verdicts of a rollout that crashed, null where its framework wrote 0 or false; a notice counts it."""
     values = [*(last.get(name) for name in REWARDS), *(verdict for _, verdict, _ in verdicts)]
+    # Only 0 and false may be defaults of the framework; a positive verdict was really given.
     if all(value is None or value for value in values):
         return last, verdicts
     gave_way()
@@ -325,6 +331,7 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
             columns[name] = rule.of(record)
     for name, value in record.value.items():
         if name not in rules.names:
+            # `spare` keeps a user's field apart from a column of TURNS with its name.
             columns[spare(name)] = None if value in rules.empty else value
     return columns
 
@@ -334,6 +341,7 @@ def identity_of(record: Record, rules: Rules) -> Identity | None:
 
     In files of no tool's format each object at the path of the records is one.
     """
+    # A broken record counts as a missing rollout only if it was one: it has an id, and in logs of tools a verdict.
     verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
     numbers = (item for value in verdicts for item in (value if isinstance(value, list) else [value]))
     if not isinstance(record.value, dict) or not (rules.is_own or any(map(is_verdict, numbers))):
@@ -357,6 +365,7 @@ def _tried(rule: Value, record: Record) -> Any:
 def _fitting(name: str, value: Any) -> Any:
     """Return a value that fits a column of text or whole numbers from 1, or else null."""
     is_text = name in _TEXTS
+    # Python's True is an int: without the next line it would be attempt 1.
     fits = isinstance(value, (str, int)) if is_text else isinstance(value, int) and value > 0
     fits = fits and not isinstance(value, bool)
     return (str(value) if is_text else value) if fits else None

@@ -75,13 +75,16 @@ class _Rollouts:
         if (problem := problem_of(record, "rollout_id" if self._layout.named else None)) is not None:
             raise problem
         rollout: Any = parse(record, self._record)
+        # Verdicts are read even if their columns are not asked for: another verdict may be understood by them.
         fields = narrowed(record, self._wanted_facts)
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
         own_fields = self._record.__struct_encode_fields__
+        # A rollout without turns has one row of nulls, so that it is counted.
         turns = rollout.turns or [{}]
         facts = {_own_name(field): value for field, value in fields.items() if field not in own_fields}
         self._counts.append(len(rollout.turns))
         self._rollouts.append({"rollout_id": name, **facts})
+        # Which turn an unclear verdict is about may need texts, which are read in this case alone.
         if self._wanted is not None:
             with_answers = reports_error(fields)
             may_be = any(field in VERDICTS or may_be_verdict(field) for field in fields)
@@ -115,6 +118,7 @@ class _Rollouts:
             turns = turns.rename({"rollout_id": spare("rollout_id")})
         if "turn" not in turns.columns:
             turn = pl.Series("turn", number, dtype=pl.Int32)
+            # The row of a rollout without turns has no number.
             turn = turn if counts.all() else turn.set(pl.Series(counts == 0)[pl.Series(place)], None)
             turns = pl.concat([turn.to_frame(), turns], how="horizontal")
         rollouts = self._rollouts.frame()
@@ -130,6 +134,7 @@ class _Rollouts:
         of_records = frozenset(rollouts.columns)
         if names.n_unique() == names.len():
             return frame, of_records
+        # Equal ids within a file: the later rollout gets a name of its own, and a problem says so.
         repeated = names.is_first_distinct().not_()
         numbered = enumerate(zip(names, repeated, strict=True))
         distinct = [self._table.another(name, number) if again else name for number, (name, again) in numbered]

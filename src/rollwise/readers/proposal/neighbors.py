@@ -51,6 +51,7 @@ def is_judged_whole(places: Places, path: str) -> bool:
         judges(field) for field in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
     ):
         return False
+    # Items without verdicts in an object with one are turns if their list is called so, as `rounds`.
     around = fields_of(item.outers[-1] for item in items if item.outers).values()
     verdicts = [field for field in around if field.kind != "binary" and judges(field)]  # a number may count them
     name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
@@ -86,6 +87,7 @@ def unread(places: Places, path: str) -> list[tuple[int, str]]:
     telling = {name for name in names if role_of(name) == "response" or verdict_claim(name) is not None}
     if path == WHOLE_RECORD or not telling:
         return []
+    # Objects are compared by identity: equal records in two places are two records.
     around = {id(outer): (item.file, outer) for item in places[path] for outer in item.outers}
     fields = []
     for file, outer in around.values():
@@ -135,6 +137,7 @@ def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
     for path, lists in groups.items():
         items = [item for part in lists.values() for item in part]
         fields = fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+        # One list of all that succeeded says nothing of how many were tried.
         is_several = len(lists) > 1 or path in places  # an object of lists, of which all others are empty
         if is_several and all(map(says_side, lists)) and not any(map(judges, fields)):
             return path, items

@@ -110,7 +110,7 @@ def targets_of(fields: dict[str, Field], draft: "Structure") -> dict[str, Any]:
             parts.setdefault(match[1], {})[match[2]] = field
     groups: dict[frozenset[str], list[str]] = {}
     for name, columns in parts.items():
-        # Beginnings with the same endings belong together; a column such as `task_label` alone is no target.
+        # Beginnings with the same endings belong together; a single column such as `task_label` does not make a target.
         groups.setdefault(frozenset(columns), []).append(name)
     cores, who = max(groups.items(), key=lambda group: (len(group[0]), len(group[1])), default=(frozenset(), []))
     is_wide = len(who) > 1 and len(cores) > 1 and bool(cores & ANSWERS)

@@ -67,6 +67,7 @@ def lists_of(
     _scores(draft, inner)
     for place, items in inner.items():
         inside = fields_of(item.value for item in items[:200])
+        # A record that names its rollout and holds answers without verdicts is the rollout, and these are its rounds.
         are_rounds = is_named and "response" in roles_of(inside) and not any(map(judges, inside.values()))
         is_told = bool({*words_of(place.removesuffix("[*]"))[-1:]} & TOLD) and {"prompt", "response"} <= roles_of(
             inside
@@ -116,6 +117,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     prompts = [
         field for field in fields.values() if field.role == "prompt" and field.non_null and field.kind not in _NO_TEXTS
     ]
+    # Of `prompt` and `adversarial_prompt`, the target got the second one.
     prompts.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
     if prompts:
         draft.data["prompt"] = prompts[0].path
@@ -125,6 +127,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     pair = [
         field for field in answers if any(_half(field) == _half(rival) != "" for rival in answers if rival is not field)
     ]
+    # Two answers may be of a model and a baseline, which a question can settle; three are columns of a wide table.
     if len(pair) > 2:
         pair_names = "`, `".join(field.name for field in pair)
         draft.refusal = SIDE_BY_SIDE.format(pair_names)
@@ -134,6 +137,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         sentence = f"`{pair[0].name}` and `{pair[1].name}` answer the same prompt: which is of the model under test?"
         draft.questions.append(Question(pair[0].name, sentence, {"response": "?"}, tuple(field.name for field in pair)))
         return
+    # A raw answer repeats the other one with the model's markup.
     answers.sort(key=lambda field: (field.kind != "text", "raw" in words_of(field.name)))
     if not answers and prompts and turns is None:
         answers = [field for field in fields.values() if field.role == "content" and field.kind == "text"]
@@ -149,6 +153,7 @@ def _half(field: Field) -> str:
 
 def _answers(field: Field) -> bool:
     is_said = field.kind == "bool" and all(isinstance(value, str) for value in field.non_null)  # such as "No"
+    # An `answer` of two numbers is a label; an answer "No" is one, too short to be told from a label by its values.
     is_word = (field.kind in _NO_TEXTS and not is_said) or (field.kind == "whole" and len(field.distinct) < 3)
     is_named = field.role == "response" or (_half(field) != "" and role_of(_half(field)) == "response")
     return is_named and bool(field.non_null) and not is_word
@@ -168,6 +173,7 @@ def stated(draft: "Structure", path: str, items: Sequence[Item], fields: dict[st
             field.name == "attempt" and _counts_from_one(field)
         ):
             facts[field.name] = field.path
+        # A nested field becomes a column under its short name; a field on top is one already.
         elif quoted(field.name) != field.path:
             columns[field.name] = field.path
     if "{*}" in path and items[0].key is not None:
@@ -197,6 +203,7 @@ def around_of(item: Item) -> dict[str, str]:
     """Return the paths of the values in the objects around a record, the nearest first, by name."""
     values: dict[str, str] = {}
     for depth, outer in enumerate(reversed(item.outers)):
+        # The list or object that the record itself is in does not count as a fact around it.
         scalars = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
         if isinstance(outer.get(item.key), dict | list):  # an object of records: the others are not around this one
             scalars = {name: value for name, value in scalars.items() if not isinstance(value, dict | list)}
@@ -230,6 +237,7 @@ def _of_keys(path: str, items: Sequence[Item], fields: dict[str, Field]) -> str:
         return "task"
     if all({*words_of(key)} & _SPLITS for key in keys):
         return _SPLIT
+    # With more questions than lists, the name of a list is the category of its questions.
     questions = [field for field in fields.values() if field.role in {"prompt", "goal", "task"}]
     differ = any(len({*map(str, field.values)}) > len(keys) for field in questions)
     return "category" if differ and "category" not in roles_of(fields) else "task"

@@ -72,7 +72,7 @@ def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:
     ranks = RANKS[name]
     first = candidates[0]
     rivals = [candidate for candidate in candidates if ranks.get(_called(candidate)) == ranks.get(_called(first))]
-    # Two equally good names with different values: either may be meant, so neither is read, and the user is told.
+    # Two equally good names with different values: either may be meant, so neither is read, and a notice says so.
     if any(_differ(first, rival) for rival in rivals):
         return []
     chosen = [candidate for candidate in candidates if candidate.is_fact and _is_open(table, candidate, name)]

@@ -87,6 +87,7 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     inner = names_if_any(first) if _is_object(first) else frozenset()
     # pandas' default orient="columns" has the row numbers inside, orient="index" outside.
     are_columns = _are_numbers(inner) and not _are_numbers(top)
+    # Names such as `messages` or `output` on top show that the object is one record, and not an object of records.
     if not are_columns and (not _are_known(inner) or not FIELDS.isdisjoint(top)):
         return None
     values: dict[str, dict[str, Any]] = {}
@@ -106,6 +107,7 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 def _with_records(top: Mapping[str, Any]) -> Any:
     """Return an object with its columns as records, or the columns of objects in it; None where it has no columns."""
+    # Columns may be one level down, as in `{"train": {"prompt": [...], ...}, "model": "gpt"}`.
     inner = {name: _of_lists(surface_if_any(value)) for name, value in top.items() if _is_object(value)}
     inner = {name: records for name, records in inner.items() if records is not None}
     return {**top, **inner} if inner else _of_lists(top)

@@ -447,3 +447,28 @@ def test_the_goal_in_words_heads_a_rollout_and_its_id_is_small(browser: Browser,
         assert texts(browser, "#rollout h3") == [words if is_fact else "bank/7"]
         assert ("goal bank/7" in texts(browser, "#rollout .about")[0]) == is_fact
         assert (words in texts(browser, "#list")[0]) == is_fact
+
+
+def test_the_reason_of_the_judge_stands_beside_the_verdict(browser: Browser, tmp_path: Path) -> None:
+    """In the head where it is of the whole rollout, at the turn where it is of the turn, once; as text, whatever is in it."""
+    same = {"target": "t", "attack": "x", "goal": "g", "outcome": "success", "prompt": "Go.", "response": "Done."}
+    reasons: dict[str, list[str | None]] = {
+        "of the rollout": [PAYLOADS[0]] * 2,
+        "of turns": ["It asked first.", None],
+        "of one turn": ["Because. " * 20],
+    }
+    rows = [
+        {"rollout_id": name, "turn": turn, **same, "judge_reason": reason}
+        for name, texts_of in reasons.items()
+        for turn, reason in enumerate(texts_of, 1)
+    ]
+    frame = pl.DataFrame(rows, schema_overrides={"outcome": schema.OUTCOMES})
+    page = rw.report(rw.turns(frame), tmp_path / "report")
+    for name, texts_of in reasons.items():
+        opened(browser, page, name)
+        in_turns = texts(browser, "#rollout .turn .said.reason .text")
+        everywhere = texts(browser, "#rollout .said.reason .text")
+        assert len(everywhere) == 1
+        assert bool(in_turns) == (name != "of the rollout")
+        assert everywhere[0].startswith((texts_of[0] or "")[:9])
+    assert browser.run("return window.pwned ?? null") is None

@@ -29,8 +29,9 @@ function constants(rows, own) {
 }
 
 // The facts of a rollout, folded: readers come for what was said.
-function factsNode(facts, names, words) {
-  const rows = Object.entries(facts).sort(([, a], [, b]) => isShort(b) - isShort(a)).flatMap(([name, value]) => [
+function factsNode({ judge_reason: reason, ...facts }, names, words) {
+  const others = Object.entries(facts).filter(([, value]) => isEmpty(reason) || value !== reason);
+  const rows = others.sort(([, a], [, b]) => isShort(b) - isShort(a)).flatMap(([name, value]) => [
     element("dt", "", plain(names[name] ?? name)), Object.assign(element("dd", "", ...written(shown(value), words)), isShort(value) ? {} : { tabIndex: 0 })]);
   if (!rows.length) return [];
   const made = element("details", "", element("summary", "", counted(rows.length / 2, "fact") + " of this rollout"), element("dl", "facts", ...rows));

@@ -285,6 +285,7 @@ def test_scores_stay_as_they_are():
     assert frame["score_style_short"].to_list() == [0.5, None, None, None]
     assert frame["score_style"].to_list() == [None, None, '["neat",1]', None]
     assert frame.select("answer_match", "explanation_match").row(0) == ("4", "It ends in 4.")
+    assert frame["judge_reason"][0] == "It ends in 4."
 
 
 @pytest.mark.parametrize(

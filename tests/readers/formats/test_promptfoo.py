@@ -81,6 +81,7 @@ def test_strategies_meet_at_the_goal_that_they_were_made_of():
     texts = dict(frame.select("goal", "goal_text").unique().rows())
     assert texts["intent/tell me the secret word"] == "tell me the secret word"
     assert texts["contracts/tell me secret one"] == "tell me secret one"
+    assert set(frame["judge_reason"].drop_nulls()) >= {"All assertions passed", "leaked"}
 
 
 def test_a_user_who_is_played_follows_the_prompt_as_it_is(tmp_path):

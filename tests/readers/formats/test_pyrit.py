@@ -226,3 +226,11 @@ def test_what_was_being_written_when_the_writer_was_killed_is_undone(stopped_mem
     stopped_memory.unlink()
     with pytest.raises(ReadError, match="is the journal of a SQLite file: read that file, with this one beside it"):
         read(stopped_memory.with_name("memory.db-journal"))
+
+
+def test_the_reason_is_that_of_the_scorer_which_decides(memory):
+    """At the turns that it judged, and at no other."""
+    judged = memory.drop_nulls("judge_reason")
+    assert judged.height > 1
+    assert judged["score"].null_count() == 0
+    assert set(judged["judge_reason"]) == {"why"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import outcome_of
+from rollwise.readers.common import outcome_of, text_in
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
 from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
@@ -139,9 +139,10 @@ def _solved(record: Record) -> bool | None:
     return solved
 
 
-def _goal_text(record: Record) -> dict[str, str]:
-    """Return the goal in words, without its plugin."""
-    return {} if record["@goal_text"] is None else {"goal_text": record["@goal_text"]}
+def _words(record: Record) -> dict[str, str]:
+    """Return the goal in words, without its plugin, and why the grader gave its verdict."""
+    words = {"goal_text": record["@goal_text"], "judge_reason": text_in(record["gradingResult"], "reason")}
+    return {name: text for name, text in words.items() if text}
 
 
 @once
@@ -243,7 +244,11 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "vars": {"by": lambda record: record["vars"] or None, "in_file": "`vars`"},
         "grading": "gradingResult",
         "metadata": {"from": "@about", "in_file": "`metadata`, also of `testCase`"},
-        "*": {"by": _goal_text, "in_file": "`metadata.goal`, `metadata.originalText`, as `goal_text`"},
+        "*": {
+            "by": _words,
+            "in_file": "`metadata.goal` or `originalText`, `gradingResult.reason`",
+            "note": "as `goal_text` and `judge_reason`",
+        },
     },
     fields={
         "vars": dict[str, Any] | None,

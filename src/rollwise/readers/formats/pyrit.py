@@ -185,6 +185,7 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
     names = dict.fromkeys(scorer_of(score) for scores in scores_of for score in scores)
     columns |= {f"score_{name}": [] for name in names}
     # A converter may have changed the last piece that was sent before an answer: its original is a column.
+    columns |= {"judge_reason": []} if judge is not None else {}
     questions: list[Piece | None] = []
     question: Piece | None = None
     for parts in messages.values():
@@ -200,6 +201,8 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
         # Only the scorer of the attack decides success.
         verdicts = [score for score in scores if scorer_of(score) == judge]
         value = by_name[judge] if judge is not None and verdicts else None
+        if judge is not None:
+            columns["judge_reason"].append(verdicts[-1].score_rationale or None if verdicts else None)
         refusals = {by_name[name] for name in names if "refusal" in name.lower()} - {None}
         if len(refusals) > 1:
             warn("scores", "scorers of refusals differ: `refused` is null")

@@ -69,6 +69,7 @@ class Score(msgspec.Struct):
 
     score_value: str | float | bool | None = None
     score_type: str | None = None
+    score_rationale: str | None = None
     scorer_class_identifier: Any = None
     prompt_request_response_id: str | None = None
     id: str | None = None

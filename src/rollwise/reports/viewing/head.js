@@ -76,6 +76,7 @@ function headNodes(one, view, words) {
   return [
     heading,
     element("div", "chips about", ...chipsOf(one), ...facts, ...plainly.map((part) => element("span", "", part))),
+    ...(isEmpty(view.facts.judge_reason) ? [] : [reasonNode(view.facts.judge_reason, words)]),
     idNode(view.id, words),
   ];
 }

@@ -119,6 +119,8 @@ function messageNodes(row, words, { after = false, about = NOTHING } = {}) {
   return made;
 }
 
+const reasonNode = (reason, words) => message("reason", "judge", textNode(...shortened(shown(reason), words, LINES.thought, (part) => verbatim(part, words))));
+
 function chip(label, value, words) {
   return element("span", "", `${label} `, element("bdi", "", ...written(shown(value), words)));
 }
@@ -136,9 +138,10 @@ function turnNode(row, depth, names, words, more = {}) {
   const node = TREE.filter((name) => row[name] !== undefined).map((name) =>
     name === "pruned" ? element("b", "", row.pruned ? "pruned" : "kept") : chip(names[name], row[name], words));
   if (node.length) made.append(element("div", "chips", ...node));
+  if (!isEmpty(row.judge_reason) && !more.facts?.has("judge_reason")) made.append(reasonNode(row.judge_reason, words));
   made.append(...messageNodes(row, words, more));
   const others = Object.keys(row).filter((name) => name !== "turn" && !(name in VERDICTS) && !TREE.includes(name) && !SAID.includes(name)
-    && !more.facts?.has(name) && !isEmpty(row[name]));
+    && name !== "judge_reason" && !more.facts?.has(name) && !isEmpty(row[name]));
   for (const name of others.filter((one) => !isShort(row[one]))) {
     made.append(message("other", plain(names[name] ?? name), textNode(...shortened(shown(row[name]), words, LINES.other, (part) => verbatim(part, words)))));
   }

@@ -81,6 +81,7 @@ def facts_of(log: Header, run: str, sample: Epoch | Summary) -> dict[str, Any]:
         "model_usage": json_text(sample.model_usage or None),
         "invalidation": json_text(sample.invalidation or None),
         **_columns_of(scores),
+        **_judge_reason(scores, spec),
     }
 
 
@@ -102,14 +103,27 @@ def fault_of(sample: Epoch) -> str | None:
 
 def _solved(scores: Mapping[str, Score | BareScore], spec: Spec) -> bool | None:
     """Return the verdict of the run's first scorer, which decides; null where a sample has only scores of others."""
-    first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
-    name = next(iter(scores), None)
-    if name is None or (name in later and name != first):
+    score = _deciding(scores, spec)
+    if score is None:
         return None
-    value = scores[name].value
+    value = score.value
     if isinstance(value, str):
         return WORDS.get(value, WORDS.get(value.lower()))
     return zero_or_one(value)
+
+
+def _deciding(scores: Mapping[str, Score | BareScore], spec: Spec) -> Score | BareScore | None:
+    """Return the score of the run's first scorer, or the only one of a log that does not list its scorers."""
+    first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
+    name = next(iter(scores), None)
+    return None if name is None or (name in later and name != first) else scores[name]
+
+
+def _judge_reason(scores: Mapping[str, Score | BareScore], spec: Spec) -> dict[str, str]:
+    """Return why the scorer that decides gave its score, where it says so."""
+    score = _deciding(scores, spec)
+    reason = None if score is None else score.explanation
+    return {"judge_reason": reason} if isinstance(reason, str) and reason else {}
 
 
 def _usage(sample: Epoch | Summary, target: str, *, is_audit: bool) -> list[Usage]:

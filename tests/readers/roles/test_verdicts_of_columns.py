@@ -396,3 +396,18 @@ def test_other_numbers_than_0_and_1_are_no_verdicts(number: str) -> None:
     """-1 is not 1."""
     for values in ([number, "0", "1", number], [number, "0", number]):
         assert read(rows("jailbroken", values)) == {}
+
+
+def test_a_verdict_with_a_word_that_is_not_known_is_a_rival_where_it_says_otherwise(tmp_path: Path) -> None:
+    words = [("success", "yes"), ("refused", "uncertain"), ("refused", "yes"), ("success", "no")] * 3
+    records = [
+        {"prompt": f"p{n}", "response": f"r{n}", "final_status": status, "is_jailbreak": said}
+        for n, (status, said) in enumerate(words)
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(records))
+    asked = rw.propose(path).questions
+    assert [question.options for question in asked] == [("final_status", "is_jailbreak")]
+    alike = [record | {"is_jailbreak": "yes" if record["final_status"] == "success" else "uncertain"} for record in records]
+    path.write_text(json.dumps(alike))
+    assert rw.propose(path).successes == 6

@@ -81,7 +81,10 @@ class _Choice:
             sides = equals[0].series
             used: list[Verdict] = []
             rivals = [
-                candidate for candidate in group if candidate.doubt is not None and _is_rival(equals[0], candidate)
+                candidate
+                for candidate in group
+                if (candidate.doubt is not None and _is_rival(equals[0], candidate))
+                or _is_half_known(equals[0], candidate)
             ]
             if rivals or any(_differ(sides, candidate.series) for candidate in equals[1:]):
                 self._ask_about(which([*equals, *rivals]), equals)
@@ -150,6 +153,12 @@ def _has_words_of(first: Verdict, second: Verdict) -> bool:
 def _differ(first: pl.Series, second: pl.Series) -> bool:
     """Return whether two verdicts say different things of a row."""
     return bool((first != second).fill_null(value=False).any())
+
+
+def _is_half_known(first: Verdict, second: Verdict) -> bool:
+    """Return whether a column that asks for the attack's success, with a word that is not known, says otherwise by the others."""
+    asks = second.claim.whose == "attack" and second.claim.when_true is True
+    return asks and second.is_unknown and _differ(first.series, second.series)
 
 
 def _is_rival(first: Verdict, second: Verdict) -> bool:

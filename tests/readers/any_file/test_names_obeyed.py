@@ -206,7 +206,6 @@ def test_a_log_of_a_tool_obeys_or_refuses(name: str, tmp_path: Path) -> None:
         assert set(map(str, turns[name])) == {str(values_of(name)[0])}
 
 
-@pytest.mark.thinned(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_run_of_the_user_replaces_one_made_of_the_file(shape: Written, tmp_path: Path) -> None:
     """Or two months could not be compared."""

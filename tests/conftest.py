@@ -8,11 +8,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # No deadline: a busy machine is not a failure. CI tries the same examples every time; elsewhere Hypothesis explores.
@@ -22,8 +24,14 @@ settings.register_profile("thorough", deadline=None)
 settings.load_profile("fast")
 
 SECRETS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "aws_region": "us-east-1"}
-collect_ignore = ["without_posix.py"]  # a plug-in: merely looking for doctests in it would take the calls away
 SHARED = Path(os.environ.get("ROLLWISE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in the package alone: in tests it takes seconds, and importing plug-ins of tests has effects."""
+    collectors = yield
+    return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection() -> None:
@@ -40,17 +48,23 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to the integration lane what `thinned` tests have beyond their share of the fast one."""
+    cases = Counter[tuple[pytest.Collector | None, str]]()
     for item in items:
         mark = item.get_closest_marker("thinned")
-        if mark and isinstance(item, pytest.Function) and _place(item) % mark.args[0]:
-            item.add_marker(pytest.mark.integration)
+        if mark and isinstance(item, pytest.Function):
+            test = (item.parent, item.originalname)
+            if _place(item, cases[test]) % mark.args[0]:
+                item.add_marker(pytest.mark.integration)
+            cases[test] += 1
 
 
-def _place(case: pytest.Function) -> int:
-    """Return the sum of a case's places in its lists of values, so that few sums have every value of every list."""
-    lists = [mark.args[0] for mark in case.iter_markers("parametrize")]
-    first = [names.partition(",")[0].strip() if isinstance(names, str) else names[0] for names in lists]
-    return sum(case.callspec.indices[name] for name in first)
+def _place(case: pytest.Function, number: int) -> int:
+    """Return the sum of the places that a case of this number has in its lists, so that few sums have every value of every list."""
+    places = 0
+    for mark in reversed([*case.iter_markers("parametrize")]):  # the last list goes round fastest
+        number, place = divmod(number, len(mark.args[1]))
+        places += place
+    return places
 
 
 @pytest.fixture

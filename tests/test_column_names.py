@@ -179,6 +179,7 @@ def test_groups_of_any_name_have_the_same_numbers(name: str) -> None:
     )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:9]))
 def test_metrics_of_any_name_have_the_same_numbers(name: str) -> None:
     rollouts = frames()["rollouts"]
@@ -188,6 +189,7 @@ def test_metrics_of_any_name_have_the_same_numbers(name: str) -> None:
     assert result["estimate"].to_list() == same["estimate"].to_list()
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:9]))
 def test_a_column_of_any_name_is_converted(name: str, tmp_path: Path) -> None:
     turns = frames()["turns"].with_columns(pl.lit("x").alias(name))

@@ -111,6 +111,7 @@ def test_an_attack_may_be_any_single_value(verb: str, attack: Any) -> None:
     )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     ("column", "value", "meaning"),

@@ -835,12 +835,14 @@ def test_without_a_command_there_is_the_help(rollwise, words: list[str]) -> None
     "name", [each.name or each.callback.__name__ for each in app.registered_commands if each.callback is not None]
 )
 def test_every_command_has_help_and_stands_in_the_readme(rollwise, name: str, monkeypatch) -> None:
-    """Each command explains itself and its options, none of them cut, and the README names it."""
+    """Each command explains itself and its options, none of them cut and with types in plain names; README names it."""
     monkeypatch.setenv("COLUMNS", "80")
     done = rollwise(name, "--help")
     assert done.code == 0
     assert "--" in done.out
     assert "…" not in done.out
+    assert not re.search(r"<bool>|<str>|list\[|<int>|<float>", done.out)
+    assert max(map(len, done.out.splitlines())) <= 80
     assert f"`{name}`" in (ROOT / "README.md").read_text()
 
 

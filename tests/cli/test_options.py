@@ -2,6 +2,7 @@
 
 import inspect
 import types
+from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
@@ -37,10 +38,15 @@ OWN = {
 WORDS = {True: "yes", False: "no", None: "none"}
 
 
+@cache
+def group() -> Any:
+    """All commands, as Typer has them."""
+    return get_command(app)
+
+
 def options_of(command: str) -> dict[str, Any]:
     """The options of a command, as Typer has them, without those of reading and writing."""
-    group: Any = get_command(app)
-    return {one.name: one for one in group.commands[command].params if one.name != "help"}
+    return {one.name: one for one in group().commands[command].params if one.name != "help"}
 
 
 def choices_of(hint: Any) -> list[Any]:
@@ -75,21 +81,20 @@ def test_options_are_those_of_the_verb(command: str) -> None:
 
 def test_every_command_that_reads_logs_has_the_options_of_reading() -> None:
     """None is forgotten; --of of `contrast` is the column that it compares."""
-    group: Any = get_command(app)
-    for name in set(group.commands) - {"map", "rollout", "eval", "simulate", "info"}:
+    for name in set(group().commands) - {"map", "rollout", "eval", "simulate", "info"}:
         assert set(options_of(name)) >= READING, name
 
 
 def test_every_command_that_takes_a_table_has_where() -> None:
     """Those that read logs alone, and turns, have it not: rollouts would be cut."""
-    group: Any = get_command(app)
-    taking = {name for name in group.commands if name != "info" and "where" in options_of(name)}
+    taking = {name for name in group().commands if name != "info" and "where" in options_of(name)}
     assert taking == {"measure", "summarize", "contrast", "rank", "curve", "attempts", "audit", "gate", "plan"}
 
 
 def test_every_output_has_a_short_name() -> None:
     """`-o` where there is `--out`."""
-    group: Any = get_command(app)
-    outs = {name: options_of(name)["out"].opts for name in set(group.commands) - {"info"} if "out" in options_of(name)}
+    outs = {
+        name: options_of(name)["out"].opts for name in set(group().commands) - {"info"} if "out" in options_of(name)
+    }
     assert outs
     assert all(opts == ["--out", "-o"] for opts in outs.values()), outs

@@ -158,6 +158,7 @@ def test_a_line_that_cannot_be_copied_is_not_printed() -> None:
     assert len([*lines(["report", "r.json"], [odd])]) == 1
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

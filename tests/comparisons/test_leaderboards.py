@@ -51,6 +51,7 @@ def test_jailbreakbench_says_which_attack_is_best_on_which_model() -> None:
     )
 
 
+@pytest.mark.integration
 def test_agentharm_tells_fewer_models_apart_than_it_ranks() -> None:
     """From the totals of a page no pairs are known, so the models count as having met different tasks: that is the wider way.
 

@@ -113,6 +113,7 @@ def test_a_group_without_goals_has_its_tasks_and_the_other_its_goals() -> None:
 UNNAMED = "no goal or task is named, so every rollout counts as independent"
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("metric", ["attack_success", "task_success", "num_turns", "score", "ever_refused"])
 @pytest.mark.parametrize("columns", [(), ("goal",), ("task",), ("goal", "task")])
 def test_rollouts_without_goal_and_task_say_that_they_count_as_independent(

@@ -149,6 +149,7 @@ def test_a_summary_at_the_bounds_leaves_no_other_unknown_out() -> None:
         assert rw.gate(table, "attack_success < 15%")["pass_bound"].item() == pytest.approx(worst)
 
 
+@pytest.mark.integration
 def test_one_more_unread_rollout_never_decides() -> None:
     """Though it is a further goal, which would narrow an interval of few goals: the bounds only move outward."""
     frame = run(0, goals=6, attempts=8).with_columns(

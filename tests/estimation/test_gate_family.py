@@ -42,6 +42,7 @@ def test_one_success_of_few_goals_decides_nothing(successes: int, n: int, requir
         assert (says in row["reason"]) == (wilson != "undecided")
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("n", "threshold"), [*product((1, 3, 5, 10, 17), (0.01, 0.05, 0.2)), (36, 0.01), (50, 0.01)])
 def test_a_gate_is_wrong_in_one_of_forty_runs_at_most(n: int, threshold: float) -> None:
     """Every number of successes by its chance at the threshold itself: wrong answers of `<` and of `>` at most .025 each."""

@@ -41,6 +41,7 @@ VERBS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("longest", [100_000, 2**31 - 1, 2**53])
 def test_a_long_duration_is_one_more_row(verb, longest):

@@ -93,6 +93,7 @@ SPENT = rw.measure(TURNS, m.time_to_success, m.spent_to_success("tokens")).with_
 )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("options", CURVES, ids=str)
 def test_merged_curves_are_the_ordinary_ones_however_divided(options: dict[str, Any]) -> None:
     """Every position of every curve, from the whole and from eleven parts."""

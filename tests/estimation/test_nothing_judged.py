@@ -92,6 +92,7 @@ def test_the_interval_covers_both_outcomes(name: str) -> None:
     assert row["method"].endswith("at the bounds")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize(
     ("choice", "words"),

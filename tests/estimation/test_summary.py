@@ -6,7 +6,9 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -449,7 +451,8 @@ def test_times_have_a_restricted_mean_and_a_median() -> None:
 
 
 # ── on real logs: crossed goals and tasks ─────────────────────────────────────────────────────────────────────────────
-def agentdojo(shared, suite: str) -> pl.DataFrame:
+@cache
+def agentdojo(shared: Path, suite: str) -> pl.DataFrame:
     """Rollouts of one suite under attack."""
     turns = rw.read(shared / "agentdojo_drift")
     attacked = turns.filter(pl.col("task").str.starts_with(suite), pl.col("attack") != "none")

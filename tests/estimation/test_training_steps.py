@@ -34,6 +34,7 @@ def test_steps_of_an_agent_are_no_steps_of_training(name: str) -> None:
     assert call_of(crossed(name)) is None
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "name",
     ["train_step", "training_step", "trainStep", "global_step", "trainer/global_step", "Training Step", "checkpoint",

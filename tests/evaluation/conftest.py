@@ -12,7 +12,6 @@ from ruamel.yaml import YAML
 import rollwise as rw
 
 HERE = Path(__file__).parent
-collect_ignore = ["page", "workflows.py"]  # plug-ins: importing them registers them
 
 
 class Bench:
@@ -71,6 +70,12 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def bench_in() -> type[Bench]:
+    """For folders that several tests share."""
+    return Bench
 
 
 @pytest.fixture

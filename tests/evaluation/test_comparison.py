@@ -12,17 +12,24 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.evaluation.comparison import changed, paired_runs, scores_in
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
 @pytest.fixture
-def runs(bench, items):
-    """Two evaluations of six items: right in 1, 3, 5, then in 1, 2, 3, 5."""
-    folders = []
+def runs(folder: Path, bench_in, items):
+    """Two evaluations of six items: right in 1, 3, 5, then in 1, 2, 3, 5. The first test runs them, and all read them."""
+    folders = [folder / "before", folder / "after"]
+    if folders[1].exists():
+        return folders
+    bench = bench_in(folder)
     for name, better in (("before", False), ("after", True)):
         items[1]["generated_answer"] = "it is 2" if better else "no"
         bench.data(items)
         general = {"output_dir": str(bench.folder / name), "workflow_alias": name}
         bench.config({"match": {"_type": "exact_match"}, "f1": {"_type": "token_f1"}}, general=general)
         bench.run(skip_workflow=True)
-        folders.append(bench.folder / name)
     return folders
 
 
@@ -169,7 +176,7 @@ def test_what_the_data_set_says_is_no_score(bench, items, capsys) -> None:
         paired_runs(*folders)
 
 
-def test_runs_of_different_data_are_refused(runs, tmp_path) -> None:
+def test_runs_of_different_data_are_refused(runs, folder: Path) -> None:
     """No item in common, no score in common, no run at all."""
     items = pl.read_parquet(runs[0] / "items.parquet")
     with pytest.raises(ArgumentError, match="no item in common"):
@@ -177,7 +184,7 @@ def test_runs_of_different_data_are_refused(runs, tmp_path) -> None:
     with pytest.raises(ArgumentError, match="no score in common"):
         paired_runs(items.drop("f1"), items.drop("match"))
     with pytest.raises(ReadError, match="holds no evaluation"):
-        paired_runs(tmp_path, items)
+        paired_runs(folder, items)
 
 
 def test_items_of_one_run_alone_are_changed_items(runs) -> None:

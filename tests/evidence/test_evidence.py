@@ -2,6 +2,7 @@
 """The page of evidence: it shows what is stored, nothing bad without a reason, and the competitors are what they are called."""
 
 import re
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,14 @@ from scipy import stats
 from evidence import certified, competitors, notes, references, stated
 from evidence.coverage import OURS, compared, measured
 from evidence.page import LEAST, MOST, PAGE, coverage_table, page, stored
+from evidence.settings import Setting
 from evidence.times import every_setting
+
+
+@cache
+def settings() -> dict[tuple[str, str], Setting]:
+    """All settings by family and words, made when they are asked for: the truth of some is found from many tables."""
+    return {(setting.family, setting.words): setting for setting in every_setting()}
 
 
 def test_the_page_is_what_is_stored() -> None:
@@ -20,12 +28,12 @@ def test_the_page_is_what_is_stored() -> None:
     assert PAGE.read_text() == page()
 
 
+@pytest.mark.integration
 def test_every_setting_is_measured_and_there_are_enough() -> None:
     """At least 60 settings, each with a thousand tables; no result of a setting that is no more."""
     rows = stored("coverage")
-    settings = {(setting.family, setting.words) for setting in every_setting()}
-    assert len(settings) >= 60
-    assert {*rows.select("family", "setting").iter_rows()} == settings
+    assert len(settings()) == len(every_setting()) >= 60
+    assert {*rows.select("family", "setting").iter_rows()} == settings().keys()
     assert rows["repetitions"].min() >= 1000
 
 
@@ -69,6 +77,11 @@ def test_stated_figures_are_as_stored_and_nobody_is_accused(shared) -> None:
     ]
 
 
+def test_digits_are_those_that_are_right() -> None:
+    """A thousandth off has three, and the value itself has all fifteen."""
+    assert (certified.digits(1.001, 1.0), certified.digits(2.0, 2.0)) == (3.0, 15.0)
+
+
 @pytest.mark.parametrize("row", certified.rows(), ids=lambda row: row["set"])
 def test_certified_values_are_reached(row) -> None:
     """As many digits as double precision allows: the inputs of NumAcc3 and NumAcc4 lose some before any arithmetic."""
@@ -78,6 +91,7 @@ def test_certified_values_are_reached(row) -> None:
     assert same["n"] == row["n"]
 
 
+@pytest.mark.integration
 def test_other_implementations_agree() -> None:
     """All numbers agree to the digits that the other one has."""
     assert [row["number"] for row in references.rows() if not row["agrees"]] == []
@@ -128,11 +142,13 @@ def test_the_table_takes_the_narrowest_that_covers() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", every_setting()[::6], ids=lambda setting: f"{setting.family} {setting.words}")
-def test_a_stored_figure_is_found_again(setting) -> None:
+@pytest.mark.parametrize(
+    "names", stored("coverage").filter(method=OURS).select("family", "setting").rows()[::6], ids=" ".join
+)
+def test_a_stored_figure_is_found_again(names) -> None:
     """A hundred new tables of every sixth setting: coverage and width are those stored, within their Monte Carlo error."""
-    new = measured(setting, 100)[0]
-    (old,) = stored("coverage").filter(family=setting.family, setting=setting.words, method=OURS).rows(named=True)
+    new = measured(settings()[names], 100)[0]
+    (old,) = stored("coverage").filter(family=names[0], setting=names[1], method=OURS).rows(named=True)
     if old["coverage"] is None:
         assert new["coverage"] is None
         return

@@ -274,6 +274,7 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
         Store("s3://bucket/x", "answers", b"1")
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("fails_at", range(40))
 def test_an_operation_that_fails_is_one_sentence(tmp_path: Path, fails_at: int, *, shared: bool) -> None:

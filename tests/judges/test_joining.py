@@ -60,6 +60,7 @@ def test_names_of_columns() -> None:
     assert rw.score(frame, says_yes, into="refused", progress=False)["refused"].to_list() == [True]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("responses", "facts", "outcome"),
     [

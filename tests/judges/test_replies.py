@@ -116,6 +116,7 @@ def test_a_quotation_that_is_put_right_is_still_one(text: str) -> None:
     assert "its only verdict appears in the text that it was shown" in found["errors"][0]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_parser_of_ones_own_sees_no_repeated_question(text: str) -> None:
     """A parser that takes the first digit finds none in an echo."""
@@ -127,6 +128,7 @@ def test_a_parser_of_ones_own_sees_no_repeated_question(text: str) -> None:
     assert judge([text], [text])["scores"] == [None]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("quoted", [False, True])
 def test_a_judge_that_signs_its_verdict_is_believed(text: str, quoted: bool) -> None:
@@ -139,6 +141,7 @@ def test_a_judge_that_signs_its_verdict_is_believed(text: str, quoted: bool) -> 
     assert rw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0)([text], ["q"])["scores"] == [2.0]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("text", [text for text in HOSTILE if '"score": 1' not in text])
 def test_a_plain_verdict_of_ones_own_is_believed_on_request(text: str) -> None:
     """Models that leave the code out are understood where the response holds another verdict, and only if that is asked for."""
@@ -275,6 +278,7 @@ def test_a_form_of_its_own_is_no_way_in(text: str, field: str, key: str, form: s
     assert verdict["error"]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize(("field", "key", "form"), FORMS)
 def test_a_signed_verdict_of_a_form_of_its_own_is_believed(text: str, field: str, key: str, form: str) -> None:

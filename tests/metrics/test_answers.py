@@ -298,6 +298,7 @@ def test_texts_of_any_script_have_the_words_of_python(pairs: list[tuple[str, str
     assert compare(m.jaccard_similarity, pairs) == [squad_jaccard(a, b) for a, b in pairs]
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("left", ["“", "x—", "é", "—'", "中", ""])
 @pytest.mark.parametrize("right", ["”", "—x", "é", "'—", "文", ""])
 @pytest.mark.parametrize("article", ["the", "A", "an", "t.h-e", "th", "ana"])

@@ -70,6 +70,7 @@ def test_usual_words_are_verdicts(tmp_path: Path, suffix: str, pair: tuple[Any, 
             assert rw.turns(data, names=names).lazy().collect()["succeeded"].to_list() == [True, False, None, None]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("labels", [["ja", "nein"], ["越狱", "拒绝"], ["Oui !", "Non, rien"]], ids=str)
 def test_words_of_any_language_are_mapped(tmp_path: Path, suffix: str, labels: list[str]) -> None:

@@ -44,6 +44,7 @@ def rollouts(frame: pl.DataFrame) -> list[str]:
 
 
 # ── recognized ───────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["rollout_id", "id", *IDS])
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_any_name_of_a_rollout(tmp_path, name, said):
@@ -73,6 +74,7 @@ def test_no_name_of_a_rollout(tmp_path, said):
     assert read(tmp_path)["rollout_id"].n_unique() == 5, "the same record in three files is three rollouts"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("turns", [name for name in LISTS if name != "conversations"])
 def test_any_name_of_the_turns(tmp_path, turns):
     path = written(tmp_path / "log.jsonl", [{"id": "a", turns: SAID}, {"id": "b", turns: SAID}])
@@ -81,6 +83,7 @@ def test_any_name_of_the_turns(tmp_path, turns):
     assert read(path).select(COLUMNS).rows() == ROWS_OF_CHATS * 2
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_words_of_messages(tmp_path, role, text):

@@ -8,27 +8,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from reports.simulated_turns import simulated, trained  # type: ignore[import-not-found]  # needs the path of tests
 
 import rollwise as rw
 
 ROOT = Path(__file__).parents[2]
-SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 3, "turns": 3, "tasks": 2, "seed": 1}
-
-
-def simulated(**more: Any) -> pl.DataFrame:
-    turns: pl.DataFrame = rw.simulate(**SIMULATED | more)[0]
-    return turns
-
-
-def trained() -> pl.DataFrame:
-    """Three training steps."""
-    parts = [
-        simulated(targets={"policy": step / 2000}).with_columns(
-            rollout_id=pl.format("{}/{}", pl.lit(step), "rollout_id"), run=pl.lit(f"run {step}"), train_step=step
-        )
-        for step in (100, 200, 300)
-    ]
-    return pl.concat(parts)
 
 
 def scored() -> pl.DataFrame:

@@ -4,39 +4,25 @@ from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import polars as pl
 import pytest
+from reports.simulated_turns import simulated, trained  # type: ignore[import-not-found]  # needs the path of tests
 
-import rollwise as rw
 from rollwise.reports.frames import frames
 
 room: Any = import_module("rollwise.reports.figures")  # its folder calls a function so
-SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 2, "turns": 3, "tasks": 2, "unjudged_share": 0.1, "seed": 1}
 SEVEN: dict[str, Any] = {f"t{place}": 0.02 + place / 20 for place in range(7)}  # all colors there are, black among them
-
-
-def _simulated(**more: Any) -> pl.DataFrame:
-    turns: pl.DataFrame = rw.simulate(**SIMULATED, **more)[0]
-    return turns
-
-
-def _trained() -> pl.DataFrame:
-    parts = [
-        _simulated(targets={"policy": step / 2000}).with_columns(
-            rollout_id=pl.format("{}/{}", pl.lit(step), "rollout_id"), run=pl.lit(f"run {step}"), train_step=step
-        )
-        for step in (100, 200, 300)
-    ]
-    return pl.concat(parts)
 
 
 NAMES = {"漢字 😀": 0.1, '<g style="fill: #0072b2"/>': 0.2, "stroke: #000000": 0.1}
 CASES = {
-    "by two": (lambda: _simulated(targets={"a": 0.1, "b": 0.2}, attacks=["x", "y"], benign=2), ["target", "attack"]),
-    "all colors": (lambda: _simulated(targets=SEVEN), "target"),
-    "many": (_simulated, "goal"),
-    "names": (lambda: _simulated(targets=NAMES), "target"),
-    "trained": (_trained, None),
+    "by two": (
+        lambda: simulated(unjudged_share=0.1, targets={"a": 0.1, "b": 0.2}, attacks=["x", "y"], benign=2),
+        ["target", "attack"],
+    ),
+    "all colors": (lambda: simulated(unjudged_share=0.1, targets=SEVEN), "target"),
+    "many": (lambda: simulated(unjudged_share=0.1), "goal"),
+    "names": (lambda: simulated(unjudged_share=0.1, targets=NAMES), "target"),
+    "trained": (lambda: trained(unjudged_share=0.1), None),
 }
 
 

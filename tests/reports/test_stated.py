@@ -34,6 +34,7 @@ def test_a_figure_that_is_equal_and_one_that_leaves_verdicts_out(tmp_path) -> No
     assert "unjudged as failures (−8.4 points)" in page  # 56/100 - 56/87
 
 
+@pytest.mark.integration
 def test_logs_that_state_none_have_no_such_section(tmp_path) -> None:
     assert HEADING not in page_of(Path(__file__).parents[2] / "data/rollouts", tmp_path / "own")
 

@@ -31,6 +31,7 @@ def test_the_width_is_that_of_the_formula() -> None:
     assert first / second == pytest.approx(0.25 * 0.4 / (0.75 * math.sqrt(0.0475)), abs=0.03)
 
 
+@pytest.mark.integration
 def test_narrower_intervals_need_more_labels() -> None:
     """And never more than there are rollouts."""
     totals = [

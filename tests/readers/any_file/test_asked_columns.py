@@ -27,6 +27,7 @@ def records(**columns: Any) -> list[dict[str, Any]]:
 A, B, BOTH = ["SAFE", "UNSAFE"] * 4, ["SAFE"] * 6 + ["UNSAFE"] * 2, ["SAFE", "UNSAFE"] * 2 + ["UNSAFE"] * 4
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "names", [("annotator_1", "annotator_2", "final_word"), ("alice", "bob", "both"), ("r1", "r2", "r3")]
 )
@@ -94,6 +95,7 @@ def test_benign_cases_that_succeed_are_named(tmp_path: Path, capsys: pytest.Capt
     assert turns["benign_verdict"].to_list() == [None, None, None, True]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("name", "column"),
     [
@@ -155,6 +157,7 @@ def test_a_column_that_says_nothing_is_asked_about_by_what_the_file_speaks_of(
     assert "changed nothing" not in capsys.readouterr().err
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "names",
     [
@@ -287,6 +290,7 @@ def test_rows_of_a_design_are_led_nowhere(tmp_path: Path) -> None:
     assert not raised.value.questions
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -349,6 +353,7 @@ def test_several_columns_of_yes_and_no_are_all_named(tmp_path: Path, capsys: pyt
     assert turns["succeeded"].sum() == 3
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", ["case_status", "final_status", "review_result", "assessment", "grade"])
 @pytest.mark.parametrize("beside", ["refusal_behavior", "harm_notes", "expected_behavior"])
 def test_pass_and_fail_where_nothing_tells_whose_asks_whose_too(tmp_path: Path, name: str, beside: str) -> None:

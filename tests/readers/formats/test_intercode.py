@@ -1,6 +1,7 @@
 """InterCode: the paper's table, and the four shapes of its logs."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ FIGURES = {
 HARDNESS = {"easy": 0.875, "medium": 0.767, "hard": 0.667, "extra": 0.524}
 
 
+@cache
 def rollouts(shared: Path, name: str) -> pl.DataFrame:
     return read(shared / "intercode" / f"{name}.json").unique("rollout_id")
 

@@ -1,5 +1,6 @@
 """JailbreakBench and llm-adaptive-attacks: the published rates, and the traps on the way to them."""
 
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -38,6 +39,7 @@ ADAPTIVE = {
 }
 
 
+@cache
 def artifact(shared: Path, method: str, model: str) -> pl.DataFrame:
     return read(next((shared / "jailbreakbench" / method).rglob(f"{model}.json")))
 

@@ -51,6 +51,7 @@ ANSWERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_usual_names_of_the_answer(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In frames and files, with and without a verdict beside; of two that may be it, neither is."""

@@ -154,6 +154,7 @@ def test_a_refusal_is_one_and_no_verdict(name: str) -> None:
     assert read(rows(name, [True, False, None])) == {"refused": [True, False, None]}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "name", ["harmful", "toxic", "unsafe", "is_safe", "benign", "ok", "won", "broken", "build_ok", "over_refusal"]
 )

@@ -409,6 +409,8 @@ def test_a_verdict_with_a_word_that_is_not_known_is_a_rival_where_it_says_otherw
     path.write_text(json.dumps(records))
     asked = rw.propose(path).questions
     assert [question.options for question in asked] == [("final_status", "is_jailbreak")]
-    alike = [record | {"is_jailbreak": "yes" if record["final_status"] == "success" else "uncertain"} for record in records]
+    alike = [
+        record | {"is_jailbreak": "yes" if record["final_status"] == "success" else "uncertain"} for record in records
+    ]
     path.write_text(json.dumps(alike))
     assert rw.propose(path).successes == 6

@@ -64,7 +64,7 @@ def test_the_first_sentence_never_says_the_opposite_of_the_comparison() -> None:
     found = found_in(tried(REVERSED))
     assert of_rates(found, "attack_success") == (
         "Over the 50 of 100 goals that both groups met, attacks succeeded most often for A: 10.0 % [4.3, 21.4], "
-        "and least often for B: 0.0 % [0.0, 7.1]."
+        "and least often for B: 0.0 % [0.0, 7.1] (50 rollouts each)."
     )
     assert found.contrasts["difference"].item() == pytest.approx(-0.1)
 
@@ -73,8 +73,8 @@ def test_without_a_difference_on_common_goals_none_is_claimed() -> None:
     """Neither was broken on the 50 goals of both: 50 % against 0 % is a difference of the goals."""
     found = found_in(tried({"A": goals(0, 50), "B": goals(0, 50) | goals(50, 100, 50)}))
     assert of_rates(found, "attack_success") == (
-        "Over the 50 of 100 goals that both groups met, attacks succeeded in 0.0 % of rollouts, "
-        "which their intervals do not tell apart."
+        "Over the 50 of 100 goals that both groups met, attacks succeeded in 0.0 % of rollouts "
+        "(50 rollouts each), which their intervals do not tell apart."
     )
 
 
@@ -83,12 +83,12 @@ def test_the_same_goals_are_ordered_as_before() -> None:
     found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)}))
     assert found.shared == {}
     assert of_rates(found, "attack_success") == (
-        "Attacks succeeded most often for B: 50.0 % [40.4, 59.6], and least often for A: 0.0 % [0.0, 3.7]."
+        "Attacks succeeded most often for B: 50.0 % [40.4, 59.6], and least often for A: 0.0 % [0.0, 3.7] (100 rollouts each)."
     )
 
 
 NO_ORDER = (
-    "Attacks succeeded in {} to 100.0 % of rollouts in 2 groups, which did not meet the same goals (all met {}), "
+    "Attacks succeeded in {} to 100.0 % of rollouts in 2 groups ({} rollouts each), which did not meet the same goals (all met {}), "
     "so that this does not say which is higher."
 )
 SIBLINGS: dict[str, Any] = {
@@ -106,8 +106,8 @@ SIBLINGS: dict[str, Any] = {
 def test_too_few_common_goals_leave_groups_without_an_order(kind: str) -> None:
     """Disjoint, hardly shared, crashed, renamed: the range of the rates, and that it does not say which is higher."""
     arms, words = SIBLINGS[kind]
-    least = "0 %" if kind == "A crashed on the hard ones" else "0.0 %"
-    assert of_rates(found_in(tried(arms)), "attack_success") == NO_ORDER.format(least, words)
+    least, sizes = ("0 %", "12–50") if kind == "A crashed on the hard ones" else ("0.0 %", "50")
+    assert of_rates(found_in(tried(arms)), "attack_success") == NO_ORDER.format(least, sizes, words)
 
 
 def test_goals_without_a_name_were_met_by_nobody_else() -> None:

@@ -30,7 +30,7 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     # One number in an object within or around all records is a total of the records, such as `summary.passed`.
     is_total = pl.col("column").str.contains(".", literal=True) & pl.col("examples").str.contains(r"^\d+$")
     candidates = candidates.filter(~is_total)
-    if candidates.is_empty():
+    if candidates.is_empty() and rollouts.select(is_unknown.all()).item():
         candidates = verdicts_by_value(turns)
     if candidates.is_empty():
         return rollouts

@@ -139,7 +139,7 @@ def _labels(value: object) -> Mapping[str, Any]:
 def refuse_asked(names: Mapping[str, Any], verb: str) -> None:
     """Refuse a `?` that was typed as it was printed."""
     for name, value in names.items():
-        if _column(value) in {OPEN, OPEN_NUMBER}:
+        if _column(value) == OPEN or _column(value) == OPEN_NUMBER:
             if name == "of":
                 choices = " or ".join(WHOSE)
             elif name == "records":

@@ -85,7 +85,7 @@ def aggregate_replicates(
         Integer (n,), 0..G-1 without gaps.
     which
         The K aggregates.
-    drawn
+    unit
         ``"goals"`` draws whole goals, to generalize to similar goals. ``"attempts"`` draws rollouts within each goal, for
         statements about exactly these goals (rliable's stratified bootstrap).
     rates
@@ -102,10 +102,10 @@ def aggregate_replicates(
     Examples
     --------
     >>> goals = np.repeat(np.arange(12), 3)
-    >>> made = aggregate_replicates(
-    ...     goals / 11, goals, ["iqm"], drawn="attempts", rates=False, rng=np.random.default_rng(0), resamples=500
+    >>> replicates = aggregate_replicates(
+    ...     goals / 11, goals, ["iqm"], unit="attempts", rates=False, rng=np.random.default_rng(0), resamples=500
     ... )
-    >>> float(made.std())  # goals without variance of their own never change
+    >>> float(replicates.std())  # goals without variance of their own never change
     0.0
     """
     order = np.argsort(goals, kind="stable")

@@ -139,8 +139,9 @@ def _verdicts(frame: pl.DataFrame) -> pl.Series:
 
 def benign_cases(turns: pl.DataFrame) -> list[str]:
     """Return the notice on rollouts that may be no attacks, and count as attempts."""
-    for name in (*own_names(turns.schema), "category"):
-        values = values_named(turns, name) if name in turns.columns else pl.Series(dtype=pl.String)
+    schema = turns.schema
+    for name in (*own_names(schema), *(["category"] if "category" in schema else [])):
+        values = values_named(turns, name)
         benign, word = _may_be_benign(name_in_file(name), values)
         if benign is None:
             continue

@@ -209,7 +209,7 @@ class ASTEvaluator(FrameEvaluator):
         return next((entry["turn"] for entry in scored if self._toxic(entry[name])), None)
 
     def _at_once(self) -> JSONLike:
-        dialogue = self._said
+        dialogue = self._spoken
         all_metrics = self._page_metrics(self.graphs, dialogue, self._scores)
         measured = (metrics for done, metrics in zip(self._done, all_metrics, strict=True) if done.error is None)
         if self.weighting != "rollout" or self.unknown != "zero":

@@ -238,7 +238,7 @@ class Evaluator(ABC):
         runs = self._done
         sizes = [0 if metrics is None else len(metrics.per_turn) for metrics in self._measured]
         turns = turns_with(runs, self._spoken, self._facts, sizes=sizes)
-        self._forget("_said")  # three values per turn, which are quickly read again
+        self._forget("_spoken")  # three values per turn, which are quickly read again
         return with_entries(turns, self._measured)
 
     @cached_property
@@ -307,7 +307,7 @@ class Evaluator(ABC):
             _check_new(Path(out))
         # Before earlier results are dropped.
         seeds, seed_columns = seeds_of(self.seeds, n_rollouts, type(self).__name__)
-        self._forget("turns", "rollouts", "summary", "_measurements", "_said", "_facts")
+        self._forget("turns", "rollouts", "summary", "_measurements", "_spoken", "_facts")
         self.runs, self.decision, self._measured_early, self._flaws, self._observed = None, None, {}, {}, {}
         self._seed_columns = seed_columns
         return seeds

@@ -116,7 +116,7 @@ class FrameEvaluator(Evaluator):
     def turns(self) -> pl.DataFrame:
         """Return TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
         # A subclass that replaces `compute_metrics` may return entries of its own for each turn.
-        turns = self._turns(self._done, self._said, self._facts, self._scores)
+        turns = self._turns(self._done, self._spoken, self._facts, self._scores)
         return with_entries(turns, self._measured) if self._overridden else turns
 
     @cached_property
@@ -126,7 +126,7 @@ class FrameEvaluator(Evaluator):
             return with_overall(rollouts, [{} if metrics is None else metrics.overall for metrics in self._measured])
         # Only the columns that the metrics read: other texts are not copied. The facts follow after measuring.
         needed = self._needed()
-        lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
+        lean = self._turns(self._done, self._spoken, self._facts, self._scores, only=needed)
         late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]
         rollouts = measure(lean, *self.metrics)
         return rollouts.with_columns(self._facts.select("rollout_id", *columns_named(late))).with_columns(
@@ -145,10 +145,10 @@ class FrameEvaluator(Evaluator):
 
     def _results(self, *, record: bool) -> JSONLike:
         self._check_graphs(record=record)
-        self._said, self._scores = self._scored(self.graphs)
+        self._spoken, self._scores = self._scored(self.graphs)
         if not self._overridden:
             return self._at_once()
-        for graph, part in zip(self.graphs, parts(self._scores, self._said.sizes), strict=True):
+        for graph, part in zip(self.graphs, parts(self._scores, self._spoken.sizes), strict=True):
             self._scores_by_graph[id(graph)] = graph, part
         return super()._results(record=record)
 
@@ -181,7 +181,7 @@ class FrameEvaluator(Evaluator):
     def _at_once(self) -> JSONLike:
         """Return the result of `aggregate_metrics` for all rollouts, from the frames."""
         runs, facts, scores, rollouts, errors = self._done, self._facts, self._scores, self.rollouts, self._errors()
-        self._forget("_said")  # three values per turn, which are quickly read again
+        self._forget("_spoken")  # three values per turn, which are quickly read again
         summary = self.summary
 
         def details() -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ Cases = dict[str, Callable[[], Result]]
 """What computes the result of each case, by its name: `group/what is computed`."""
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
+FULL = re.compile(
+    r"(?<![\w.])-?\d+\.\d{12,}(?:e-?\d+)?(?!\w)"
+)  # a number in full, whose last digit depends on the processor
 DIGITS = 12
 MOST_IN_TABLE, MOST_IN_COLUMN, MOST_IN_NUMBERS = 16_000, 1_500, 16_000
 """Characters of JSON up to which a table, a column of a longer table, and its floating-point column are stored whole."""
@@ -225,9 +229,12 @@ def is_number(value: Any) -> bool:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two cells agree: floats closely, everything else exactly."""
+    """Whether two cells agree: floats closely, also where a text has them in full, everything else exactly."""
     if isinstance(one, float) and isinstance(other, float | int) and not isinstance(other, bool):
         return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    if isinstance(one, str) and isinstance(other, str) and one != other:  # such as a line of CSV
+        numbers = [[*map(float, FULL.findall(text))] for text in (one, other)]
+        return FULL.sub("", one) == FULL.sub("", other) and alike(*numbers)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):

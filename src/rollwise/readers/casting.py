@@ -11,6 +11,7 @@ from rollwise.errors import SchemaError, counted, listing
 from rollwise.readers.columns import json_column
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, nulled
+from rollwise.readers.records import spare
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import TOOL_CALLS, TOOL_RESULTS
 from rollwise.schema.columns import CALL_STATUSES
@@ -163,6 +164,15 @@ def _returned(value: Any) -> list[dict[str, str | None]] | None:
         return list(map(msgspec.structs.asdict, msgspec.convert(guess, list[_Result])))
     except (BrokenError, msgspec.ValidationError):
         return None
+
+
+def with_strange_results(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with results of tools in a form of their own under the name that readers give such a column."""
+    name = "tool_results"
+    if name not in frame.columns or frame.schema[name] == TOOL_RESULTS:
+        return frame
+    results, _ = converted(frame[name], TOOL_RESULTS)
+    return frame if results.null_count() == frame[name].null_count() else frame.rename({name: spare(name)})
 
 
 def _called(value: Any) -> list[dict[str, str | None]] | None:

@@ -45,11 +45,8 @@ class Naming:
     def __init__(self, names: Names, problems: Problems, verb: str = "read") -> None:
         self.verb = verb
         self.given = names
-        # Also names that are their own: the column must be there, and its labels understood.
-        self.names = {
-            **names.columns,
-            **({"role": "role"} if names.speakers else {}),
-        }  # named speakers are read as `role`
+        # Also names that are their own: the column must be there, and its labels understood. Named speakers are read as `role`.
+        self.names = dict(names.columns) | ({"role": "role"} if names.speakers else {})
         self.values = names.values
         self._problems = problems
         self._present: set[str] = set()  # mapped columns that are in at least one file
@@ -105,9 +102,8 @@ class Naming:
         """Return a custom file with the words that the user gives for its speakers."""
         if not self.given.speakers or document.kind not in _HOLDING_RECORDS or not is_custom(document, forced):
             return document
-        translation, occurring = dialogues.with_usual_speakers(
-            document, self.given.columns["role"], self.given.speakers
-        )
+        column, speakers = self.given.columns["role"], self.given.speakers
+        translation, occurring = dialogues.with_usual_speakers(document, column, speakers)
         self._speakers |= occurring
         return translation
 
@@ -150,10 +146,7 @@ class Naming:
                 is_there = column in self._fields if name == "rollout_id" else _holds(frame, name)
                 self._present |= {column} if is_there else set()
                 continue
-            source = next(
-                (called for called in _called(column) if called in frame.columns and frame[called].count()),
-                None,
-            )
+            source = next((name for name in _called(column) if name in frame.columns and frame[name].count()), None)
             if source is None:
                 continue
             self._present.add(column)
@@ -262,9 +255,8 @@ class Naming:
         people = "no message has such a field" if not self._speakers else ""
         for name in self.given.speakers.keys() - self._speakers:
             speaks = as_names({"role": (self.given.columns["role"], {name: self.given.speakers[name]})})
-            raise ArgumentError(
-                f"{self.verb}: {speaks}: nobody is called {name!r} there; {people or meant(name, self._speakers)}"
-            )
+            others = people or meant(name, self._speakers)
+            raise ArgumentError(f"{self.verb}: {speaks}: nobody is called {name!r} there; {others}")
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(
@@ -370,9 +362,8 @@ class Naming:
         frame = frame.drop(columns_named(hidden)).rename(new_names)
         ids = frame["rollout_id"] if "rollout_id" in frame.columns else None
         labeled = [name for name in new_names.values() if name in LABELED]
-        frame = frame.with_columns(
-            values_of(frame[name], name, self.names[name], self.values.get(name), ids) for name in labeled
-        )
+        understood = (values_of(frame[name], name, self.names[name], self.values.get(name), ids) for name in labeled)
+        frame = frame.with_columns(understood)
         if words_of(frozenset(frame.columns)) is not None:
             # Rows are messages, not turns: nothing later casts their columns, so values that do not fit are reported here.
             ids = pl.int_range(frame.height, eager=True) if ids is None else ids

@@ -390,9 +390,8 @@ class TurnsBuilder:
 
 def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
     """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`, or `<name>_source`."""
-    facts = {*rollouts.columns}
-    forms = {name: "{}_source" if f"rollout_{name}" in facts else "rollout_{}" for name in facts & {*names}}
-    return rollouts.rename({name: form.format(name) for name, form in forms.items()})
+    forms = {name: "{}_source" if f"rollout_{name}" in rollouts.columns else "rollout_{}" for name in names}
+    return rollouts.rename({name: form.format(name) for name, form in forms.items() if name in rollouts.columns})
 
 
 def by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:

@@ -9,7 +9,7 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.readers.casting import cast, converted, guessed
+from rollwise.readers.casting import cast, guessed, with_strange_results
 from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.thinking import without_thoughts
@@ -37,7 +37,6 @@ from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
 from rollwise.readers.native.own_columns import Part, concerns, understood
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
-from rollwise.readers.records import spare
 from rollwise.readers.roles.benign import may_have_benign, may_say
 from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is_text
 from rollwise.readers.roles.names import role_of
@@ -49,7 +48,6 @@ from rollwise.schema import TURNS
 from rollwise.schema.frame_checks import check_values, facts_change
 from rollwise.schema.named import column_named, columns_named, values_named
 
-RETURNED = "tool_results"
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
@@ -143,13 +141,12 @@ def conform(
         frame = with_ids(frame, where, problems)
     elif frame["rollout_id"].null_count():
         row = int(frame["rollout_id"].is_null().arg_max() or 0)
-        raise SchemaError(
-            f"TURNS: column `rollout_id` is null in row {row}; give every row an id, or `frame.drop_nulls('rollout_id')`"
-        )
+        advice = "give every row an id, or `frame.drop_nulls('rollout_id')`"
+        raise SchemaError(f"TURNS: column `rollout_id` is null in row {row}; {advice}")
     frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
     frame, time = with_time(frame, {**named, **names})
     frame, odd = placed(frame) if of_file else (frame, {})
-    frame = frame if RETURNED in names else _with_strange_results(frame)
+    frame = frame if "tool_results" in names else with_strange_results(frame)
     ids, dtypes = frame["rollout_id"], TURNS.dtypes
     # A column that has its dtype stays: one that is null throughout takes no memory until it is touched.
     frame = frame.with_columns(
@@ -175,14 +172,6 @@ def conform(
         frame, sentences = without_thoughts(frame, frame.columns)
         problems.read_as(sentences)
     return schema.check(frame, TURNS) if is_odd else check_values(frame, TURNS)
-
-
-def _with_strange_results(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with results of tools in a form of their own under the name that readers give such a column."""
-    if RETURNED not in frame.columns or frame.schema[RETURNED] == TURNS.dtypes[RETURNED]:
-        return frame
-    results, _ = converted(frame[RETURNED], TURNS.dtypes[RETURNED])
-    return frame if results.null_count() == frame[RETURNED].null_count() else frame.rename({RETURNED: spare(RETURNED)})
 
 
 def _unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:

@@ -8,6 +8,7 @@ import pytest
 from rollwise.reports.ends import of_rates, of_scores
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.results import results
+from rollwise.reports.title import title
 
 
 def tried(arms: dict[str, dict[str, bool | float | None]]) -> pl.DataFrame:
@@ -87,9 +88,22 @@ def test_the_same_goals_are_ordered_as_before() -> None:
     )
 
 
+def test_the_title_is_over_the_goals_of_all_groups_where_these_cannot_be_compared() -> None:
+    """Two attacks on one target each have no difference: the title says what the first sentence says, over the same goals."""
+    turns = tried(REVERSED).with_columns(attack=pl.col("target").replace({"A": "ask", "B": "beg"}))
+    assert title(found_in(turns, by=("attack", "target"))) == (
+        "Over the 50 of 100 goals that all met, attacks reach 10 % for ask · A, 0 % for beg · B"
+    )
+    apart = tried({"A": goals(0, 50), "B": goals(50, 100, 50)})
+    crossed = apart.with_columns(attack=pl.col("target").replace({"A": "ask", "B": "beg"}))
+    assert title(found_in(crossed, by=("attack", "target"))) == (
+        "Attacks reach 0 to 100 % in 2 groups that did not meet the same goals"
+    )
+
+
 NO_ORDER = (
-    "Attacks succeeded in {} to 100.0 % of rollouts in 2 groups ({} rollouts each), which did not meet the same goals (all met {}), "
-    "so that this does not say which is higher."
+    "Attacks succeeded in {} to 100.0 % of rollouts in 2 groups ({} rollouts each), which did not meet the same goals "
+    "(all met {}), so that this does not say which is higher."
 )
 SIBLINGS: dict[str, Any] = {
     "no goal in both": ({"A": goals(0, 50), "B": goals(50, 100, 50)}, "0 of 100 goals"),

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.reports.comparisons import standing, turned
-from rollwise.reports.ends import DONE, ends, large_groups, names_of, tied, undecided
+from rollwise.reports.ends import DONE, ends, large_groups, names_of, over_common, tied, undecided
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.headline import Headline
@@ -88,14 +88,21 @@ def _of_metric(data: Frames, head: Headline) -> str:
     if named.height == 1:
         return f"{lead} {everything} {word} {ends(named, by)[0]}"
     shared = data.shared.get(head.metric)
-    if why_not := f"that did not meet the same {shared.unit}s" if shared else undecided(data, named, by):
-        return f"{lead} {everything} in {groups}{'' if shared else ','} {why_not}"
+    common = None if shared is None else over_common(shared, named, by)
+    if shared is not None and common is None:
+        return f"{lead} {everything} in {groups} that did not meet the same {shared.unit}s"
+    over = ""
+    if shared is not None and common is not None:
+        named, over = common, f"over the {shared.words()} that all met, "
+        everything = span_in_title(named["estimate"].to_list(), rate=rate)
+    if why_not := undecided(data, named, by):
+        return f"{over}{lead} {everything} in {groups}, {why_not}"
     texts = []
     for place in (0, -1):
         rows = tied(named, place)
         names = names_of(rows, by) if rows.height <= MOST_TIED else labels.counted(rows.height, "group")
         texts.append(f"{span_in_title([named['estimate'][place]], rate=rate)} {word} {names}")
-    return f"{lead} {', '.join(texts)}"
+    return f"{over}{lead} {', '.join(texts)}"
 
 
 def _of_all(data: Frames, head: Headline, known: pl.DataFrame, lead: str, *, grouped: bool) -> str:

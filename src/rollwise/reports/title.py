@@ -79,20 +79,24 @@ def _of_metric(data: Frames, head: Headline) -> str:
     if head.metric == "attack_success" and named["estimate"].max() == 0:
         number = int(named["n"].sum())
         return f"no attack succeeded in {labels.counted(number, data.noun)}"
-    everything = span_in_title(named["estimate"].to_list(), rate=rate)
-    groups = labels.counted(named.height, "group")
     arms = in_order(head)
     if len(arms) > 1 and head.differences.height:
         return _of_arms(data, head, named, arms, lead, rate=rate)
+    return _of_groups(data, head, named, by)
+
+
+def _of_groups(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[str, ...]) -> str:
+    """Return the range of groups without differences, over the goals that all of them met, or why it says nothing of their order."""
+    rate, lead = head.is_rate, _lead(head)
+    everything = span_in_title(named["estimate"].to_list(), rate=rate)
     word = _OF.get((head.metric, by[0]), "for") if len(by) == 1 else "for"
     if named.height == 1:
         return f"{lead} {everything} {word} {ends(named, by)[0]}"
-    shared = data.shared.get(head.metric)
-    common = None if shared is None else over_common(shared, named, by)
-    if shared is not None and common is None:
-        return f"{lead} {everything} in {groups} that did not meet the same {shared.unit}s"
-    over = ""
-    if shared is not None and common is not None:
+    groups, shared, over = labels.counted(named.height, "group"), data.shared.get(head.metric), ""
+    if shared is not None:
+        common = over_common(shared, named, by)
+        if common is None:
+            return f"{lead} {everything} in {groups} that did not meet the same {shared.unit}s"
         named, over = common, f"over the {shared.words()} that all met, "
         everything = span_in_title(named["estimate"].to_list(), rate=rate)
     if why_not := undecided(data, named, by):

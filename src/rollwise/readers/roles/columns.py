@@ -41,8 +41,9 @@ def plain_name(column: str) -> str:
 
 
 def own_names(columns: Collection[str]) -> list[str]:
-    """Return the columns that are not in TURNS, nor parts of a prompt or observation that rollwise counts."""
-    return [name for name in columns if name not in TURNS.names and not name.startswith(("prompt_", "observation_"))]
+    """Return the columns that are not in TURNS, nor fields of messages in a prompt or an observation, but for an id."""
+    others = (name for name in columns if name not in TURNS.names)
+    return [name for name in others if name == "prompt_id" or not name.startswith(("prompt_", "observation_"))]
 
 
 def may_matter(column: str) -> bool:

@@ -55,6 +55,8 @@ def _named(table: Table, name: str) -> list[Column]:
     candidates = [
         column for column in table.columns if _called(column) in ranks and _fits(column, name) and not column.has_sides
     ]
+    # A `prompt_id` that never repeats may be that of a message.
+    candidates = [column for column in candidates if _called(column) != "promptid" or _is_task(column)]
     return sorted(candidates, key=lambda column: ranks[_called(column)])
 
 

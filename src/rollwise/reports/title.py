@@ -86,7 +86,7 @@ def _of_metric(data: Frames, head: Headline) -> str:
 
 
 def _of_groups(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[str, ...]) -> str:
-    """Return the range of groups without differences, over the goals that all of them met, or why it says nothing of their order."""
+    """Return the range of groups without differences, over the goals that all met, or why it says nothing of their order."""
     rate, lead = head.is_rate, _lead(head)
     everything = span_in_title(named["estimate"].to_list(), rate=rate)
     word = _OF.get((head.metric, by[0]), "for") if len(by) == 1 else "for"

@@ -207,6 +207,18 @@ def test_a_curve_that_stays_zero_leaves_its_panel_to_the_curve(curve_of: Any) ->
     assert min(ax.get_window_extent().width for ax in plot.axes) > 0.2 * plot.figure.bbox.width
 
 
+def test_labels_on_both_sides_of_0_are_apart_in_a_column() -> None:
+    """A locator has three ticks there; two of them have labels, or fewer."""
+    verdicts = [
+        {"rollout_id": f"r{k}", "judge": name, "value": float(k % n == 0)}
+        for name, n in (("x", 2), ("y", 3))
+        for k in range(30)
+    ]
+    frame = rw.judges.agreement(pl.DataFrame(verdicts), statistics="kappa", resamples=200)
+    assert frame["low"].item() < -0.2 < 0.2 < frame["high"].item()
+    assert faults(rw.plots.agreement(frame, size="column")) == []
+
+
 def bare_of(ax: Any) -> str:
     """All that is written in Axes."""
     return " ".join(text.get_text() for text in ax.texts)

@@ -183,14 +183,22 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
     for ax in axes:
         if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
             continue
-        low, high = sorted(ax.get_xlim())
-        boxes = [
-            label.get_window_extent()
-            for at, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=False)
-            if label.get_text() and low <= at <= high
-        ]
-        if any(after.x0 - before.x1 < 4 for before, after in pairwise(boxes)):
+        if _touch(ax):
             fitting_ticks(ax, theme.size_in_points(ax)[0], theme.em(22.0))
+        if _touch(ax):  # a locator has two ticks at least, and may have more of them within a narrow Axes
+            low, high = sorted(ax.get_xlim())
+            ax.xaxis.set_major_locator(FixedLocator([at for at in ax.get_xticks() if low <= at <= high][::2]))
+
+
+def _touch(ax: "Axes") -> bool:
+    """Return whether labels of ticks of the x axis are less than 4 pixels apart."""
+    low, high = sorted(ax.get_xlim())
+    boxes = [
+        label.get_window_extent()
+        for at, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=False)
+        if label.get_text() and low <= at <= high
+    ]
+    return any(after.x0 - before.x1 < 4 for before, after in pairwise(boxes))
 
 
 def ticks_among(ax: "Axes", positions: Sequence[float], across: float, distance: float) -> list[float]:

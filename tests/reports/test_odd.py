@@ -145,7 +145,7 @@ def test_values_that_scripts_would_spoil_are_kept(browser, tmp_path):
         SCRIPT,
     ):
         assert value in text
-    assert browser.run("return document.scripts.length - document.querySelectorAll('script[type]').length") == 17
+    assert browser.run("return document.scripts.length - document.querySelectorAll('script[type]').length") == 18
 
 
 @pytest.mark.integration

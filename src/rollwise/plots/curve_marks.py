@@ -168,8 +168,8 @@ def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, with
         pl.when(of_rate).then(column_named(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")
     ]
     by = [name for name in labels.grouping(frame) if name != without]
-    facts = [*columns_named(by), "metric", "level", "estimate", *ends]
-    return frame.select(*facts, at=at.cast(pl.Float64), axis=pl.lit(axis), kind=kind, at_risk="n")
+    stated = columns_named([*by, "metric", "level", "estimate"])
+    return frame.select(*stated, *ends, at=at.cast(pl.Float64), axis=pl.lit(axis), kind=kind, at_risk="n")
 
 
 def _observed(frame: pl.DataFrame) -> pl.DataFrame:

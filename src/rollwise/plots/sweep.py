@@ -13,7 +13,7 @@ from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
-from rollwise.schema.named import column_named, values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
 
 if TYPE_CHECKING:
@@ -205,9 +205,8 @@ def _with_references(
     # References are horizontal lines over the whole panel, repeated in each panel of their metric.
     reference_rows = as_curve(references, at=pl.lit(None), axis=choice, kind=pl.col("statistic"), without=choice)
     looks = theme.looks(names, settled)
-    facts = [*COMBINATION, "level", "estimate", "low", "high", "at_risk"]
     level = reference_rows.select(
-        *facts,
+        *columns_named([*COMBINATION, "level", "estimate", "low", "high", "at_risk"]),
         pl.Series("group", names),
         pl.Series("key", labels.group_keys(references, by), dtype=pl.String),
         pl.Series("color", [looks[name].color for name in names]),

@@ -9,7 +9,6 @@ from datetime import date, datetime, time, timedelta
 from functools import reduce
 from typing import Any, TypeVar
 
-import numpy as np
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
@@ -281,8 +280,7 @@ def _lists_of(name: str, values: Sequence[list[Mapping[str, Any]] | None], dtype
     """Return lists of structs as a column, built field by field, which is much faster than row by row."""
     items = [item for value in values if value for item in value]
     fields = [pl.Series(field, [item.get(field) for item in items], kind) for field, kind in dict(dtype).items()]
-    lengths = [len(value) if value else 0 for value in values]
-    rows = pl.Series("row", np.repeat(np.arange(len(values), dtype=np.uint32), lengths))
+    rows = pl.Series("row", [row for row, value in enumerate(values) for _ in value or ()], pl.UInt32)
     grouped = pl.DataFrame([rows, pl.DataFrame(fields).to_struct(name)]).group_by("row", maintain_order=True).agg(name)
     empty = [row for row, value in enumerate(values) if value is not None and not value]
     lists = pl.concat([grouped, pl.DataFrame({"row": empty, name: [[]] * len(empty)}, schema=grouped.schema)])

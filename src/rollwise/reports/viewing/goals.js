@@ -19,12 +19,13 @@ function goalsOf({ columns }) {
 function tallied(tally, rate, one) {
   const result = rate === null ? null : word(rate, one);
   tally.all += 1;
+  tally.text ??= word("goal_text", one) ?? null;
   if (result === "yes" || result === "no") tally.judged += 1;
   if (result === "yes") tally.yes += 1;
   return tally;
 }
 
-const emptyTally = () => ({ yes: 0, judged: 0, all: 0 });
+const emptyTally = () => ({ yes: 0, judged: 0, all: 0, text: null });
 
 function tallyText({ yes, judged, all }, rate) {
   const unknown = all - judged;
@@ -45,14 +46,14 @@ function byGoal(shown, tallies) {
   return shown.sort((a, b) => rank.get(codes[a]) - rank.get(codes[b]) || first.get(codes[a]) - first.get(codes[b]) || a - b);
 }
 
-// The head of a goal in the list: its name, k of n, and a bar as long as their share.
+// The head of a goal in the list: its words or its name, k of n, and a bar as long as their share.
 function goalNode(code, tally) {
   const { rate, goal } = state.goals, share = tally.judged ? tally.yes / tally.judged : 0;
   const bar = element("progress", "");
   bar.max = 1;
   bar.value = share;
   const made = element("div", `goal${rate === "task_success" ? " good" : ""}`,
-    element("b", "", element("bdi", "", named(state.columns[goal].words[code]))), element("span", "", tallyText(tally, rate)), ...(tally.judged ? [bar] : []));
+    element("b", "", element("bdi", "", tally.text ?? named(state.columns[goal].words[code]))), element("span", "", tallyText(tally, rate)), ...(tally.judged ? [bar] : []));
   made.setAttribute("aria-hidden", "true"); // the group says it
   return made;
 }

@@ -15,7 +15,7 @@ SUMMARIES = "summaries.json"
 OF_LOGS = (".eval", ".json")  # ends of the names of logs
 LISTINGS = ("logs.json", "listing.json")
 # Columns whose values a summary abridges or lacks.
-UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalidation"})
+UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalidation", "judge_reason"})
 
 
 def is_listing(document: Document) -> bool:

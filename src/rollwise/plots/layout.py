@@ -29,7 +29,7 @@ _LOW = 70.0  # height of panels in points below which the caption is left out
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the user asked of a plot: where it is drawn, at which size, and the texts around it."""
+    """Choices of the user for a plot: where it is drawn, at which size, and the texts around it."""
 
     verb: str
     ax: "Axes | None" = None

@@ -24,7 +24,7 @@ WORDS = {
 
 
 class ToolResult(NamedTuple):
-    """What came back from one call; `number` is the message's own id, which some tools make the same as the call's."""
+    """Result of one call; `number` is the message's own id, which some tools make the same as the call's."""
 
     text: str | None
     status: str | None = None

@@ -1,4 +1,4 @@
-"""Which rollouts are meant: ids, rows with ids, or rows of a result, whose groups are looked up in the rollouts."""
+"""Selections of rollouts: ids, rows with ids, or rows of a result, whose groups are looked up in the rollouts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

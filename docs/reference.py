@@ -1,16 +1,18 @@
 """The pages of the reference, written from the code: columns, formats, commands, one page per namespace and one per function."""
 
+import io
 import json
 import os
 import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from inspect import Parameter, cleandoc, isclass, isfunction, signature
 from pathlib import Path
 from types import FunctionType, ModuleType
+from unittest.mock import patch
 
 import rollwise as rw
 from rollwise.readers.registry import FORMATS
@@ -100,24 +102,18 @@ def commands() -> str:
     """Return the page of every command: what `--help` prints."""
     from typer.main import get_command
 
-    import rollwise.cli  # noqa: F401  # registers the commands
-    from rollwise.cli.app import app
+    from rollwise.cli import app, run
 
-    parts = ["# Command line\n\n`rollwise COMMAND --help` prints the same.\n"]
     group = get_command(app)
-    paths = [[]]
+    paths: list[list[str]] = [[]]
     for name, command in sorted(group.commands.items()):
         paths += [[name, inner] for inner in command.commands] if hasattr(command, "commands") else [[name]]
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    for path in paths:
-        done = subprocess.run(
-            [sys.executable, "-m", "rollwise", *path, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
-        )
-        parts += [f"## rollwise {' '.join(path)}".rstrip(), "", "```text", done.stdout.strip(), "```", ""]
+    parts = ["# Command line\n\n`rollwise COMMAND --help` prints the same.\n"]
+    with patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}):
+        for path in paths:
+            with redirect_stdout(io.StringIO()) as screen, suppress(SystemExit):
+                run([*path, "--help"])
+            parts += [f"## rollwise {' '.join(path)}".rstrip(), "", "```text", screen.getvalue().strip(), "```", ""]
     return "\n".join(parts)
 
 

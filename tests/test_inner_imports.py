@@ -57,18 +57,17 @@ def tree(module: str) -> ast.Module:
 
 
 @cache
+def loaded_at_once(module: str) -> frozenset[str]:
+    """All that the statements at the top of a module load."""
+    return frozenset(name for statement in imports(tree(module), is_inside=False) for name in loaded_by(statement))
+
+
+@cache
 def loads(module: str) -> frozenset[str]:
     """All that is loaded with a module of rollwise, by it and by what it loads."""
     found, new = {module}, {module}
     while new:
-        below = {
-            name
-            for one in new
-            if one in FILES
-            for each in imports(tree(one), is_inside=False)
-            for name in loaded_by(each)
-        }
-        new = below - found
+        new = {name for one in new if one in FILES for name in loaded_at_once(one)} - found
         found |= new
     return frozenset(found)
 

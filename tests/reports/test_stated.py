@@ -39,6 +39,7 @@ def test_logs_that_state_none_have_no_such_section(tmp_path) -> None:
     assert HEADING not in page_of(Path(__file__).parents[2] / "data/rollouts", tmp_path / "own")
 
 
+@pytest.mark.integration
 def test_figures_of_ones_own_and_a_table_of_many(tmp_path) -> None:
     turns, _ = rw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=5, seed=1)
     published = pl.DataFrame({"target": ["base"] * 150, "ours": ["attack_success"] * 150, "estimate": [0.999] * 150})

@@ -107,7 +107,7 @@ def test_shares_rise_and_stay_within_their_ends(goals):
     chances = beta_binomial(c, n)
     assert chances.probability.sum() == pytest.approx(1)
     reached = np.stack([chances.reached(k) for k in (1, 2, 50, 1e6)])
-    assert reached[0] == pytest.approx(chances.rate(), rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(reached[0], chances.rate(), rtol=1e-6, atol=1e-9)
     assert (np.diff(reached, axis=0) >= -1e-9).all()
     assert (reached <= 1 - chances.immune + 1e-9).all()
     low, high = chances.interval(chances.rate(), 0.95)

@@ -5,13 +5,15 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+from typer.main import get_command
 
 from rollwise.cli import components, logs, mapping, numbers  # noqa: F401  # their commands, in the order of the help
 
@@ -73,11 +75,17 @@ def _code(words: list[str]) -> int:
     return code
 
 
+@cache
+def _commands() -> Callable[..., Any]:
+    """Return all commands with their options, which Typer needs 50 ms to build."""
+    return get_command(app)
+
+
 def _exit_code(words: list[str], questions: "list[Question]") -> int:
     """Run the command; questions of what could not be read come to the others."""
     try:
         _check_words(words)
-        code = app(args=words, standalone_mode=False, prog_name="rollwise")
+        code = _commands()(args=words, standalone_mode=False, prog_name="rollwise")
         sys.stdout.flush()  # a full disk or a closed pipe is known now, not when Python ends
     # Bad usage, bad input, a closed pipe, the operating system, an exit, and Ctrl-C, in this order: each is one sentence
     # and a code. Any other exception is a bug and keeps its traceback.

@@ -217,9 +217,12 @@ def _if_rare(estimate: Estimate, codes: IntArray) -> Estimate:
     """Give an interval its reason where few units are rated anything but the most common category."""
     if estimate.low is None:
         return estimate
-    rated = codes >= 0
-    # The category that leaves the fewest units is the most common one; it need not be known beforehand.
-    units = min(int((rated & (codes != category)).any(axis=1).sum()) for category in range(int(codes.max()) + 1))
+    highest = codes.max(axis=1)
+    lowest = np.where(codes < 0, highest[:, None], codes).min(axis=1)
+    is_rated = highest >= 0
+    # The category that leaves the fewest units is the most common one: most units have it alone.
+    alone = np.bincount(highest[is_rated & (lowest == highest)])
+    units = int(is_rated.sum() - alone.max(initial=0))
     if units >= _FEWEST_RARE:
         return estimate
     text = (

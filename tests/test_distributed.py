@@ -266,6 +266,7 @@ def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
 
 
 # ── any map function ───────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_two_processes_give_the_same_bits(folder: Path, ours: pl.DataFrame) -> None:
     """ROLLOUTS of a pool are those of one process, and so are the states that its processes count and this one merges."""
     by, keep = ["target", "panel"], ["panel", "size"]

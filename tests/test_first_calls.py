@@ -227,6 +227,7 @@ OF_FRAMES = (
 )  # fmt: skip
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", OF_FRAMES)
 def test_a_figure_names_the_call_that_makes_its_frame(turns: pl.DataFrame, name: str) -> None:
     draw = getattr(plots, name)

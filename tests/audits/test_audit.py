@@ -153,6 +153,7 @@ def test_rollouts_that_are_judged_in_part_count_as_summarize_counts_them() -> No
     assert audit.filter(part="way")["way"].to_list() == ["partly judged dropped"]
 
 
+@pytest.mark.integration
 @given(
     goals=st.lists(st.text("SFE-", min_size=1, max_size=4), min_size=1, max_size=12),
     value=st.floats(0, 1).map(lambda value: round(value, 3)),

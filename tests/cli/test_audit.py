@@ -32,6 +32,7 @@ def test_the_figures_that_a_log_states(typed) -> None:
     assert err.splitlines()[-1] == "rollwise: 2 figures: equal (1), no counterpart (1)."
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("claim", "expected", "sentence"),
     [

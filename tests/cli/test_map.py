@@ -149,6 +149,7 @@ def test_open_questions_stay_open_in_the_file(typed: Typed) -> None:
     assert (verdict["from"], verdict["?"], verdict["true"]) == ("label", ["partial"], ["misled"])
 
 
+@pytest.mark.integration
 def test_a_kept_mapping_is_typed_as_it_is_printed(typed: Typed) -> None:
     """What `--write` says reads the same; with an open question it is refused until that is answered."""
     _, _, err = typed("map", "run.json", "--write", "my.yml")

@@ -104,6 +104,7 @@ def test_all_answers_are_in_one_line(typed: Typed, monkeypatch: pytest.MonkeyPat
     assert sum(line.startswith("try: ") for line in said) == 1
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("question", "options"),
     [

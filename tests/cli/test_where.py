@@ -42,6 +42,7 @@ def rollwise(capsys):
     return call
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("where", "ids", "says"),
     [
@@ -82,6 +83,7 @@ def test_a_verdict_may_be_chosen_where_something_else_is_estimated(rollwise, log
     assert "--where attack_success=true keeps rollouts by `attack_success`, which is estimated" in err
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "words",
     [

@@ -34,6 +34,7 @@ DRAWN: Sequence[Sequence[bool | None]] = [[True]] * 2 + [[False]] * 198
 UNDRAWN: Sequence[Sequence[bool | None]] = [[None]] * 800
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("drawn", "require"),
     [

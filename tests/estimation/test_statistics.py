@@ -25,6 +25,7 @@ def metric_of(statistic: str) -> str:
     return "time_to_success" if statistic == "restricted_mean" else "num_turns"
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("statistic", [*SUMMARIZED, *QUANTILES])
 def test_what_is_summarized_is_gated_drawn_and_tabulated(rollouts: pl.DataFrame, statistic: str) -> None:
     """The estimate is there, the gate parses it from rollouts and from the summary, and figure, table and estimand name it."""

@@ -61,6 +61,7 @@ def said(drawn: Any) -> str:
     return " ".join(figure.get_supxlabel().split())
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("most", "scale"), [(50, "linear"), (51, "log"), (2_000, "log"), (40_000, "log")])
 def test_many_attempts_have_a_logarithmic_axis(most: int, scale: str) -> None:
     """The first attempts are not squeezed at the left, the last one has a tick, and no labels touch."""

@@ -258,6 +258,7 @@ def test_causes_are_curves_of_one_panel_per_group(curve_of):
     assert "a · attack gave up" in written(one)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -363,6 +364,7 @@ def test_no_text_is_smaller_than_nine_points(curve_of):
     assert min(text.get_fontsize() for text in axes[0].figure.findobj(Text) if text.get_text()) >= 9
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("names", [["通义千问", "🙂"], ["$a$", "b_c"], ["", "x" * 90]])
 def test_odd_names_are_drawn(curve_of, names):
     """No warning, no mathematics, no overflow of the figure."""

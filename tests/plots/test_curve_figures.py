@@ -201,6 +201,7 @@ def test_odd_names_are_drawn_as_they_are(case, names):
         assert "<script" not in drawn.svg()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["success", "trend", "choice"])
 def test_long_names_stay_different(name):
     """Names that differ in their middle only are not cut there."""
@@ -210,6 +211,7 @@ def test_long_names_stay_different(name):
         assert len([word for word in words if f"-{k}-" in word]) == 2
 
 
+@pytest.mark.thinned(4)
 @every
 def test_no_group_is_one_curve(case):
     """Nothing to tell apart: one Axes that names nobody."""
@@ -364,6 +366,7 @@ def test_bands_of_many_curves_have_edges(curve_of) -> None:
         assert sum(line.get_linewidth() == 0.6 for line in ax.lines) == (2 * count if count > 2 else 0)
 
 
+@pytest.mark.integration
 def test_a_figure_of_many_panels_is_the_same_bytes_each_time() -> None:
     """The solver of the layout adds in any order; its last digits named parts of the file."""
     turns, _ = rw.simulate(goals=8, attempts=2, turns=4, seed=1, targets={f"t{i}": 0.1 + 0.1 * i for i in range(7)})

@@ -157,6 +157,7 @@ def test_a_frame_from_a_file_draws_the_same(tmp_path):
         assert marks.equals(plots.marks.distribution(frame, metric="num_turns", by="target", kind=kind))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("kind", ["ecdf", "box"])
 def test_amounts_on_a_logarithmic_axis_are_written_out(kind):
     """No powers of ten and no labels between them; where there is one power at most, 2 and 5 have a tick, too."""

@@ -204,6 +204,7 @@ def test_one_palette_for_one_factor(crossed: pl.DataFrame) -> None:
     assert set(settled.filter(part="x")["color"]) == {"#123456"}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("size", ["column", "page", "slide", (6.9, 2.4), (3.3, 1.5)])
 def test_groups_of_a_row_keep_apart(crossed: pl.DataFrame, size: Any) -> None:
     """At any size they are in the order of the key, nearer to each other than to the next row."""

@@ -23,6 +23,7 @@ def test_equal_figures_are_equal_bytes(curve_of, summary_of, rate):
     assert plots.curve(curve).svg() == plots.curve(curve).svg()
 
 
+@pytest.mark.integration
 def test_places_do_not_depend_on_addresses_in_memory(curve_of):
     """The last digits of the solver's sums vary from run to run, so places are rounded before anything is drawn at them."""
     plot = plots.curve(curve_of(GROUPS))
@@ -106,6 +107,7 @@ def test_the_face_names_what_it_exports():
     assert all(hasattr(plots, name) for name in plots.__all__)
 
 
+@pytest.mark.integration
 def test_pdf_has_truetype_fonts(tmp_path, summary_of, rate):
     """Publishers reject Type 3 fonts."""
     content = plots.forest(summary_of([rate(3, 20, target="a")])).save(tmp_path / "figure.pdf").read_bytes()

@@ -268,6 +268,7 @@ def test_a_figure_is_drawn_again_at_every_size(tmp_path: Any, summary_of: Any, r
     assert rw.plots.forest(summary, size="column", caption=False).caption == ""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("size", [None, (5.0, None), (5.0, 3.0)])
 def test_a_file_of_another_size_leaves_the_figure_as_it_was(
     size: Any, tmp_path: Any, summary_of: Any, rate: Any
@@ -320,6 +321,7 @@ def test_fonts_follow_the_settings(summary_of: Any, rate: Any) -> None:
         assert sizes <= {6.3, 7.0}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("size", ["poster", (0.2, None), (None, 3.0), (3.3,), (3.0, 4.0, 5.0), (float("inf"), None)])
 def test_what_is_no_size_is_said(size: Any, summary_of: Any, rate: Any) -> None:
     """With what a size is; Axes have the size of their figure."""

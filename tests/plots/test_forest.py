@@ -209,6 +209,7 @@ def test_any_number_of_groups_is_drawn(summary_of, rate, groups):
         assert box.y1 <= inside.y1
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "name", ["通义千问 · 越狱", "🙂 emoji", "$5 and $6 cost", "a_b^c \\frac{1}{2}", "\x1b[31mred\nnew line", ""]
 )

@@ -83,6 +83,7 @@ def test_a_forest_of_many_groups_has_one_line_each(rate, summary_of):
     assert within(ax, [*names, *ax.texts])
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("kind", ["ecdf", "box", "histogram"])
 def test_a_distribution_keeps_its_ticks_apart(kind):
     """Tokens in the ten thousands, two groups with long names."""

@@ -638,6 +638,7 @@ def test_the_folders_of_three_more_tools_together(shared):
     assert problems.height == 12
 
 
+@pytest.mark.integration
 def test_the_folders_of_eight_more_tools_together(shared):
     folders = (
         "quesma_gpt_oss",

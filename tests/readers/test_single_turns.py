@@ -252,6 +252,7 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     assert "gives succeeded both labels and a score" in both
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("scores", "limit", "sentence"),
     [
@@ -296,6 +297,7 @@ def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     assert turns.select("source", "succeeded").rows() == [("native", False), ("native", True)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("column", ["jailbroken", "succeeded", "verdict"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_verdict_on_the_conversation_is_asked_for_and_the_line_works(column, suffix, tmp_path, said, capsys):

@@ -92,6 +92,7 @@ def test_the_turn_that_decided_is_shown_of_both() -> None:
     assert [side.where for side in pair.sides] == ["", "turn 2 of 3"]
 
 
+@pytest.mark.integration
 def test_long_texts_are_shortened_and_many_goals_cut() -> None:
     """A page is for reading: the first words, and the largest changes."""
     goals = {f"g{number}": [True] for number in range(MOST + 5)}

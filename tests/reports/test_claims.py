@@ -285,6 +285,7 @@ def test_the_title_of_many_values_keeps_to_their_comparison() -> None:
     assert title(data) == "Attacks reach 70 to 100 % in 14 groups, whose paired difference may be chance"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_claimed_is_denied_by_the_comparisons(seed: int) -> None:
     """For random cells: a title that orders two targets, and a difference, have a comparison that stands in that direction."""

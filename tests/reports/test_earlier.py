@@ -47,6 +47,7 @@ def test_changes_are_paired_by_goal_in_each_group() -> None:
     assert text.startswith("Of 2 rates, 2 rose and 0 fell by more than chance explains")
 
 
+@pytest.mark.integration
 def test_a_model_with_a_new_name_is_compared_with_the_old_one() -> None:
     """Both have several targets, and none in common: attacks are compared."""
     now = pl.concat([judged(3, target="gpt-6"), judged(3, target="claude-6").with_columns(pl.col("rollout_id") + "c")])

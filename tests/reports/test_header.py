@@ -102,6 +102,7 @@ def test_unjudged_turns_leave_a_sentence_with_the_remedy_and_the_option_reaches_
         assert choice != "bounds" or any("--unjudged censor" in note or 'unjudged="censor"' in note for note in notes)
 
 
+@pytest.mark.integration
 def test_a_reason_is_said_once_however_many_groups_have_it() -> None:
     """Four groups with other numbers of partially judged rollouts are one note."""
     turns, _ = rw.simulate(attacks=["x", "y"], goals=8, attempts=3, turns=4, unjudged_share=0.1, seed=3)

@@ -58,6 +58,7 @@ def test_the_corrected_rate_stands_beside_the_judges(tmp_path):
     assert overall["estimate"].item() == pytest.approx(0.23)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("yes", "no", "title", "claim"),
     [
@@ -82,6 +83,7 @@ def test_title_and_claims_are_corrected(tmp_path, yes, no, title, claim):
     assert all("by the judge, not corrected by the labels" in one for one in others)
 
 
+@pytest.mark.integration
 def test_the_title_names_the_corrected_groups_that_are_apart(tmp_path):
     """The judge flags as many of both; people find all flagged ones of a true, and all of b false."""
     said: dict[str, float | None] = {
@@ -94,6 +96,7 @@ def test_the_title_names_the_corrected_groups_that_are_apart(tmp_path):
     assert dict(corrected.select("target", "estimate").rows()) == {"a": pytest.approx(0.2), "b": 0.0}
 
 
+@pytest.mark.integration
 def test_labels_of_another_rate_leave_the_title(tmp_path):
     """The title is about attacks: labels of solved tasks are a claim, and correct nothing else."""
     turns = logs().with_columns(solved=pl.col("rollout_id") < "r040")

@@ -83,6 +83,7 @@ def typed(*words: object) -> int:
     return int(leaving.value.code or 0)
 
 
+@pytest.mark.integration
 def test_the_printed_threshold_makes_a_rate_once_it_is_filled_in(tmp_path: Path) -> None:
     """The option of the page is typed with a number, and refused with the question mark."""
     path = tmp_path / "scores.jsonl"

@@ -66,6 +66,7 @@ def test_nothing_that_succeeded_is_said() -> None:
     assert part.text == "No attack succeeded, so there is no transcript to show first."
 
 
+@pytest.mark.integration
 def test_results_without_texts_have_nothing_to_read(tmp_path: Path) -> None:
     """Their list stays, under another question."""
     rows = [{"target": "m", "goal": f"g{place}", "succeeded": place < 3} for place in range(9)]

@@ -91,6 +91,7 @@ def wrong(ends, n, rate):
     return chances[low > rate].sum(), chances[high < rate].sum()
 
 
+@pytest.mark.integration
 def test_an_end_excludes_the_truth_in_one_of_forty_at_most():
     """Every number of goals up to 100 and sixteen rates, all outcomes enumerated; Wilson's would in up to .2.
 

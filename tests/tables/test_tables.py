@@ -280,6 +280,7 @@ def result(name: str, *, known: bool = True, rows: int = 2, group: str = "gpt-4o
     return pl.DataFrame([row] * rows, schema={"target": pl.String, **shape.dtypes}, orient="row", strict=False)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", [*WITH_INTERVALS, *PLAIN])
 def test_every_result_frame_is_shown_in_four_ways(name):
     """Text, HTML, Markdown and LaTeX of a frame with all its columns, and of one in which nothing is known."""
@@ -597,6 +598,7 @@ def test_latex_goes_over_pages_only_where_it_must() -> None:
     assert r"\begin{longtable}" not in tables.latex(pl.DataFrame({"n": []}, schema={"n": pl.Int64}))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("rows", [24, 40, 41, 400])

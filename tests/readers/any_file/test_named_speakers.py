@@ -50,6 +50,7 @@ def lists(path: Path, chat: str, field: str, text: str) -> Path:
     return saved(path, [{"id": f"c{n}", chat: dialogue(field, text)} for n in range(3)])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "shape",
     ["exchanges", "messages", "history", "table", "cells", "message lines", "nested", "wrapped", "one dialogue"],

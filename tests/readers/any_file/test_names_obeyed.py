@@ -248,6 +248,7 @@ def tool_lines() -> Iterator[tuple[Path, str]]:
                     yield path, name
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("path", "name"), [*tool_lines()], ids=lambda value: value.name if isinstance(value, Path) else value
 )

@@ -160,6 +160,7 @@ def test_a_round_trip_loses_no_verdict(tmp_path):
     assert 0 < outcomes[0]["attack_success"].null_count() < outcomes[0].height
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "name", ["agentdojo", "inspect", "claude_code", "openai_chat", "promptfoo", "tau2", "garak", "deepteam"]
 )

@@ -62,6 +62,7 @@ def write(folder: Path, log: dict[str, Any], name: str = "log.json") -> Path:
 
 
 # ── the figures of the README ─────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("pattern", TABLE)
 def test_accuracies_and_standard_errors(shared, pattern):
     ids, epochs, accuracy, std_error = TABLE[pattern]
@@ -77,6 +78,7 @@ def test_accuracies_and_standard_errors(shared, pattern):
     assert (round(theirs["estimate"], 4), round(theirs["std_error"], 4)) == (accuracy, std_error)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("pattern", TABLE)
 def test_a_summary_says_the_same(shared, pattern):
     ids, epochs, accuracy, std_error = TABLE[pattern]

@@ -38,6 +38,7 @@ def everything(shared) -> pl.DataFrame:
     return read(shared / "intercode")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "counts"), list(FIGURES.items()))
 def test_published_counts(shared, name, counts):
     frame = rollouts(shared, name)

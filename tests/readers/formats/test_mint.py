@@ -35,6 +35,7 @@ def mint(shared) -> pl.DataFrame:
     return read(shared / "mint").with_columns(dataset=pl.col("task").str.split("/").list.first())
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("where", "solved", "of"), RATES, ids=str)
 def test_success_rates(mint, where, solved, of):
     runs = mint.unique("rollout_id").filter(**where)

@@ -15,6 +15,7 @@ from rollwise.errors import ReadError
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("tool", sorted(path.name for path in FIXTURES.iterdir()))
 def test_the_logs_of_a_tool_in_two_folders_count_once_and_are_told(tmp_path: Path, tool: str) -> None:
     alone, problems = rw.read(FIXTURES / tool, errors="collect")
@@ -54,6 +55,7 @@ def test_every_conversation_under_an_id_is_missing_but_the_first(tmp_path: Path,
     assert problems["record"].to_list()[:3] == ["a", "a (2)", "a (3)"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("answer", ["No 1", "No 2"], ids=["copies", "other conversations"])
 def test_many_repeated_rollouts_take_no_longer_than_they_are_many(tmp_path: Path, answer: str) -> None:
     names = [f"r{number}" for number in range(4000)]

@@ -11,8 +11,9 @@ from rollwise.readers.roles.choices import repeated
 from rollwise.readers.roles.columns import CUSTOM, Table, name_in_file
 from rollwise.readers.roles.decisions import decided
 from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of, role_of, verdict_claim
-from rollwise.readers.roles.numbered import rounds_by_name
+from rollwise.readers.roles.numbered import rounds_by_name, speakers_by_name
 from rollwise.readers.roles.questions import OPEN, OPEN_NUMBER, Question, Role
+from rollwise.readers.roles.values import kind_of
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
@@ -253,7 +254,9 @@ def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
     likely = _likely_by_values(examples)
     names = {*examples} | likely.keys()
     has_answer = "response" in examples or len(examples.keys() & {*RESPONSES}) == 1
-    if names & {"rollout_id", "turn", "node_id", *LISTS} or rounds_by_name(examples):
+    texts = [name for name, values in examples.items() if kind_of(values) == "text"]
+    is_shaped = rounds_by_name(examples) or (not has_answer and speakers_by_name(texts))
+    if names & {"rollout_id", "turn", "node_id", *LISTS} or is_shaped:
         return False
     if not has_answer:
         return _are_outcomes(examples, likely)

@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.numbered import speakers_by_name
 from rollwise.readers.roles.values import kind_of
 
 DEEPEST = 3  # objects within a record whose fields are looked at
@@ -56,9 +57,18 @@ def fields_of(records: Iterable[Any]) -> dict[str, Field]:
     """Return the fields of records that are objects, by name."""
     rows = [flat(record) if isinstance(record, dict) else {} for record in records]
     paths = {name: path for row in rows for name, (path, _) in row.items()}
-    return {
+    fields = {
         name: Field(name, path, [row[name][1] if name in row else None for row in rows]) for name, path in paths.items()
     }
+    _set_speakers(fields)
+    return fields
+
+
+def _set_speakers(fields: Mapping[str, Field]) -> None:
+    """Take two texts that are called by who speaks, such as `attacker` and `target`, for a prompt and its response."""
+    if not any(field.role in {"prompt", "response"} for field in fields.values()):
+        for role, name in speakers_by_name(name for name, field in fields.items() if field.kind == "text").items():
+            fields[name].role = role
 
 
 def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int = 0) -> dict[str, tuple[str, Any]]:

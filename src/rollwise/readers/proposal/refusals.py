@@ -6,8 +6,8 @@ from collections.abc import Set as AbstractSet
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
-from rollwise.readers.proposal.places import Places
-from rollwise.readers.proposal.signs import below, holds_messages, judges, roles_of, speaking
+from rollwise.readers.proposal.places import Item, Places
+from rollwise.readers.proposal.signs import are_turns, below, holds_messages, judges, roles_of, speaking
 from rollwise.readers.roles.names import (
     ATTACK_FALSE,
     ATTACK_TRUE,
@@ -172,8 +172,14 @@ def _has_answers(path: str, fields: Mapping[str, Field], places: Places) -> bool
         return True
     if path in places and speaking([item.value for item in places[path][:50]]):
         return True
-    inner = ([item.value for item in items[:50]] for items in below(path, places).values())
-    return any(speaking(values) or {"response", "turn"} & roles_of(fields_of(values)) for values in inner)
+    return any(_are_answered(name, items[:50]) for name, items in below(path, places).items())
+
+
+def _are_answered(name: str, items: Sequence[Item]) -> bool:
+    """Return whether the items of a list in each record are messages, or turns with answers under any name."""
+    values = [item.value for item in items]
+    fields = fields_of(values)
+    return bool(speaking(values)) or bool({"response", "turn"} & roles_of(fields)) or are_turns(name, fields, items)
 
 
 def counts_of_groups(fields: Mapping[str, Field]) -> str | None:

@@ -114,7 +114,8 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     """
     name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
     roles = roles_of(fields)
-    if not path.endswith("[*]") or not roles & {"prompt", "response"}:
+    has_texts = roles & {"prompt", "response"} or ({*name} & TOLD and any(map(is_spoken, fields.values())))
+    if not path.endswith("[*]") or not has_texts:
         return False
     number = next(
         (field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None
@@ -123,9 +124,19 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
         return False
     are_judged = any(field.is_usual and judges(field) for field in fields.values())
     is_alone = len(items[0].outers) - _plain_steps(path) < 2
-    if {*name} & TOLD and number is not None and len({id(item.outers[-1]) for item in items if item.outers}) > 1:
-        return True  # numbered in each of several records
+    are_several = len({id(item.outers[-1]) for item in items if item.outers}) > 1
+    if are_several and {*name} & (TOLD if number is not None else TOLD - {"rounds"}):
+        return True  # in each of several records; rounds without a number may be attempts
     return bool({*name} & TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+
+
+def is_spoken(field: Field) -> bool:
+    """Return whether a field has texts of several words under a name that says nothing else: an answer may be called anything."""
+    return (
+        field.kind == "text"
+        and field.role in {None, "other", "target", "content"}
+        and verdict_claim(field.name) is None
+    )
 
 
 def _begins_again(number: Field, items: Sequence[Item]) -> bool:

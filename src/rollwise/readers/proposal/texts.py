@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import INTEGERS, speakers
-from rollwise.readers.proposal.signs import TOLD, are_turns, below, holds_messages, is_chat, judges, roles_of, speaking
+from rollwise.readers.proposal.signs import (
+    TOLD,
+    are_turns,
+    below,
+    holds_messages,
+    is_chat,
+    is_spoken,
+    judges,
+    roles_of,
+    speaking,
+)
 from rollwise.readers.records import spare
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
@@ -73,8 +83,16 @@ def lists_of(
             inside
         )
         if are_rounds or is_told or are_turns(place, inside, items):
-            draft.data["turns"] = place.removesuffix("[*]")
-            draft.why.append(f"`{place.removesuffix('[*]')}` are the turns of each")
+            name = place.removesuffix("[*]")
+            texts = tuple(field.name for field in inside.values() if is_spoken(field))
+            if not {"prompt", "response"} & roles_of(inside):
+                sentence = (
+                    f"`{name}` are the turns of each, with texts under unknown names: which is the model's answer?"
+                )
+                draft.questions.append(Question(name, sentence, {"response": "?"}, texts))
+                return
+            draft.data["turns"] = name
+            draft.why.append(f"`{name}` are the turns of each")
             _texts_of_turns(draft, items)
             return
     for field in fields.values():
@@ -204,13 +222,19 @@ def around_of(item: Item) -> dict[str, str]:
     values: dict[str, str] = {}
     for depth, outer in enumerate(reversed(item.outers)):
         # The list or object that the record itself is in does not count as a fact around it.
-        scalars = {name: value for name, value in outer.items() if not any(value is inner for inner in item.outers)}
+        scalars = {name: value for name, value in outer.items() if not _is_around(value, item)}
         if isinstance(outer.get(item.key), dict | list):  # an object of records: the others are not around this one
             scalars = {name: value for name, value in scalars.items() if not isinstance(value, dict | list)}
         for name, (path, value) in flat(scalars).items():
             if not isinstance(value, list | dict) and value is not None:
                 values.setdefault(spare(name) if name in _OF_ALL else name, f"{'^' * (depth + 1)}{path}")
     return values
+
+
+def _is_around(value: Any, item: Item) -> bool:
+    """Return whether a value is an object around a record, or an object of records that holds one."""
+    values = (value, *value.values()) if isinstance(value, dict) else (value,)
+    return any(inner is outer for inner in values for outer in item.outers)
 
 
 def _fits(field: Field) -> bool:

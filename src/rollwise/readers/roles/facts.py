@@ -63,7 +63,8 @@ def _named(table: Table, name: str) -> list[Column]:
 def _called(column: Column) -> str:
     """Return the name of a column as names of facts are compared: that in an object of settings is of all records around it."""
     within, _, name = column.own.rpartition(".")
-    return joined(name) if {*words_of(within)} <= _SETTINGS else joined(column.own)
+    is_same = within == name  # such as `behavior.behavior`, the text of a behavior
+    return joined(name) if is_same or {*words_of(within)} <= _SETTINGS else joined(column.own)
 
 
 def _chosen(table: Table, candidates: list[Column], name: str) -> list[Column]:

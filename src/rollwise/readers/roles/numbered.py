@@ -7,7 +7,8 @@ from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 
 _NUMBERED = re.compile(r"(\D*?)[_ .-]?(\d{1,2})(?:st|nd|rd|th)?[_ .-]?(\D*)")
 _ASKING = {"user", "human", "attacker", "adversary", "attack", "red", "questioner"}
-_ANSWERING = {"assistant", "bot", "model", "target", "ai", "gpt", "llm", "victim", "agent", "chatbot"}
+_ANSWERING = {"assistant", "bot", "model", "target", "ai", "gpt", "llm", "victim", "agent", "chatbot", "defender"}
+_ATTACKING, _REPLYING = {"attacker", "adversary", "red"}, {"assistant", "bot", "chatbot", "ai", "victim", "defender"}
 _OF_TURNS = {"turn", "round", "t", "step", "message", "msg"}  # words beside the number that say what it counts
 _FEWEST = 2
 
@@ -25,7 +26,7 @@ def rounds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
     series = {stem: columns for stem, columns in groups.items() if _counts(columns)}
     rounds = {}
     for speaker in ("prompt", "response"):
-        stems = [stem for stem in series if _speaker(stem) == speaker]
+        stems = [stem for stem in series if speaker_of(stem) == speaker]
         if len(stems) != 1:
             return {}
         rounds[speaker] = series.pop(stems[0])
@@ -43,9 +44,26 @@ def _counts(numbers: Iterable[int]) -> bool:
     return len(ordered) >= _FEWEST and ordered in ([*range(len(ordered))], [*range(1, len(ordered) + 1)])
 
 
-def _speaker(stem: str) -> str | None:
-    """Return whose texts columns hold by their name without its number: those of prompts or of responses."""
-    words = [word for word in words_of(stem) if word not in _OF_TURNS]
+def speakers_by_name(names: Iterable[str]) -> dict[str, str]:
+    """Return the columns that are called by who speaks, `prompt` and `response`; nothing without one of each.
+
+    Beside a user, a `target` may be the right answer; beside an attacker it is who answers.
+    """
+    speakers: dict[str, list[str]] = {"prompt": [], "response": []}
+    for name in names:
+        speaker = speaker_of(name)
+        if speaker is not None and "attack" not in words_of(name):
+            speakers[speaker].append(name)
+    if any(len(columns) != 1 for columns in speakers.values()):
+        return {}
+    prompt, response = speakers["prompt"][0], speakers["response"][0]
+    is_clear = {*words_of(prompt)} & _ATTACKING or {*words_of(response)} & _REPLYING
+    return {"prompt": prompt, "response": response} if is_clear else {}
+
+
+def speaker_of(name: str) -> str | None:
+    """Return whose texts a column without a number holds by its name: those of prompts or of responses."""
+    words = [word for word in words_of(name) if word not in _OF_TURNS]
     role = role_of("_".join(words))
     if role in {"prompt", "response"}:
         return role

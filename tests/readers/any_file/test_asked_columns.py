@@ -9,6 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ReadError
+from tests.readers.any_file.stranger import typed
 
 
 def read(path: Path, value: Any, **options: Any) -> pl.DataFrame:
@@ -379,3 +380,26 @@ def test_a_plan_of_runs_is_no_result(tmp_path: Path) -> None:
     plan = [{"row_id": f"r{n}", "scenario_id": f"s{n % 3}", "topic": "t", "defender_model": "m"} for n in range(9)]
     with pytest.raises(ReadError, match="is not recognized"):
         read(tmp_path / "a.json", plan)
+
+
+@pytest.mark.parametrize("answer", ["好的，以下是步骤", "はい、手順は次のとおりです", "ได้เลย นี่คือขั้นตอน"])
+def test_texts_of_scripts_without_blanks_may_be_answers(tmp_path: Path, answer: str) -> None:
+    """And the line that names one leads on to the verdict."""
+    rows = [{"题": f"第{n}个问题是什么", "回答": answer, "是否成功": "是" if n < 2 else "否"} for n in range(8)]
+    log = tmp_path / "log.csv"
+    pl.DataFrame(rows).write_csv(log)
+    answered = typed(["read", str(log), "--out", str(tmp_path / "turns.parquet")])
+    assert answered.code == 2
+    assert "(题 or 回答)" in answered.text
+    words = [
+        "--column",
+        "response=回答",
+        "--column",
+        "succeeded=是否成功",
+        "--value",
+        "succeeded:是=true",
+        "--value",
+        "succeeded:否=false",
+    ]
+    assert typed(["read", str(log), "--out", str(tmp_path / "turns.parquet"), *words]).code == 0
+    assert rw.measure(pl.read_parquet(tmp_path / "turns.parquet"))["attack_success"].mean() == 2 / 8

@@ -36,6 +36,7 @@ from rollwise.readers.proposal.signs import (
 from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, speaks_of_attacks_alone, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.values import num_words
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_tables import OUTCOME_LIST
 
@@ -214,7 +215,7 @@ def _may_answer(field: Field) -> bool:
 
 def _is_said(value: object) -> bool:
     """Return whether a value is a text of several words, as an answer may be."""
-    return isinstance(value, str) and len(value.split()) > 1
+    return isinstance(value, str) and num_words(value) > 1
 
 
 def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bool:

@@ -147,3 +147,13 @@ def test_a_mapping_says_which_lists_are_samples(tmp_path: Path) -> None:
 def test_a_mapping_with_wrong_samples_is_refused(tmp_path: Path, samples: Any) -> None:
     with pytest.raises(ArgumentError, match="samples: expected lists by the short name of their items"):
         rw.read(written(tmp_path, records("a", "b")), mapping={"samples": samples})
+
+
+@pytest.mark.parametrize("name", ["labels", "verdicts", "judgements"])
+def test_labels_in_words_are_asked_about_and_the_answer_reads_each_sample(tmp_path: Path, name: str) -> None:
+    log = records("responses", name)
+    for record in log:
+        record[name] = ["unsafe" if side else "safe" for side in record[name]]
+    meaning = {"succeeded": (name, {"unsafe": True, "safe": False})}
+    turns = rw.read(written(tmp_path, log), names=meaning)
+    assert rw.measure(turns)["attack_success"].to_list() == [side for sides in SIDES for side in sides]

@@ -104,3 +104,13 @@ def test_records_by_name_around_a_list_are_no_facts(tmp_path) -> None:
     check(turns)
     assert turns["goal"].unique(maintain_order=True).to_list() == [f"goal {goal}" for goal in range(6)]
     assert [name for name in turns.columns if name.startswith("behaviors")] == []
+
+
+def test_steps_of_an_agent_under_other_names_are_said_not_to_be_read(tmp_path) -> None:
+    steps = [{"thought": text("agent", 0, turn), "action": "ls", "observation": "a.txt"} for turn in range(4)]
+    rows = [{"instance_id": f"i{n}", "trajectory": steps, "resolved": n < 2, "model": "m"} for n in range(6)]
+    turns, problems = rw.read(written(tmp_path, rows), errors="collect")
+    assert problems.select("field", "reason").rows() == [
+        ("trajectory", "may hold further records, in a form that is not read")
+    ]
+    assert rw.measure(turns)["task_success"].mean() == pytest.approx(2 / 6)

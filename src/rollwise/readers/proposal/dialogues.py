@@ -13,7 +13,7 @@ from rollwise.readers.json_texts import lenient, list_in_cell
 from rollwise.readers.native.files import from_csv
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.proposal.contents import beginning_of
-from rollwise.readers.proposal.signs import CONVERSATIONS, TURNS
+from rollwise.readers.proposal.signs import CONVERSATIONS, OF_TURNS
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
@@ -136,7 +136,7 @@ def _dialogues(value: Any, name: str | None = None) -> Iterator[Dialogue]:
         value = _list_if_any(value)
     if isinstance(value, list):
         messages = [item for item in value if isinstance(item, dict)]
-        is_chat = name is not None and bool({name.lower(), *words_of(name)[-1:]} & {*LISTS, *TURNS})
+        is_chat = name is not None and bool({name.lower(), *words_of(name)[-1:]} & {*LISTS, *OF_TURNS})
         field = _speaker_field(messages, is_chat=is_chat) if len(messages) == len(value) else None
         if field is not None and (name is not None or _may_be_rows(messages)):
             yield Dialogue(messages, field)

@@ -26,7 +26,9 @@ _SAMPLED = frozenset(
 _OF_TURNS = frozenset(
     {"prompt", "prompts", "question", "questions", "queries", "turn", "turns", "round", "rounds", "messages"}
 )
-_OF_VERDICTS = frozenset({"results", "result", "score", "scores", "correctness"})
+_OF_VERDICTS = frozenset(
+    {"results", "result", "score", "scores", "correctness", "labels", "verdicts", "judgments", "judgements", "outcomes"}
+)
 
 
 def samples_of(items: list[Item], fields: Mapping[str, Field], draft: "Structure", names: Container[str]) -> list[Item]:
@@ -109,7 +111,8 @@ def _are_verdicts(name: str, field: Field) -> bool:
     """Return whether lists hold yes and no under a name that may be one of verdicts."""
     items = [label for value in field.non_null[:_FIRST] for label in _listed(value) or ()]
     may_be = verdict_claim(name) is not None or bool({*words_of(name)} & _OF_VERDICTS)
-    return may_be and kind_of(items) in {"bool", "binary"}
+    is_word = kind_of(items) == "words" and all(word(label).side is not None for label in {*items} - {None, ""})
+    return may_be and (is_word or kind_of(items) in {"bool", "binary"})
 
 
 def _are_texts(field: Field) -> bool:

@@ -18,13 +18,13 @@ _FIRST = 20  # messages that show what their fields are called
 ENOUGH = 300  # records that show what a place holds
 SPOKEN = (*ROLES, "source")  # names of fields with the speaker
 # Names of a list whose items are turns of one conversation.
-TURNS = frozenset(
+OF_TURNS = frozenset(
     {
         "turns", "turn", "rounds", "exchanges", "history", "messages", "dialogue", "dialog", "conversation", "trajectory",
         "transcript", "chat", "steps",
     }
 )  # fmt: skip
-TOLD = TURNS - {"history", "trajectory", "steps"}  # which are of the record around them, whatever judges them
+TOLD = OF_TURNS - {"history", "trajectory", "steps"}  # which are of the record around them, whatever judges them
 CONVERSATIONS = frozenset(
     {
         "conversation", "conv", "rollout", "session", "thread", "dialog", "dialogue", "chat", "episode", "trajectory",
@@ -127,7 +127,7 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     are_several = len({id(item.outers[-1]) for item in items if item.outers}) > 1
     if are_several and {*name} & (TOLD if number is not None else TOLD - {"rounds"}):
         return True  # in each of several records; rounds without a number may be attempts
-    return bool({*name} & TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+    return bool({*name} & OF_TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
 
 
 def is_spoken(field: Field) -> bool:

@@ -25,6 +25,7 @@ from rollwise.readers.proposal.rows import OF_ROWS, ids_of, speakers
 from rollwise.readers.proposal.samples import samples_of
 from rollwise.readers.proposal.signs import (
     ENOUGH,
+    OF_TURNS,
     are_parts,
     are_turns,
     below,
@@ -222,7 +223,10 @@ def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bo
     """Return whether records have a field that the user names; a name of a field of turns does not show that these are records."""
     fields = fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict))
     values = [item.value for item in items[:ENOUGH]]
-    return bool({*names.values()} & fields.keys()) and not are_turns(path, fields, items) and not speaking(values)
+    called_turns = path.endswith("[*]") and {*words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]} & OF_TURNS
+    if called_turns or are_turns(path, fields, items) or speaking(values):
+        return False
+    return bool({*names.values()} & fields.keys())
 
 
 def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:

@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rollwise.readers.chat_names import LISTS
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
 from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import INTEGERS, speakers
 from rollwise.readers.proposal.signs import (
+    OF_TURNS,
     TOLD,
     are_turns,
     below,
@@ -77,20 +79,21 @@ def lists_of(
     _scores(draft, inner)
     for place, items in inner.items():
         inside = fields_of(item.value for item in items[:200])
-        # A record that names its rollout and holds answers without verdicts is the rollout, and these are its rounds.
-        are_rounds = is_named and "response" in roles_of(inside) and not any(map(judges, inside.values()))
-        is_told = bool({*words_of(place.removesuffix("[*]"))[-1:]} & TOLD) and {"prompt", "response"} <= roles_of(
-            inside
-        )
-        if are_rounds or is_told or are_turns(place, inside, items):
-            name = place.removesuffix("[*]")
-            texts = tuple(field.name for field in inside.values() if is_spoken(field))
-            if not {"prompt", "response"} & roles_of(inside):
+        name, roles = place.removesuffix("[*]"), roles_of(inside)
+        words, texts = {*words_of(name)[-1:]}, tuple(field.name for field in inside.values() if is_spoken(field))
+        if words & OF_TURNS and texts and not {"prompt", "response"} & roles:
+            if name in LISTS:
                 sentence = (
                     f"`{name}` are the turns of each, with texts under unknown names: which is the model's answer?"
                 )
                 draft.questions.append(Question(name, sentence, {"response": "?"}, texts))
-                return
+            else:  # such as steps of an agent, which no name of an answer makes turns
+                draft.unread += [(document, name) for document in draft.files]
+            return
+        # A record that names its rollout and holds answers without verdicts is the rollout, and these are its rounds.
+        are_rounds = is_named and "response" in roles and not any(map(judges, inside.values()))
+        is_told = bool(words & TOLD) and {"prompt", "response"} <= roles
+        if are_rounds or is_told or are_turns(place, inside, items):
             draft.data["turns"] = name
             draft.why.append(f"`{name}` are the turns of each")
             _texts_of_turns(draft, items)

@@ -8,7 +8,9 @@ from typing import Any
 MOST_WORDS = 12  # distinct words of a column of verdicts
 _LONG = 40  # characters of a text, on average
 _SPOKEN = 4  # words of a text
-_WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai, Chinese and others
+_WITHOUT_BLANKS = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+)  # Thai, Chinese and others
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 _ANSWERS = frozenset({"true", "false", "yes", "no", "y", "n"})
 

@@ -374,7 +374,7 @@ class Naming:
         frame.write_ipc(file)
         translation = Document(document.path, file.getvalue())
         translation.digest, translation.encoding = document.digest, document.encoding
-        translation.comments = document.comments
+        translation.comments, translation.num_uneven = document.comments, document.num_uneven
         return translation, set(new_names)
 
 

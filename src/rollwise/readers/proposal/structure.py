@@ -98,6 +98,8 @@ def is_elsewhere(document: Document) -> bool:
     places = places_in([content])
     fields = fields_of(item.value for item in places[WHOLE_RECORD])
     is_lone = document.kind == "json" and isinstance(document.top, dict)
+    if _is_judged_within(fields):
+        return True
     if refusals.counts_of_groups(fields) is not None or (
         is_lone and not refusals.is_named(WHOLE_RECORD, fields, places)
     ):
@@ -107,6 +109,13 @@ def is_elsewhere(document: Document) -> bool:
             return True
     best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
     return best != WHOLE_RECORD and merit(best, places)[0] > merit(WHOLE_RECORD, places)[0]
+
+
+def _is_judged_within(fields: Mapping[str, Field]) -> bool:
+    """Return whether records hold verdicts or scores in an object alone, whose fields only a mapping reads as columns."""
+    judging = [field for field in fields.values() if field.role == "score" or verdict_claim(field.name) is not None]
+    judging += [field for field in fields.values() if refusals.rating_in(field) is not None]
+    return bool(judging) and all("." in field.path for field in judging)
 
 
 def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structure:
@@ -186,6 +195,9 @@ def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question
     """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
     if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
         return ()
+    ratings = [question for field in fields.values() if (question := refusals.rating_in(field)) is not None]
+    if len(ratings) == 1:
+        return (ratings[0],)
     open_fields = [field for field in fields.values() if field.role is None and verdict_claim(field.name) is None]
     texts = tuple(field.name for field in fields.values() if _may_answer(field))
     has_answer = any(field.role == "response" for field in fields.values())  # with too few values to count

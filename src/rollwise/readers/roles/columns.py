@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
+from rollwise.readers.roles.ratings import may_rate
 from rollwise.readers.roles.values import MOST_WORDS, kind_of
 from rollwise.readers.roles.words import word
 from rollwise.schema import NO_ATTACK, TURNS
@@ -51,7 +52,8 @@ def may_matter(column: str) -> bool:
     if column in TURNS.names:
         return column == "error"
     name = name_in_file(column)
-    return role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or bool({*words_of(name)} & _TELLING)
+    is_known = role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or may_rate(name)
+    return is_known or bool({*words_of(name)} & _TELLING)
 
 
 def may_be_verdict(column: str) -> bool:

@@ -65,7 +65,7 @@ def unnamed(table: Table) -> list[Question]:
 
 
 def rated(table: Table) -> list[Question]:
-    """Return the question from which rating on an attack succeeded, where one column has the texts of a judge and nothing is scored."""
+    """Return the question from which rating on an attack succeeded, where a judge wrote ratings and no score is there."""
     if {"succeeded", "outcome", "solved", "score"} & table.named or table.holds("score"):
         return []
     texts = [column for column in table.of_records if column.dtype == pl.String and may_rate(column.own)]

@@ -1,0 +1,89 @@
+"""Rules that further files showed: steps of one attack, verdicts of before, two columns that say what is an attack."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollwise as rw
+from rollwise.errors import ReadError
+
+
+def written(folder: Path, log: Any) -> Path:
+    """Write JSON."""
+    path = folder / "a.json"
+    path.write_text(json.dumps(log))
+    return path
+
+
+def answered(count: int = 6, **columns: list[Any]) -> list[dict[str, Any]]:
+    """Return records with texts, and columns whose values repeat."""
+    return [
+        {"prompt": f"please do {n}", "response": f"Here is {n}"}
+        | {name: values[n % len(values)] for name, values in columns.items()}
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("name", ["interactions", "iterations", "events", "steps"])
+@pytest.mark.parametrize("success", [True, False])
+def test_steps_of_an_attack_are_no_rollouts(tmp_path: Path, name: str, success: bool) -> None:
+    """The attacker, the target and the judge take turns in one list; the verdict is around it, and in what the judge says."""
+    kinds = ["refine", "target_query", "judge"] * 4
+    steps = [
+        {"step": kind, "prompt": f"p {n}", "response": f"r {n}", "metadata": {"is_successful": success}}
+        if kind == "judge"
+        else {"step": kind, "prompt": f"p {n}", "response": f"r {n}", "metadata": {}}
+        for n, kind in enumerate(kinds)
+    ]
+    path = written(tmp_path, {"target_model": "m", "final_jailbreak_score": 6, "success": success, name: steps})
+    with pytest.raises(ReadError) as refused:
+        rw.read(path)
+    (question,) = refused.value.questions
+    assert (question.names, question.options) == ({"records": "?"}, (".", f"{name}[*]"))
+    turns = rw.read(path, names={"records": "."})
+    assert (turns.height, turns["outcome"].to_list()) == (1, ["success" if success else "failure"])
+
+
+@pytest.mark.parametrize("word", ["initial", "before", "baseline", "original"])
+@pytest.mark.parametrize("name", ["{}_grade", "{}_judge.verdict", "{}_verdict", "{}_success"])
+def test_verdicts_of_before_an_attack_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str, name: str
+) -> None:
+    outer, _, inner = name.format(word).partition(".")
+    log = [
+        each | {outer: {inner: each.pop("x")} if inner else each.pop("x")} for each in answered(x=["correct", "wrong"])
+    ]
+    turns = rw.read(written(tmp_path, log))
+    assert turns["solved"].count() == turns["succeeded"].count() == turns["outcome"].count() == 0
+    assert "? `" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("values", "is_read"), [(["correct", None, None], False), (["correct", "wrong", None], True)])
+def test_words_that_are_the_same_where_there_are_any_are_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: list[Any], is_read: bool
+) -> None:
+    """A judge that was asked about some answers alone, and said one thing of them, says nothing of the others."""
+    turns = rw.read(written(tmp_path, answered(24, judge_verdict=values, task_id=["a", "b"])))
+    assert (turns["solved"].count() > 0) == is_read
+    assert ("It is the same on all rows" in capsys.readouterr().err) != is_read
+
+
+def test_a_column_that_says_what_came_of_attacks_does_not_say_which_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`is_attack` may be true where one got through: beside another mark, it does not make the rate 100 %."""
+    injected, success = [True, True, True, False], [True, False, False, False]
+    log = answered(8, is_injected=injected, injection_success=success, is_attack=success)
+    rollouts = rw.measure(rw.read(written(tmp_path, log)), rw.metrics.attack_success())
+    assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (2, 6)
+    assert "`is_injected` is false for 2 of 8 rollouts" in capsys.readouterr().err
+
+
+def test_two_marks_of_attacks_that_differ_leave_none_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marks: dict[str, list[Any]] = {"is_injected": [True, True, False, False], "is_malicious": [True, True, True, False]}
+    log = answered(8, jailbroken=[True, False, False, False], **marks)
+    rollouts = rw.measure(rw.read(written(tmp_path, log)), rw.metrics.attack_success())
+    assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (2, 8)
+    assert "`is_injected` and `is_malicious` differ in which rollouts are attacks" in capsys.readouterr().err

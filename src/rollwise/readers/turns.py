@@ -14,6 +14,7 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.asking import Call, Name, asking
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.columns import arrange, json_column
+from rollwise.readers.labels import as_names
 from rollwise.readers.names import Names, checked_names, judged, told_apart
 from rollwise.readers.naming import Naming
 from rollwise.readers.native.tables import conformed, holds_chats, words
@@ -92,6 +93,8 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     check_option_types(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
     columns, values, at, of = checked.columns, checked.values, checked.at, checked.of
+    if checked.of_files:
+        raise ArgumentError(f"turns: {as_names(checked.of_files)} is said of files; give `rw.read` the file")
     if isinstance(frame, pl.LazyFrame):
         is_whole = at is not None or holds_chats(frame.collect_schema(), columns)
         return turns(frame.collect(), names=names).lazy() if is_whole else conformed(frame, columns, values, of)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from rollwise.readers.proposal import refusals, reshaped
+from rollwise.readers.proposal import refusals, reshaped, wide
 from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.neighbors import (
@@ -98,7 +98,7 @@ def is_elsewhere(document: Document) -> bool:
     places = places_in([content])
     fields = fields_of(item.value for item in places[WHOLE_RECORD])
     is_lone = document.kind == "json" and isinstance(document.top, dict)
-    if _is_judged_within(fields):
+    if _is_judged_within(fields) or wide.is_wide(fields):
         return True
     if refusals.counts_of_groups(fields) is not None or (
         is_lone and not refusals.is_named(WHOLE_RECORD, fields, places)
@@ -155,15 +155,23 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if OUTCOME_LIST in draft.data.get("columns", {}):
         fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
-    draft.data |= rounds_in_columns(fields, draft) or reshaped.targets_of(fields, draft)
+    draft.data |= _reshaped(draft, fields, names)
     # Where the user names what only rollouts have, the records are some.
-    if not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
+    if "targets" not in names and not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
         is_lone = path == WHOLE_RECORD and len(items) == 1 and isinstance(contents[0].value, dict)
         draft.refusal = _refusal(draft, path, fields, places, is_lone=is_lone)
         _offer(draft, path, fields, places)
+        wide.ask_targets(draft, fields)
     if draft.refusal is None and not draft.is_blocked:
         _describe(draft, path, items, fields, places, names)
     return draft
+
+
+def _reshaped(draft: Structure, fields: dict[str, Field], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the part of a mapping that makes several records or turns of the columns of one."""
+    if "targets" in names:
+        return wide.named_targets(draft, fields, names["targets"])
+    return rounds_in_columns(fields, draft) or reshaped.targets_of(fields, draft)
 
 
 def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Places) -> None:
@@ -233,7 +241,8 @@ def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bo
     """Return whether records have a field that the user names; a name of a field of turns does not show that these are records."""
     fields = fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict))
     values = [item.value for item in items[:ENOUGH]]
-    return bool({*names.values()} & fields.keys()) and not are_turns(path, fields, items) and not speaking(values)
+    named = {name for column in names.values() for name in (column, *column.split(wide.COMMA))}
+    return bool(named & fields.keys()) and not are_turns(path, fields, items) and not speaking(values)
 
 
 def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
@@ -253,6 +262,7 @@ def _refuse(draft: Structure, path: str, places: Places) -> None:
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
     draft.refusal = refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
     _offer(draft, path, fields, places)
+    wide.ask_targets(draft, fields)
 
 
 def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:

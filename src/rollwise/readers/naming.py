@@ -150,7 +150,7 @@ class Naming:
             if source is None:
                 continue
             self._present.add(column)
-            if has_turns and source in of_records and name in OF_TURNS - {"succeeded"}:
+            if has_turns and source in of_records and name in OF_TURNS - {"succeeded", "score"}:
                 raise whole_rollouts(self.verb, name, column)
             filled = "outcome" if has_turns and source in of_records and name == "succeeded" else name
             values = values_named(frame, source)

@@ -7,32 +7,28 @@ from rollwise.readers.roles.columns import is_constant
 from rollwise.schema import FAILURE, OUTCOMES, SUCCESS
 from rollwise.schema.named import columns_named, values_named
 
-_OF_ROLLOUTS = "`{}` is the same on all turns of each rollout: read as the score of the rollout, on its last turn"
+_OF_ROLLOUTS = "`{}` is the same on all turns of each rollout: it judges the rollout, and no turn of it"
 
 
 def scored(turns: pl.DataFrame, names: Names, verb: str) -> tuple[pl.DataFrame, list[str]]:
     """Return turns with the score that the user names, the verdicts that its limit makes, and what is said of both.
 
-    A score of the whole rollout is on the last turn alone, and its verdict is the outcome: it says nothing of earlier turns.
+    A score that is the same on all turns of each rollout is that of the rollout: its limit makes the outcome, and no verdict on
+    a turn.
     """
-    if "score" not in names.columns and names.at is None:
-        return turns, []
     column = names.columns.get("score", "score")
     if column in turns.columns and column != "score" and not turns["score"].count():  # a field of records with turns
         scores = values_named(turns, column).cast(pl.Float64, strict=False)
         turns = turns.drop(columns_named([column])).with_columns(scores.alias("score"))
-    notices = []
-    is_whole = "score" in names.columns and _are_of_rollouts(turns)
-    last = turns["rollout_id"].is_last_distinct()
-    if is_whole:
-        notices.append(_OF_ROLLOUTS.format(column))
-    if names.at is not None:
-        turns = judged(turns, names.at, verb)
-        notices += filter(None, [told_apart(turns["score"], turns["succeeded"], names.at)])
-    if is_whole and names.at is not None:
-        words = pl.when("succeeded").then(pl.lit(SUCCESS)).when(~pl.col("succeeded")).then(pl.lit(FAILURE))
-        turns = turns.with_columns(outcome=words.cast(OUTCOMES), succeeded=pl.lit(None, pl.Boolean))
-    return (turns.with_columns(turns["score"].set(~last, None)) if is_whole else turns), notices
+    if names.at is None:
+        return turns, []
+    turns = judged(turns, names.at, verb)
+    notices = [*filter(None, [told_apart(turns["score"], turns["succeeded"], names.at)])]
+    if "score" not in names.columns or not _are_of_rollouts(turns):
+        return turns, notices
+    words = pl.when("succeeded").then(pl.lit(SUCCESS)).when(~pl.col("succeeded")).then(pl.lit(FAILURE))
+    turns = turns.with_columns(outcome=words.cast(OUTCOMES), succeeded=pl.lit(None, pl.Boolean))
+    return turns, [*notices, _OF_ROLLOUTS.format(column)]
 
 
 def _are_of_rollouts(turns: pl.DataFrame) -> bool:

@@ -44,7 +44,7 @@ def checked(turns: pl.DataFrame, *, is_judged: bool) -> None:
     rollouts = rw.measure(turns, m.attack_success(), m.time_to_success(), final=m.final("score"))
     assert rollouts["final"].sort().to_list() == SCORES
     assert rollouts["num_turns"].to_list() == [3] * 6
-    assert turns["score"].count() == 6
+    assert turns["score"].count() == 18
     assert turns["succeeded"].count() == 0
     if is_judged:
         assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (3, 6)
@@ -71,7 +71,7 @@ def test_a_score_that_is_the_same_on_all_turns_is_that_of_the_rollout(
     pl.DataFrame(rows(name)).write_csv(tmp_path / "a.csv")
     names = {"score": name} | ({} if at is None else {"succeeded": at})
     checked(rw.read(tmp_path / "a.csv", names=names), is_judged=at is not None)
-    assert f"`{name}` is the same on all turns of each rollout" in capsys.readouterr().err
+    assert (f"`{name}` is the same on all turns of each rollout" in capsys.readouterr().err) == (at is not None)
     frame = pl.DataFrame(rows(name)).rename({"conversation_id": "rollout_id"})
     checked(rw.turns(frame, names=names), is_judged=at is not None)
 

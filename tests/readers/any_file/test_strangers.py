@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import rollwise as rw
 from rollwise.errors import ReadError
+from tests.readers.any_file.stranger import command_in, filled, typed
 
 
 def written(folder: Path, log: Any) -> Path:
@@ -87,3 +89,46 @@ def test_two_marks_of_attacks_that_differ_leave_none_out(tmp_path: Path, capsys:
     rollouts = rw.measure(rw.read(written(tmp_path, log)), rw.metrics.attack_success())
     assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (2, 8)
     assert "`is_injected` and `is_malicious` differ in which rollouts are attacks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("slips", [0, 1, 3])
+def test_labels_of_prompts_stay_that_where_a_few_prompts_stand_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], slips: int
+) -> None:
+    """Sets of safe and unsafe prompts repeat one now and then, labeled the other way: that does not make them verdicts."""
+    log = answered(100, label=["safe", "unsafe"])
+    for n in range(slips):
+        log[n]["prompt"] = log[99 - n]["prompt"]
+    turns = rw.read(written(tmp_path, log))
+    assert turns["succeeded"].count() == turns["outcome"].count() == 0
+    assert "It may be of the prompt" in capsys.readouterr().err
+
+
+def test_labels_that_differ_between_answers_to_a_prompt_are_of_the_answers(tmp_path: Path) -> None:
+    log = answered(60, label=["safe", "unsafe", "safe"], victim=["a", "b", "c"])
+    log = [row | {"prompt": f"please do {n // 3}"} for n, row in enumerate(log)]
+    turns = rw.read(written(tmp_path, log))
+    assert turns["succeeded"].sum() == 20
+
+
+@pytest.mark.parametrize("name", ["verdict", "judge_verdict", "human_verdict", "outcome", "final_result"])
+@pytest.mark.parametrize("labels", [("genuine", "not"), ("held", "flipped"), ("A", "B", "C")])
+def test_a_verdict_in_words_that_nobody_knows_is_asked_about_without_any_text(
+    tmp_path: Path, name: str, labels: tuple[str, ...]
+) -> None:
+    log = [{"id": f"a{n % 7}", "seed": n, name: labels[n % len(labels)]} for n in range(18)]
+    path = written(tmp_path, log)
+    answer = typed(["read", str(path), "--out", str(tmp_path / "t.parquet")])
+    words = command_in(answer.text)
+    assert words is not None, answer.text
+    answers = dict.fromkeys(labels, "false") | {labels[0]: "true", "of": "attack"}
+    second = typed([*filled(words, answers), *([] if "--overwrite" in words else ["--overwrite"])])
+    assert second.code == 0, second.text
+    rollouts = rw.measure(pl.read_parquet(tmp_path / "t.parquet"), rw.metrics.attack_success())
+    assert (rollouts.height, rollouts["attack_success"].sum()) == (18, 18 // len(labels))
+
+
+def test_a_long_path_of_a_model_names_the_target(tmp_path: Path) -> None:
+    model = "hf.co/somebody/some-8B-Instruct-2509-with-a-long-name-GGUF:Q4_K_M"
+    turns = rw.read(written(tmp_path, answered(6, model=[model], jailbroken=[True, False])))
+    assert turns["target"].unique().to_list() == [model]

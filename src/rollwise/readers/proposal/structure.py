@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from rollwise.readers.proposal import refusals, reshaped, wide
+from rollwise.readers.proposal import offers, refusals, reshaped, wide
 from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.neighbors import (
@@ -34,7 +34,7 @@ from rollwise.readers.proposal.signs import (
     speaks,
 )
 from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of, speaks_of_attacks_alone, verdict_claim, words_of
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_tables import OUTCOME_LIST
@@ -42,13 +42,6 @@ from rollwise.readers.sources.json_tables import OUTCOME_LIST
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
 _NAMED = 10  # merit of a place with a field that the user names
-# Words of names of texts that no model gave as its answer.
-_NO_ANSWER = frozenset(
-    {
-        "note", "notes", "rationale", "reason", "reasons", "reasoning", "explanation", "instruction",
-        "instructions", "context", "options", "choices",
-    }
-)  # fmt: skip
 # What a user may name to say that records are rollouts.
 _OF_ROLLOUTS = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
@@ -176,7 +169,7 @@ def _reshaped(draft: Structure, fields: dict[str, Field], names: Mapping[str, st
 
 def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Places) -> None:
     """Complete a refusal: by the question that makes records readable, or those in them, such as those below counts."""
-    draft.offered = _offered(draft.refusal, fields)
+    draft.offered = offers.offered(draft.refusal, fields)
     if (
         path == WHOLE_RECORD and len(places[WHOLE_RECORD]) == 1 and len(places) > 1
     ):  # texts above records say what a run was
@@ -187,7 +180,9 @@ def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Pla
     for place in inner if counts or (draft.refusal == refusals.NOTHING and not draft.offered) else ():
         fields_of_place = fields_of(item.value for item in places[place][:ENOUGH] if isinstance(item.value, dict))
         offered = (
-            _offered(refusals.NOTHING, fields_of_place) if refusals.counts_of_groups(fields_of_place) is None else ()
+            offers.offered(refusals.NOTHING, fields_of_place)
+            if refusals.counts_of_groups(fields_of_place) is None
+            else ()
         )
         if offered and "succeeded" in offered[0].names:
             draft.refusal, draft.offered = refusals.NOTHING, offered
@@ -197,44 +192,6 @@ def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Pla
     answers = [name for name in options if {*words_of(name)[-1:]} & reshaped.ANSWERS]
     if len(answers) > 2:
         draft.refusal, draft.offered = SIDE_BY_SIDE.format("`, `".join(answers)), ()
-
-
-def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
-    """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
-    if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
-        return ()
-    ratings = [question for field in fields.values() if (question := refusals.rating_in(field)) is not None]
-    if len(ratings) == 1:
-        return (ratings[0],)
-    open_fields = [field for field in fields.values() if field.role is None and verdict_claim(field.name) is None]
-    texts = tuple(field.name for field in fields.values() if _may_answer(field))
-    has_answer = any(field.role == "response" for field in fields.values())  # with too few values to count
-    sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
-    if texts and not has_answer and not (refusal == refusals.NOTHING and sides):
-        sentence = "if each record is a rollout, which field is the answer of the model?"
-        return (Question("", sentence, {"response": "?"}, texts),)
-    if not sides:
-        return ()
-    sentence = "if each record is a rollout, which field says whether "
-    if speaks_of_attacks_alone({word for name in fields for word in words_of(name)}):
-        return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
-    sentence += "it succeeded, and whose success is it: attack or task?"
-    return (Question("", sentence, {"succeeded": "?", "of": "?"}, sides),)
-
-
-def _may_answer(field: Field) -> bool:
-    """Return whether a field of no other role has texts, as an answer may be called anything."""
-    is_free = (
-        field.role in {None, "content"}
-        and verdict_claim(field.name) is None
-        and not _NO_ANSWER & {*words_of(field.name)}
-    )
-    return is_free and (field.kind == "text" or any(map(_is_said, field.distinct[:2])))
-
-
-def _is_said(value: object) -> bool:
-    """Return whether a value is a text of several words, as an answer may be."""
-    return isinstance(value, str) and len(value.split()) > 1
 
 
 def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bool:

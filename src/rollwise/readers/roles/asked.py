@@ -12,6 +12,7 @@ from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PR
 from rollwise.readers.roles.words import without_categories, word
 
 _ANSWERS = ("true", "false", "null")
+_MOST_COLUMNS = 20  # of yes and no, one of which may be the verdict
 
 
 def question(verdict: Verdict) -> Question:
@@ -49,7 +50,7 @@ def unnamed(table: Table) -> list[Question]:
     if not table.holds("response") or stated & table.named or any(map(table.holds, stated)):
         return []
     candidates = [column for column in table.of_records if _may_be_any_verdict(column)]
-    if not candidates or len(candidates) > MOST_LABELS:
+    if not candidates or len(candidates) > _MOST_COLUMNS:
         return []
     of = {} if speaks_of_attacks_alone(table.words) else {"of": ASK}
     whose = (

@@ -21,6 +21,7 @@ _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "re
 _PREFIX, _SUFFIX = "rollout_", "_source"
 _RATES = frozenset({"asr", "attacksuccessrate", "jailbreaksuccessrate"})
 _FIRST = 10_000  # rows that show whether a column has few values
+_SLIPS = 0.05  # share of prompts that stand twice in a set and are labeled differently
 _MOST_VALUES = 200  # distinct values that show what a column holds
 
 
@@ -236,11 +237,12 @@ class Table:
         return self.holds("prompt") or self.holds("response")
 
     def varies_within(self, column: Column, name: str) -> bool:
-        """Return whether a column has several values for one value of the column `name` of TURNS."""
+        """Return whether a column has several values for some values of the column `name` of TURNS, more than a slip or two."""
         if not self.holds(name):
             return False
         pairs = pl.DataFrame({"by": self.frame[name], "value": column.values.alias("")}).drop_nulls().unique()
-        return pairs["by"].n_unique() < pairs.height
+        count = pairs["by"].n_unique()
+        return pairs.height - count > _SLIPS * count
 
 
 def is_constant(ids: pl.Series, values: pl.Series, *, are_together: bool | None = None) -> bool:

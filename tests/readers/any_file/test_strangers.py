@@ -132,3 +132,63 @@ def test_a_long_path_of_a_model_names_the_target(tmp_path: Path) -> None:
     model = "hf.co/somebody/some-8B-Instruct-2509-with-a-long-name-GGUF:Q4_K_M"
     turns = rw.read(written(tmp_path, answered(6, model=[model], jailbroken=[True, False])))
     assert turns["target"].unique().to_list() == [model]
+
+
+@pytest.mark.parametrize("further", [{"response": "Here it is"}, {"id": 1}, {}])
+@pytest.mark.parametrize("doubt", ["uncertain", "unclear", "maybe"])
+def test_one_line_handles_yes_no_and_what_is_not_sure(tmp_path: Path, further: dict[str, Any], doubt: str) -> None:
+    log = [
+        {"prompt": f"please do {n}", **further, "is_jailbreak": ["yes", "no", doubt][n % 3]}
+        | ({"id": n} if "id" in further else {})
+        for n in range(12)
+    ]
+    answer = typed(["read", str(written(tmp_path, log)), "--out", str(tmp_path / "t.parquet")])
+    words = command_in(answer.text)
+    assert words is not None, answer.text
+    words = filled(words, {"yes": "true", "no": "false", doubt: "null"})
+    second = typed([*words, *([] if "--overwrite" in words else ["--overwrite"])])
+    assert (second.code, command_in(second.text)) == (0, None), second.text
+    rollouts = rw.measure(pl.read_parquet(tmp_path / "t.parquet"), rw.metrics.attack_success())
+    assert (rollouts.height, rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (12, 4, 8)
+
+
+@pytest.mark.parametrize("labels", [["jailbreak", "benign"], ["safe", "unsafe"], ["yes", "no"]])
+def test_labels_of_prompts_alone_are_not_offered_as_verdicts(tmp_path: Path, labels: list[str]) -> None:
+    log = [{"prompt": f"please do {n}", "is_jailbreak": labels[n % 2]} for n in range(12)]
+    with pytest.raises(ReadError, match="holds prompts") as refused:
+        rw.read(written(tmp_path, log))
+    assert not refused.value.questions
+
+
+@pytest.mark.parametrize("form", ["native", "mapping", "lists"])
+@pytest.mark.parametrize("name", ["_full_results.json", "all.json", "zz.json"])
+def test_a_file_with_the_rows_of_all_others_is_read_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, name: str
+) -> None:
+    """A file for each run, and one with all of them: each run counts once."""
+    texts = ("prompt", "response") if form == "native" else ("payload_sent", "victim_reply")
+    log = [
+        {
+            texts[0]: f"please do {n}",
+            texts[1]: f"Here is {n}",
+            "grade": {"jailbroken": n % 3 == 0},
+            "technique": "abc"[n % 3],
+        }
+        for n in range(6)
+    ]
+    parts: list[Any] = [log[:3], log[3:]] if form == "lists" else [*log]
+    for place, part in enumerate(parts):
+        (tmp_path / f"r{place}.json").write_text(json.dumps(part))
+    (tmp_path / name).write_text(json.dumps(log))
+    rollouts = rw.measure(rw.read(tmp_path), rw.metrics.attack_success())
+    assert (rollouts.height, rollouts["attack_success"].sum()) == (6, 2)
+    assert f"{name} has the rows of {len(parts)} files beside it once more: read once" in capsys.readouterr().err
+
+
+def test_a_file_with_further_rows_is_only_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = [{"prompt": f"please do {n}", "response": f"Here is {n}", "jailbroken": n % 3 == 0} for n in range(7)]
+    for n, row in enumerate(log[:6]):
+        (tmp_path / f"r{n}.json").write_text(json.dumps(row))
+    (tmp_path / "all.json").write_text(json.dumps(log))
+    assert rw.read(tmp_path).height == 13
+    assert "count twice" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from rollwise.readers.proposal import refusals
 from rollwise.readers.proposal.fields import Field
 from rollwise.readers.roles.names import speaks_of_attacks_alone, verdict_claim, words_of
 from rollwise.readers.roles.questions import OPEN, Question
+from rollwise.readers.roles.words import word
 
 # Words of names of texts that no model gave as its answer.
 _NO_ANSWER = frozenset(
@@ -33,25 +34,32 @@ def offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question,
         sentence = "if each record is a rollout, which field is the answer of the model?"
         return (Question("", sentence, {"response": "?"}, texts),)
     if not sides:
-        return tuple(_worded(fields)[:1]) if refusal == refusals.NOTHING else ()
+        return tuple(_worded(fields, are_prompts=refusal == refusals.PROMPTS)[:1])
     sentence = "if each record is a rollout, which field says whether "
-    if speaks_of_attacks_alone({word for name in fields for word in words_of(name)}):
+    if speaks_of_attacks_alone({part for name in fields for part in words_of(name)}):
         return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
     sentence += "it succeeded, and whose success is it: attack or task?"
     return (Question("", sentence, {"succeeded": "?", "of": "?"}, sides),)
 
 
-def _worded(fields: Mapping[str, Field]) -> list[Question]:
-    """Return the question about each field that is called a verdict and has a few words, none of them known."""
+def _worded(fields: Mapping[str, Field], *, are_prompts: bool) -> list[Question]:
+    """Return the question about each field that is called a verdict and has a few words, none of them sure.
+
+    Labels of prompts are sure of themselves: beside prompts alone, only words such as `uncertain` show that something was judged.
+    """
+    is_of_attacks = speaks_of_attacks_alone({part for name in fields for part in words_of(name)})
     questions = []
     for field in fields.values():
         labels = sorted(map(str, field.distinct))
-        is_verdict = bool({*words_of(field.name)} & _VERDICTS) and verdict_claim(field.name) is not None
-        if not is_verdict or field.kind != "words" or not 1 < len(labels) <= _MOST_WORDS:
+        has_doubt = any(word(label).whose == "doubt" for label in labels)
+        is_verdict = has_doubt or (not are_prompts and bool({*words_of(field.name)} & _VERDICTS))
+        if not is_verdict or verdict_claim(field.name) is None or not 1 < len(labels) <= _MOST_WORDS:
             continue
-        sentence = f"if each record is a rollout, does `{field.name}` ({', '.join(labels)}) say whether it succeeded"
-        names = {"succeeded": (field.name, dict.fromkeys(labels, OPEN)), "of": OPEN}
-        sentence += ", and whose success is it: attack or task?"
+        sentence = f"if each record is a rollout, does `{field.name}` ({', '.join(labels)}) say whether "
+        sentence += (
+            "the attack succeeded?" if is_of_attacks else "it succeeded, and whose success is it: attack or task?"
+        )
+        names = {"succeeded": (field.name, dict.fromkeys(labels, OPEN))} | ({} if is_of_attacks else {"of": OPEN})
         questions.append(Question(field.name, sentence, names, ("true", "false", "null")))
     return questions
 

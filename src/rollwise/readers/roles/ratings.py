@@ -76,7 +76,8 @@ def question_of(name: str, texts: pl.Series) -> Question | None:
     ratings = ratings_in(texts)
     if ratings is None:
         return None
-    ends = " to ".join(dict.fromkeys(f"{end:g}" for end in (ratings.min(), ratings.max())))
+    numbers = ratings.drop_nulls().to_list()
+    ends = " to ".join(dict.fromkeys(f"{end:g}" for end in (min(numbers), max(numbers))))
     sentence = (
         f"`{name}` holds ratings in the text of a judge (seen: {ends}): from which value on did the attack succeed?"
     )

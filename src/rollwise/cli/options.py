@@ -186,7 +186,14 @@ _WORDS = {"True": "yes", "False": "no", "None": "none"}
 # What only Python needs: to unpack a pair, to keep a column, to join two tables, and options of an object store.
 _OF_PYTHON = re.compile(
     rf"{re.escape(PAIR)}| \(with keep=\"[^\"]*\" in `rw\.measure`\)|, as in `rw\.read\([^`]*`, and join the tables by `pl\.concat`"
-    r"| or `storage_options`"
+    r"| or `storage_options`|, or `frame\.with_columns\(\.\.\.\)` it into what it should be"
+)
+# A function of Python alone, and a verb that is a command as well.
+_FUNCTION = re.compile(r"`rw\.([a-z_.]+)(\([^`]*\))?`")
+_READ_PROMPTS = re.compile(r"open it with `rw\.rollout\.read_prompts`")
+_ANSWERED = "if answers or verdicts are in it, name their column (--column response=NAME or --column succeeded=NAME)"
+_COMMANDS = frozenset(
+    "read report convert show doctor measure summarize contrast rank curve attempts audit gate plan simulate".split()  # noqa: SIM905
 )
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
@@ -201,9 +208,16 @@ def in_options(sentence: str) -> str:
         text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {text}".rstrip()
 
-    return _ARGUMENT.sub(option, _names_in_options(_OF_PYTHON.sub("", sentence))).replace(
+    words = _FUNCTION.sub(_in_commands, _READ_PROMPTS.sub(_ANSWERED, _OF_PYTHON.sub("", sentence)))
+    return _ARGUMENT.sub(option, _names_in_options(words)).replace(
         "allow it with overwrite", "allow it with --overwrite"
     )
+
+
+def _in_commands(function: re.Match[str]) -> str:
+    """Return the command that a function of Python is, or say that it is one of Python."""
+    name, arguments = function[1], function[2]
+    return f"`rollwise {name}`" if name in _COMMANDS and arguments is None else f"{function[0]} in Python"
 
 
 def _names_in_options(sentence: str) -> str:

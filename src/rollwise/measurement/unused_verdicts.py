@@ -7,6 +7,7 @@ import polars as pl
 from rollwise.readers.labels import as_names
 from rollwise.readers.likely_columns import unused_columns, verdicts_by_value
 from rollwise.readers.problems import WORDING
+from rollwise.readers.roles.gathered import GATHERED
 from rollwise.schema import labels
 from rollwise.schema.named import column_named
 
@@ -43,8 +44,11 @@ def noted(rollouts: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
 def _sentence(unused: Mapping[str, str]) -> str:
     """Return what a row of UNUSED says, with the argument that answers it."""
     column, examples = (labels.shorten(labels.plain(unused[name]), _LENGTH) for name in ("column", "examples"))
-    whose = " of the attack or of the task" if unused["names"] == as_names({"of": "?"}) else ""
+    # What a command asked while reading knew all names of the file, also those of columns that have another name here.
+    asked = {question.column: as_names(question.names) for question in GATHERED.get() or ()}
+    names = asked.get(unused["column"], unused["names"])
+    whose = " of the attack or of the task" if names == as_names({"of": "?"}) else ""
     if unused["meaning"] == "score" and column == "score":
-        return f"from which `score` on (seen: {examples}) did the attack succeed? {unused['names']}"
+        return f"from which `score` on (seen: {examples}) did the attack succeed? {names}"
     noun = "a score of the attack" if unused["meaning"] == "score" else f"{VERDICT}{whose}"
-    return f"column `{column}` ({examples}) may be {noun}: {unused['names']}"
+    return f"column `{column}` ({examples}) may be {noun}: {names}"

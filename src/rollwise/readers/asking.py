@@ -113,7 +113,7 @@ def joined(names: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, An
 
 def without(user_names: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
     """Return the user's names, except where an answer uses the same column for something else."""
-    columns = {_column(value): name for name, value in names.items() if name not in {"of", "records"}}
+    columns = {_column(value): name for name, value in names.items() if name not in {"of", "records", "targets"}}
     return {name: value for name, value in user_names.items() if columns.get(_column(value), name) == name}
 
 

@@ -10,11 +10,13 @@ import polars as pl
 from rollwise.errors import SchemaError, counted, listing
 from rollwise.readers.columns import json_column
 from rollwise.readers.json_texts import lenient
-from rollwise.readers.problems import BrokenError, nulled
+from rollwise.readers.problems import RECORD, BrokenError, nulled
 from rollwise.readers.records import spare
+from rollwise.readers.roles.ratings import ratings_in
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import TOOL_CALLS, TOOL_RESULTS
 from rollwise.schema.columns import CALL_STATUSES
+from rollwise.schema.labels import say
 
 PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})  # what says where a turn belongs
 _WORDS = {"true": True, "false": False, "1": True, "0": False}
@@ -30,6 +32,11 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
         return series
     result, what = converted(series, dtype)
     lost = series.is_not_null() & result.is_null()
+    if lost.any() and dtype == pl.Float64 and series.dtype == pl.String and (ratings := ratings_in(series)) is not None:
+        sentence = f"`{series.name}`: a rating was read in {ratings.count():,} of {len(series):,} texts, the others are unknown"
+        current = RECORD.get()
+        say(sentence) if current is None else current[0].suggest([sentence])
+        return ratings.alias(series.name)
     if lost.any():
         row = int(lost.arg_max() or 0)
         reason = f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {shown(series[row])}, not {what}"

@@ -20,7 +20,7 @@ T = TypeVar("T")
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
 SPEAKERS = ("assistant", "user", "system", "tool")  # what a speaker with a name of its own may be
 NAMES = (*TURNS.names, *OF_CHATS)
-OF_FILES = ("of", "records")  # not columns: whose success is meant, and where the records are
+OF_FILES = ("of", "records", "targets")  # not columns of TURNS
 
 
 class Cut(float):
@@ -52,7 +52,8 @@ class Names(NamedTuple):
     """The user's names of columns, and their maps of labels if any, both by the name in TURNS.
 
     A turn with a score of at least `at` succeeded, unless it is None. `of` is whose success a column is that does not say so
-    itself, attack or task, `records` the path of the records in their files, and `speakers` what speakers of chats are.
+    itself, attack or task, `records` the path of the records in their files, `targets` columns that are of one target each, with
+    commas between, and `speakers` what speakers of chats are.
     """
 
     columns: dict[str, str]
@@ -60,12 +61,19 @@ class Names(NamedTuple):
     at: float | None = None
     of: str | None = None
     records: str | None = None
+    targets: str | None = None
     speakers: Mapping[str, str] = MappingProxyType({})
 
     @property
     def structure(self) -> dict[str, str]:
-        """Names of the structure of files: columns, and the path of the records."""
-        return self.columns | ({} if self.records is None else {"records": self.records})
+        """Names of the structure of files: columns, the path of the records, and the columns of targets."""
+        return self.columns | self.of_files
+
+    @property
+    def of_files(self) -> dict[str, str]:
+        """The path of the records, and the columns of targets, where the user names them."""
+        words = {"records": self.records, "targets": self.targets}
+        return {name: word for name, word in words.items() if word is not None}
 
 
 def checked_names(names: object, verb: str = "read") -> Names:
@@ -127,10 +135,14 @@ def _of(whose: str | None, named: dict[str, T]) -> dict[str, T]:
 
 
 def _checked_word(name: str, word: object, verb: str) -> str:
-    """Return whose success is meant (`of`), or where the records are (`records`)."""
+    """Return whose success is meant (`of`), where the records are (`records`), or the columns of a target each (`targets`)."""
+    if name == "targets" and isinstance(word, list | tuple):
+        word = ",".join(map(str, word))
     call = f"{verb}: {as_names({name: word})}"
     if name == "of" and word not in WHOSE:
         raise ArgumentError(f"{call}: says whose success it is; write {' or '.join(WHOSE)}")
+    if name == "targets" and (not isinstance(word, str) or "," not in word):
+        raise ArgumentError(f"{call}: names a column for each target; write them with commas, such as gpt-4,llama-3")
     if not isinstance(word, str) or not word:
         raise ArgumentError(f"{call}: says where the records are; write a path, such as results[*]")
     return word

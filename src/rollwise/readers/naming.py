@@ -86,7 +86,8 @@ class Naming:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
         self._files.append(original.name)
         document, present = self._translated(original, forced) if self.names else (original, set[str]())
-        form = format_of(document, forced, by_name=by_name, problems=self._problems)
+        is_wide = self.given.targets is not None and is_custom(document, forced)
+        form = UNKNOWN if is_wide else format_of(document, forced, by_name=by_name, problems=self._problems)
         if form is UNKNOWN or (form is not None and form.name in CUSTOM):
             self._ask_target(document)
         if form is None or not self.names or form is UNKNOWN:
@@ -120,11 +121,10 @@ class Naming:
         """Return turns under the names of TURNS where they were read by the mapping of a file."""
         frames = list(parts)
         sources = {part.source for part in frames}
-        if self.given.records is not None and UNKNOWN.name not in sources:
-            raise ArgumentError(
-                f"{self.verb}: {as_names({'records': self.given.records})}: these files are read as {listing(sources)}, "
-                "which needs no path of records; leave it out"
-            )
+        if self.given.of_files and UNKNOWN.name not in sources:
+            noun = "columns of targets" if self.given.records is None else "path of records"
+            reason = f"these files are read as {listing(sources)}, which needs no {noun}; leave it out"
+            raise ArgumentError(f"{self.verb}: {as_names(self.given.of_files)}: {reason}")
         if not self.names:
             return frames
         return [
@@ -150,7 +150,7 @@ class Naming:
             if source is None:
                 continue
             self._present.add(column)
-            if has_turns and source in of_records and name in OF_TURNS - {"succeeded"}:
+            if has_turns and source in of_records and name in OF_TURNS - {"succeeded", "score"}:
                 raise whole_rollouts(self.verb, name, column)
             filled = "outcome" if has_turns and source in of_records and name == "succeeded" else name
             values = values_named(frame, source)
@@ -374,7 +374,7 @@ class Naming:
         frame.write_ipc(file)
         translation = Document(document.path, file.getvalue())
         translation.digest, translation.encoding = document.digest, document.encoding
-        translation.comments = document.comments
+        translation.comments, translation.num_uneven = document.comments, document.num_uneven
         return translation, set(new_names)
 
 

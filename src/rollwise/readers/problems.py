@@ -335,35 +335,40 @@ class Problems:
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
         if self._readings:
-            say(WORDING.get()(f"read {', '.join(self._readings)}"))
+            tell(f"read {', '.join(self._readings)}")
         for encoding, files in self.encoded.items():
-            say(f"{counted(len(files), 'file')} read as {encoding}: {some(files)}")
+            tell(f"{counted(len(files), 'file')} read as {encoding}: {some(files)}")
         for sentence in self._suggestions:
-            say(WORDING.get()(sentence))
+            tell(sentence)
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
-            say(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")
+            tell(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout")
-            say(f"{subject} crashed, with a verdict or reward that says no: counted as errors, not as failures")
+            tell(f"{subject} crashed, with a verdict or reward that says no: counted as errors, not as failures")
         for sentence in self.files_beside.sentences():
-            say(sentence)
+            tell(sentence)
         if not self.collect:
             self._say_lost()
 
     def _say_lost(self) -> None:
         if self._dropped_files:
-            say(f"{counted(len(self._dropped_files), 'file')} not recognized: {some(self._dropped_files)}")
+            tell(f"{counted(len(self._dropped_files), 'file')} not recognized: {some(self._dropped_files)}")
         hint = f'errors="collect" tells why{PAIR}'
         if dropped := self._dropped_records:
-            say(f"{counted(dropped.total(), 'record')} left out: {_places(dropped)} ({hint})")
+            tell(f"{counted(dropped.total(), 'record')} left out: {_places(dropped)} ({hint})")
         if self._warned:
             parts = counted(self._warned.total(), "part")
-            say(f"{parts} of records read with a doubt: {_places(self._warned)} ({hint})")
+            tell(f"{parts} of records read with a doubt: {_places(self._warned)} ({hint})")
         for column, files in self._missing.items():
-            say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
+            tell(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
-            say(f"{self._nulled.total()} NaN became null: {_places(self._nulled)}")
+            tell(f"{self._nulled.total()} NaN became null: {_places(self._nulled)}")
+
+
+def tell(sentence: str) -> None:
+    """Write a line on stderr, in the words of the command where one reads."""
+    say(WORDING.get()(sentence))
 
 
 def _places(counts: Counter[str]) -> str:

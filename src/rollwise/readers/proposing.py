@@ -245,7 +245,7 @@ def _of_own(structure: Structure, names: Mapping[str, Any] | None, verdict_files
         *structure.questions,
         *(question for question in problems.questions if question not in structure.questions),
     ]
-    part.questions = questions if structure.refusal is None else []
+    part.questions = questions if structure.refusal is None else [*structure.offered]
     if turns is not None:
         part.count(turns)
     elif structure.refusal is None:

@@ -14,7 +14,7 @@ from rollwise.readers.by_format import tables_of
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import repeated_rewards, repeated_verdicts
 from rollwise.readers.mapping.given import GivenMapping, MappingInput, checked_mapping
-from rollwise.readers.names import Names, checked_names, judged, told_apart
+from rollwise.readers.names import Names, checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets, once
@@ -25,6 +25,7 @@ from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import NATIVE, forced_format
 from rollwise.readers.roles.benign import benign_cases
 from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.scores import scored
 from rollwise.readers.sources.beside import journal_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.copies import copied, spelled
@@ -296,9 +297,8 @@ def turns_of(
     turns = arrange(reconcile([without_nulls(frame) for frame in frames]))
     if naming.names:
         naming.finish(turns)
-    if naming.given.at is not None:
-        turns = judged(turns, naming.given.at, naming.verb)
-        problems.suggest(filter(None, [told_apart(turns["score"], turns["succeeded"], naming.given.at)]))
+    turns, notices = scored(turns, naming.given, naming.verb)
+    problems.suggest(notices)
     # Only tables and chats of people's own: readers of tools know what their columns mean.
     is_own = not CUSTOM.isdisjoint(part.source for part in parts)
     if is_own:

@@ -14,11 +14,13 @@ from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.asking import Call, Name, asking
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.columns import arrange, json_column
-from rollwise.readers.names import Names, checked_names, judged, told_apart
+from rollwise.readers.labels import as_names
+from rollwise.readers.names import Names, checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native.tables import conformed, holds_chats, words
 from rollwise.readers.problems import LEAVE, Problems
 from rollwise.readers.read import turns_of
+from rollwise.readers.scores import scored
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import frame_of, plain
 from rollwise.schema.labels import say
@@ -92,6 +94,8 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     check_option_types(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
     columns, values, at, of = checked.columns, checked.values, checked.at, checked.of
+    if checked.of_files:
+        raise ArgumentError(f"turns: {as_names(checked.of_files)} is said of files; give `rw.read` the file")
     if isinstance(frame, pl.LazyFrame):
         is_whole = at is not None or holds_chats(frame.collect_schema(), columns)
         return turns(frame.collect(), names=names).lazy() if is_whole else conformed(frame, columns, values, of)
@@ -106,8 +110,8 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     if not holds_chats(table.schema, columns):
         problems = Problems()
         with asking(problems, Call("turns", Name("frame"), {"names": names})):
-            table = judged(conformed(table, columns, values, of, problems), at, "turns")
-        if at is not None and (sentence := told_apart(table["score"], table["succeeded"], at)):
+            table, notices = scored(conformed(table, columns, values, of, problems), checked, "turns")
+        for sentence in notices:
             say(sentence)
         return table
     # Without rows there is nothing to read, and the reader of chats would report an empty file.

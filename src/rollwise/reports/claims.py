@@ -25,7 +25,7 @@ _ALONE = "an interval for this group alone, chosen by its value"
 _BOUND_ALONE = "a bound for one group alone, chosen by its value"
 _ASK = (
     "Name the column that holds the verdict (`rollwise map FILE` shows how), or let a judge read the answers "
-    "(`rw.judge`): the page then has rates."
+    "(`rw.judge` in Python): the page then has rates."
 )
 
 

@@ -46,7 +46,7 @@ def records_at(
                 builder.problems.dropped(document.name, f"holds no records at `{text}`", name)
             num_records += max(len(records) - 1, 0)
         yield from records
-    builder.holds(document.name, num_records)
+    builder.holds(document.name, num_records + document.num_uneven)
 
 
 def _rows(document: Document, builder: TurnsBuilder, texts: AbstractSet[str]) -> Iterator[tuple[int, Any]]:
@@ -55,7 +55,7 @@ def _rows(document: Document, builder: TurnsBuilder, texts: AbstractSet[str]) ->
         yield from document.records()
         return
     frame = from_csv(document, texts)
-    builder.holds(document.name, frame.height)
+    builder.holds(document.name, frame.height + document.num_uneven)
     yield from enumerate(frame.iter_rows(named=True))
 
 

@@ -111,6 +111,7 @@ class Fields:
         if inner_names:
             self._refuse_lists_of_labels(result)
             self._move_verdict(record, result, inner_names)
+            self._keep_score(record, result, inner_names)
             self._refuse_of_turns(record, inner_names)
             self._check_totals(result, inner_names)
         return self._checked(result, has_chat=bool(inner_names)) if is_chat else result
@@ -164,6 +165,12 @@ class Fields:
         if verdict is not None:
             result["outcome"] = SUCCESS if verdict else FAILURE
 
+    def _keep_score(self, record: Mapping[str, Any], result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
+        """Keep a score that is a field of the record under its own name: it is of the whole rollout, and not of a turn."""
+        source = self._source_of.get("score", "score")
+        if source != "score" and source in record and source not in inner_names:
+            result[source] = result.pop("score", None)
+
     def _refuse_lists_of_labels(self, result: Mapping[str, Any]) -> None:
         """Refuse a list of labels in a record of one rollout: it is of no samples, and as a list it would count as true."""
         for column in self._meanings:
@@ -172,7 +179,7 @@ class Fields:
 
     def _refuse_of_turns(self, record: Mapping[str, Any], inner_names: AbstractSet[str]) -> None:
         """Refuse a column of turns that is mapped to a field of whole rollouts, where no total can be made of it."""
-        refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded"} - (TOTALS - inner_names)
+        refused = OF_TURNS - ALSO_OF_RECORDS - {"succeeded", "score"} - (TOTALS - inner_names)
         for source, column in self._column_of.items():
             if source in record and source not in inner_names and column in refused:
                 raise whole_rollouts(self._verb, column, source)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import listing
+from rollwise.errors import is_interrupt, listing
 from rollwise.readers.casting import guessed, with_points
 from rollwise.readers.chat_names import PROMPTS, RESPONSES, SIGNS
 from rollwise.readers.chats.layouts import layouts
@@ -18,7 +18,7 @@ from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
 from rollwise.readers.native.tables import conform
 from rollwise.readers.of_files import rows_of_rollouts
-from rollwise.readers.problems import BrokenError, Problems, broken
+from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.roles.names import role_of, verdict_claim
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
@@ -28,6 +28,7 @@ from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.shapes import NAMED, Shapes
+from rollwise.readers.sources.uneven import even_rows
 from rollwise.readers.table import Traits, TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
@@ -162,7 +163,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     if frame.is_empty():
         return
     if document.binary or document.kind == "table":  # rows without an id, and of odd rollouts, are left out below
-        table.holds(document.name, frame.height)
+        table.holds(document.name, frame.height + document.num_uneven)
     if "rollout_id" not in frame.columns:
         if document.kind == "table":
             frame = rows_of_rollouts(frame, document.name, table.problems)
@@ -217,9 +218,11 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     try:
         frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
         if reason := misspelled(document.data):
             raise BrokenError(reason) from error
-        raise broken("is not a complete table", error, ", perhaps half-written") from error
+        frame, document.num_uneven = even_rows(document.data, document.separator)
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)

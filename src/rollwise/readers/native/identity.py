@@ -126,7 +126,17 @@ def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFr
     file_of = dict(zip(firsts["run"], origins.files_of(firsts["rollout_id"]), strict=True))
     sizes = dict(rows["run"].value_counts().iter_rows())
     exports, pairs = {}, []
-    for inner, outer, num_shared, size in _contained(rows):
+    contained = _contained(rows)
+    collections = _collections(contained, sizes, file_of)
+    for outer, num_files in collections.items():
+        problems.record_counts.pass_over(file_of[outer], None)
+        problems.record_counts.of(file_of[outer]).is_repeat = True
+        problems.suggest(
+            [f"{Path(file_of[outer]).name} has the rows of {num_files:,} files beside it once more: read once"]
+        )
+    for inner, outer, num_shared, size in contained:
+        if outer in collections:
+            continue
         files = file_of[inner], file_of[outer]
         if num_shared == size == sizes[outer] and _is_export(*files):
             exports[inner] = files
@@ -138,10 +148,23 @@ def once(turns: pl.DataFrame, origins: Origins, problems: Problems) -> pl.DataFr
         problems.suggest([f"{Path(inner).name} has the rows of {Path(outer).name} in another form: read once"])
     problems.suggest(_in_words(pairs))
     names = {name for inner, outer, *_ in pairs for name in (inner, outer)} | {
-        Path(inner).name for inner, _ in exports.values()
+        Path(name).name for name in (*(inner for inner, _ in exports.values()), *map(file_of.__getitem__, collections))
     }
     problems.suggest(_judged_again(rows, file_of, names))
-    return turns.filter(~pl.col("run").is_in([*exports]).fill_null(value=False)) if exports else turns
+    repeated = [*exports, *collections]
+    return turns.filter(~pl.col("run").is_in(repeated).fill_null(value=False)) if repeated else turns
+
+
+def _collections(
+    contained: Sequence[tuple[str, str, int, int]], sizes: Mapping[str, int], file_of: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the files whose rows are exactly those of several others in their folder, each with the number of these."""
+    inners: dict[str, list[tuple[str, int]]] = {}
+    for inner, outer, num_shared, size in contained:
+        if num_shared == size and Path(file_of[inner]).parent == Path(file_of[outer]).parent:
+            inners.setdefault(outer, []).append((inner, size))
+    wholes = {outer: parts for outer, parts in inners.items() if sum(size for _, size in parts) == sizes[outer]}
+    return {outer: len(parts) for outer, parts in wholes.items() if len(parts) > 1 and sizes[outer] > LEAST}
 
 
 def _judged_again(rows: pl.DataFrame, file_of: Mapping[str, str], names: Collection[str]) -> Iterator[str]:
@@ -239,7 +262,7 @@ def _contained(rows: pl.DataFrame) -> list[tuple[str, str, int, int]]:
     runs = rows.group_by("run", maintain_order=True).agg(pl.len().alias("size"), pl.col("source").first())
     runs = runs.with_row_index("order")
     counts = counts.join(runs, on="run", maintain_order="left").with_columns(num_runs=pl.len().over("row"))
-    is_inner = (pl.col("source") == "native") | (pl.col("size") > 1)
+    is_inner = pl.col("source").is_in(["native", MAPPING]) | (pl.col("size") > 1)
     is_shared = pl.col("num_runs") > 1
     shared = pl.col("len").filter(is_shared).sum().over("run")
     # A run that holds another has its rarest row; only the largest runs with that row are looked through.

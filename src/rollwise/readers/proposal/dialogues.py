@@ -75,7 +75,7 @@ def with_usual_speakers(document: Document, field: str, words: Mapping[str, str]
         schema = {"role" if name == field else name: dtype for name, dtype in frame.schema.items()}
         pl.DataFrame(renaming.value(frame.to_dicts()), schema=schema).write_ipc(file)
         translation = Document(document.path, file.getvalue())
-        translation.comments = document.comments
+        translation.comments, translation.num_uneven = document.comments, document.num_uneven
     elif document.kind == "json":
         translation = Document(document.path, renaming.text(document.text))
     else:

@@ -45,11 +45,10 @@ def has_one_verdict(places: Places, outer: str, path: str) -> bool:
 
 
 def is_judged_whole(places: Places, path: str) -> bool:
-    """Return whether the object around records has a verdict, and they have none: they may be the turns of one rollout."""
+    """Return whether the object around records has a verdict, and most of them have none: they may be the turns of one rollout."""
     items = places[path][:ENOUGH]
-    if not path.endswith("[*]") or any(
-        judges(field) for field in fields_of(item.value for item in items if isinstance(item.value, dict)).values()
-    ):
+    fields = fields_of(item.value for item in items if isinstance(item.value, dict)).values()
+    if not path.endswith("[*]") or any(judges(field) and 2 * len(field.non_null) >= len(items) for field in fields):
         return False
     # Items without verdicts in an object with one are turns if their list is called so, as `rounds`.
     around = fields_of(item.outers[-1] for item in items if item.outers).values()

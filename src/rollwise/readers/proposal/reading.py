@@ -81,7 +81,13 @@ def _without_texts(draft: Structure) -> str | None:
 
 def refusal_of(document: Document) -> str | None:
     """Return the predicate of a sentence on a file of an unknown kind without rollouts; None where it may hold some."""
-    return next((draft.refusal for draft in structures([document])), NOTHING)
+    drafts = structures([document])  # what the user is asked about is not refused
+    return next((None if is_asked(draft) else draft.refusal for draft in drafts), NOTHING)
+
+
+def is_asked(draft: Structure) -> bool:
+    """Return whether a refusal asks if the columns are of a target each."""
+    return any("targets" in question.names for question in draft.offered)
 
 
 def _content(document: Document, problems: Problems) -> Content | None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+import polars as pl
+
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
 from rollwise.readers.proposal.places import Item, Places
@@ -21,6 +23,8 @@ from rollwise.readers.roles.names import (
     verdict_claim,
     words_of,
 )
+from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.ratings import may_rate, question_of
 from rollwise.readers.roles.words import word
 
 LESSONS = "holds questions with answers, which may be data to learn from: name the answer if a model gave it"
@@ -79,7 +83,7 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
 
 def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> str | None:
     """Return that of records without an answer or a clear verdict; None where they may be some."""
-    roles = roles_of(dict(fields))
+    roles = roles_of(dict(fields)) | ({"score"} if any(map(rating_in, fields.values())) else set())
     is_named = bool(roles & {"id", "task"})
     measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
     if "prompt" in roles:
@@ -92,6 +96,12 @@ def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Fie
     if "goal" in roles and not verdicts and not measured and not roles & _SPENT:
         return PROMPTS  # goals with their category, and how an answer is to begin
     return None if is_named or (verdicts and roles & {"target", "attack", "goal", "category", "attempt"}) else NOTHING
+
+
+def rating_in(field: Field) -> Question | None:
+    """Return the question about a field with the texts of a judge and ratings in them; None for any other field."""
+    texts = [value for value in field.non_null if isinstance(value, str)]
+    return question_of(field.name, pl.Series(texts)) if may_rate(field.name) and texts else None
 
 
 def _attempts_beside_each_other(fields: Mapping[str, Field]) -> dict[str, str]:

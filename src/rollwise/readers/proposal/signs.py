@@ -43,7 +43,7 @@ _PARTS = frozenset(
 ROUNDS = frozenset(
     {
         "iterations", "iteration", "attempts", "queries", "tries", "trials", "refinements", "history", "log", "logs", "prompts",
-        "candidates", "steps", "probes",
+        "candidates", "steps", "probes", "interactions", "events",
     }
 )  # fmt: skip
 _ANSWERING = frozenset(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from rollwise.readers.proposal import refusals, reshaped
+from rollwise.readers.proposal import offers, refusals, reshaped, wide
 from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.neighbors import (
@@ -35,22 +35,14 @@ from rollwise.readers.proposal.signs import (
     speaks,
 )
 from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
-from rollwise.readers.roles.names import role_of, speaks_of_attacks_alone, verdict_claim, words_of
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
-from rollwise.readers.roles.values import num_words
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_tables import OUTCOME_LIST
 
 # What a user may name, and the key of a mapping that it becomes.
 _STRUCTURAL = {"prompt": "prompt", "response": "response", "turn": "turn", "turns": "turns", "messages": "turns"}
 _NAMED = 10  # merit of a place with a field that the user names
-# Words of names of texts that no model gave as its answer.
-_NO_ANSWER = frozenset(
-    {
-        "note", "notes", "rationale", "reason", "reasons", "reasoning", "explanation", "instruction",
-        "instructions", "context", "options", "choices",
-    }
-)  # fmt: skip
 # What a user may name to say that records are rollouts.
 _OF_ROLLOUTS = {"response", "prompt", "messages", "turns", "succeeded", "outcome", "solved", "refused", "score"}
 
@@ -100,6 +92,8 @@ def is_elsewhere(document: Document) -> bool:
     places = places_in([content])
     fields = fields_of(item.value for item in places[WHOLE_RECORD])
     is_lone = document.kind == "json" and isinstance(document.top, dict)
+    if _is_judged_within(fields) or wide.is_wide(fields):
+        return True
     if refusals.counts_of_groups(fields) is not None or (
         is_lone and not refusals.is_named(WHOLE_RECORD, fields, places)
     ):
@@ -109,6 +103,13 @@ def is_elsewhere(document: Document) -> bool:
             return True
     best = max(places, key=lambda path: (merit(path, places)[0], -len(path)))
     return best != WHOLE_RECORD and merit(best, places)[0] > merit(WHOLE_RECORD, places)[0]
+
+
+def _is_judged_within(fields: Mapping[str, Field]) -> bool:
+    """Return whether records hold verdicts or scores in an object alone, whose fields only a mapping reads as columns."""
+    judging = [field for field in fields.values() if field.role == "score" or verdict_claim(field.name) is not None]
+    judging += [field for field in fields.values() if refusals.rating_in(field) is not None]
+    return bool(judging) and all("." in field.path for field in judging)
 
 
 def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structure:
@@ -148,20 +149,28 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if OUTCOME_LIST in draft.data.get("columns", {}):
         fields[OUTCOME_LIST] = Field(OUTCOME_LIST, OUTCOME_LIST, [item.key for item in items])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
-    draft.data |= rounds_in_columns(fields, draft) or reshaped.targets_of(fields, draft)
+    draft.data |= _reshaped(draft, fields, names)
     # Where the user names what only rollouts have, the records are some.
-    if not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
+    if "targets" not in names and not {names[name] for name in _OF_ROLLOUTS & names.keys()} & fields.keys():
         is_lone = path == WHOLE_RECORD and len(items) == 1 and isinstance(contents[0].value, dict)
         draft.refusal = _refusal(draft, path, fields, places, is_lone=is_lone)
         _offer(draft, path, fields, places)
+        wide.ask_targets(draft, fields)
     if draft.refusal is None and not draft.is_blocked:
         _describe(draft, path, items, fields, places, names)
     return draft
 
 
+def _reshaped(draft: Structure, fields: dict[str, Field], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the part of a mapping that makes several records or turns of the columns of one."""
+    if "targets" in names:
+        return wide.named_targets(draft, fields, names["targets"])
+    return rounds_in_columns(fields, draft) or reshaped.targets_of(fields, draft)
+
+
 def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Places) -> None:
     """Complete a refusal: by the question that makes records readable, or those in them, such as those below counts."""
-    draft.offered = _offered(draft.refusal, fields)
+    draft.offered = offers.offered(draft.refusal, fields)
     if (
         path == WHOLE_RECORD and len(places[WHOLE_RECORD]) == 1 and len(places) > 1
     ):  # texts above records say what a run was
@@ -172,7 +181,9 @@ def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Pla
     for place in inner if counts or (draft.refusal == refusals.NOTHING and not draft.offered) else ():
         fields_of_place = fields_of(item.value for item in places[place][:ENOUGH] if isinstance(item.value, dict))
         offered = (
-            _offered(refusals.NOTHING, fields_of_place) if refusals.counts_of_groups(fields_of_place) is None else ()
+            offers.offered(refusals.NOTHING, fields_of_place)
+            if refusals.counts_of_groups(fields_of_place) is None
+            else ()
         )
         if offered and "succeeded" in offered[0].names:
             draft.refusal, draft.offered = refusals.NOTHING, offered
@@ -184,41 +195,6 @@ def _offer(draft: Structure, path: str, fields: Mapping[str, Field], places: Pla
         draft.refusal, draft.offered = SIDE_BY_SIDE.format("`, `".join(answers)), ()
 
 
-def _offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question, ...]:
-    """Return the question which field of records that are not read is the answer, or else the verdict; none without such fields."""
-    if refusal not in {refusals.NOTHING, refusals.PROMPTS}:
-        return ()
-    open_fields = [field for field in fields.values() if field.role is None and verdict_claim(field.name) is None]
-    texts = tuple(field.name for field in fields.values() if _may_answer(field))
-    has_answer = any(field.role == "response" for field in fields.values())  # with too few values to count
-    sides = tuple(field.name for field in open_fields if field.kind in {"bool", "binary"} and len(field.distinct) > 1)
-    if texts and not has_answer and not (refusal == refusals.NOTHING and sides):
-        sentence = "if each record is a rollout, which field is the answer of the model?"
-        return (Question("", sentence, {"response": "?"}, texts),)
-    if not sides:
-        return ()
-    sentence = "if each record is a rollout, which field says whether "
-    if speaks_of_attacks_alone({word for name in fields for word in words_of(name)}):
-        return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
-    sentence += "it succeeded, and whose success is it: attack or task?"
-    return (Question("", sentence, {"succeeded": "?", "of": "?"}, sides),)
-
-
-def _may_answer(field: Field) -> bool:
-    """Return whether a field of no other role has texts, as an answer may be called anything."""
-    is_free = (
-        field.role in {None, "content"}
-        and verdict_claim(field.name) is None
-        and not _NO_ANSWER & {*words_of(field.name)}
-    )
-    return is_free and (field.kind == "text" or any(map(_is_said, field.distinct[:2])))
-
-
-def _is_said(value: object) -> bool:
-    """Return whether a value is a text of several words, as an answer may be."""
-    return isinstance(value, str) and num_words(value) > 1
-
-
 def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bool:
     """Return whether records have a field that the user names; a name of a field of turns does not show that these are records."""
     fields = fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict))
@@ -226,7 +202,8 @@ def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bo
     called_turns = path.endswith("[*]") and {*words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]} & OF_TURNS
     if called_turns or are_turns(path, fields, items) or speaking(values):
         return False
-    return bool({*names.values()} & fields.keys())
+    named = {name for column in names.values() for name in (column, *column.split(wide.COMMA))}
+    return bool(named & fields.keys())
 
 
 def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Places, *, is_lone: bool) -> str | None:
@@ -246,6 +223,7 @@ def _refuse(draft: Structure, path: str, places: Places) -> None:
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
     draft.refusal = refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
     _offer(draft, path, fields, places)
+    wide.ask_targets(draft, fields)
 
 
 def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[str | None, list[str]]:

@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import polars as pl
+
 from rollwise.readers.roles.columns import Column, Table
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speaks_of_attacks_alone
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.ratings import may_rate, question_of
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, SAYS_LITTLE, Verdict
 from rollwise.readers.roles.words import without_categories, word
 
 _ANSWERS = ("true", "false", "null")
+_MOST_COLUMNS = 20  # of yes and no, one of which may be the verdict
 
 
 def question(verdict: Verdict) -> Question:
@@ -46,7 +50,7 @@ def unnamed(table: Table) -> list[Question]:
     if not table.holds("response") or stated & table.named or any(map(table.holds, stated)):
         return []
     candidates = [column for column in table.of_records if _may_be_any_verdict(column)]
-    if not candidates or len(candidates) > MOST_LABELS:
+    if not candidates or len(candidates) > _MOST_COLUMNS:
         return []
     of = {} if speaks_of_attacks_alone(table.words) else {"of": ASK}
     whose = (
@@ -59,6 +63,15 @@ def unnamed(table: Table) -> list[Question]:
     labels = sorted(_label(value) for value in candidates[0].distinct if word(value).whose == "answer")
     sentence = f"does `{names[0]}` ({', '.join(labels)}) say {whose}?"
     return [Question(names[0], sentence, {"succeeded": (names[0], dict.fromkeys(labels, ASK))} | of, _ANSWERS)]
+
+
+def rated(table: Table) -> list[Question]:
+    """Return the question from which rating on an attack succeeded, where a judge wrote ratings and no score is there."""
+    if {"succeeded", "outcome", "solved", "score"} & table.named or table.holds("score"):
+        return []
+    texts = [column for column in table.of_records if column.dtype == pl.String and may_rate(column.own)]
+    asked = [question for column in texts if (question := question_of(column.own, column.values)) is not None]
+    return asked if len(asked) == 1 else []
 
 
 def _may_be_any_verdict(column: Column) -> bool:

@@ -33,10 +33,15 @@ def set_apart(frame: pl.DataFrame, doubtful: Collection[str]) -> tuple[pl.DataFr
 
     A column that is asked about, as it may be a verdict, says nothing. A rollout of which some turn is of an attack is one.
     """
-    for name, of_turns, words in _statements(frame, doubtful):
-        benign = _of_rollouts(frame, of_turns)
-        if not benign.any() or (benign | of_turns.is_null()).all():
-            continue
+    stated = [
+        (name, _of_rollouts(frame, of_turns), of_turns, words) for name, of_turns, words in _statements(frame, doubtful)
+    ]
+    stated = [marks for marks in stated if marks[1].any() and not (marks[1] | marks[2].is_null()).all()]
+    marks_of_attacks = [marks for marks in stated if not _repeats_verdicts(frame, marks[1])] or stated
+    if any((marks[1] != marks_of_attacks[0][1]).any() for marks in marks_of_attacks[1:]):
+        names = "` and `".join(name_in_file(name) for name, *_ in marks_of_attacks)
+        return frame, [f"`{names}` differ in which rollouts are attacks: all count as such"]
+    for name, benign, _, words in marks_of_attacks[:1]:
         verdicts = _verdicts(frame).set(~benign, None)
         rollouts = pl.DataFrame({"id": frame["rollout_id"], "benign": benign, "yes": verdicts}).group_by("id")
         counts = rollouts.agg(pl.col("benign").all(), pl.col("yes").any())
@@ -56,6 +61,11 @@ def set_apart(frame: pl.DataFrame, doubtful: Collection[str]) -> tuple[pl.DataFr
             sentence += f": their verdicts ({number}) do not count, and are kept as `{BENIGN_VERDICT}`"
         return frame, [sentence]
     return frame, []
+
+
+def _repeats_verdicts(frame: pl.DataFrame, benign: pl.Series) -> bool:
+    """Return whether attacks are exactly the successes: then a column may say what came of them, and not which there are."""
+    return bool((_verdicts(frame).fill_null(value=False) == ~benign).all())
 
 
 def may_have_benign(frame: pl.DataFrame) -> bool:

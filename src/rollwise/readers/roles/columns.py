@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
+from rollwise.readers.roles.ratings import may_rate
 from rollwise.readers.roles.values import MOST_WORDS, kind_of
 from rollwise.readers.roles.words import word
 from rollwise.schema import NO_ATTACK, TURNS
@@ -20,6 +21,7 @@ _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "re
 _PREFIX, _SUFFIX = "rollout_", "_source"
 _RATES = frozenset({"asr", "attacksuccessrate", "jailbreaksuccessrate"})
 _FIRST = 10_000  # rows that show whether a column has few values
+_SLIPS = 0.05  # share of prompts that stand twice in a set and are labeled differently
 _MOST_VALUES = 200  # distinct values that show what a column holds
 
 
@@ -51,7 +53,8 @@ def may_matter(column: str) -> bool:
     if column in TURNS.names:
         return column == "error"
     name = name_in_file(column)
-    return role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or bool({*words_of(name)} & _TELLING)
+    is_known = role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or may_rate(name)
+    return is_known or bool({*words_of(name)} & _TELLING)
 
 
 def may_be_verdict(column: str) -> bool:
@@ -234,11 +237,12 @@ class Table:
         return self.holds("prompt") or self.holds("response")
 
     def varies_within(self, column: Column, name: str) -> bool:
-        """Return whether a column has several values for one value of the column `name` of TURNS."""
+        """Return whether a column has several values for some values of the column `name` of TURNS, more than a slip or two."""
         if not self.holds(name):
             return False
         pairs = pl.DataFrame({"by": self.frame[name], "value": column.values.alias("")}).drop_nulls().unique()
-        return pairs["by"].n_unique() < pairs.height
+        count = pairs["by"].n_unique()
+        return pairs.height - count > _SLIPS * count
 
 
 def is_constant(ids: pl.Series, values: pl.Series, *, are_together: bool | None = None) -> bool:

@@ -98,8 +98,8 @@ def _differ(first: Column, second: Column) -> bool:
 def _fits(column: Column, name: str) -> bool:
     """Return whether values may be such a fact: words, and of tasks, goals and categories also whole numbers."""
     is_word = is_text(column.dtype) and column.kind not in {"empty", "moment"}
-    if name == "target" and column.kind == "text":
-        return False  # how an answer is to begin
+    if name == "target" and column.kind == "text" and any(" " in str(value) for value in column.distinct):
+        return False  # how an answer is to begin, unlike a long path of a model
     if name in {"target", "attack"}:
         return is_word and column.kind != "bool"
     return is_word or column.dtype.is_integer()

@@ -47,6 +47,7 @@ _SURELY_ATTACKS = frozenset(
 _LOOSELY_ATTACKS = frozenset({"vulnerability", "exploit", "technique"})
 _OF_HARM = frozenset({"harm", "harmful", "behavior", "behaviour", "malicious", "probe", "probes"})  # or of its absence
 _LOOSELY_TASKS = frozenset({"test", "tests", "tool", "tools", "expected", "reference", "steps"})
+_BEFORE = frozenset({"initial", "before", "baseline", "original", "pre"})  # words of names of what was before an attack
 _COUNTING = frozenset({"total", "n", "num", "count", "number"})
 _COUNTED = frozenset(
     {
@@ -293,9 +294,9 @@ def _doubts(table: Table, verdict: Verdict, attack: frozenset[str], *, is_generi
         yield f"`{opposite.own}` says the opposite"
     if _may_be_of_prompts(table, verdict):
         yield DOUBT_OF_PROMPTS
-    if verdict.is_constant and column.filled > _FEW and _needs_to_vary(verdict, is_generic=is_generic):
-        yield DOUBT_OF_CONSTANTS
-    if verdict.is_constant and column.filled > 1 and is_negative(column.own) and verdict.claim.when_true is not None:
+    if verdict.whose != "refusal" and words & _BEFORE:
+        yield "It may be of what was before the attack"
+    if verdict.is_constant and _may_be_of_else(table, verdict, is_generic=is_generic):
         yield DOUBT_OF_CONSTANTS
     if verdict.whose != "attack" or table.texts or words & {"attack", "jailbroken", "jailbreak"}:
         return
@@ -345,6 +346,15 @@ def _goes_with_prompts(table: Table) -> bool:
         return False
     prompts = table.frame["prompt"].drop_nulls()
     return 3 * prompts.n_unique() < 2 * len(prompts)
+
+
+def _may_be_of_else(table: Table, verdict: Verdict, *, is_generic: bool) -> bool:
+    """Return whether a verdict that is the same wherever it is stated may be of something else, or of some rows alone."""
+    column, when_true = verdict.column, verdict.claim.when_true
+    is_partly = column.filled < table.frame.height and when_true is None
+    if column.filled > _FEW and (is_partly or _needs_to_vary(verdict, is_generic=is_generic)):
+        return True
+    return column.filled > 1 and is_negative(column.own) and when_true is not None
 
 
 def _needs_to_vary(verdict: Verdict, *, is_generic: bool) -> bool:

@@ -79,6 +79,7 @@ class Document(Contents):
         self._path_facts = path_facts
         self._is_in_memory = data is not None
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
+        self.num_uneven = 0  # rows of CSV with more or fewer fields than its first line, which are not read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         # Record and field of values that became null for their depth.
         self.too_deep: dict[tuple[object, str], None] = {}

@@ -1,0 +1,70 @@
+"""Rows of CSV that Polars rejects: which line is uneven, and the rows that are not."""
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import polars as pl
+
+from rollwise.errors import counted
+from rollwise.readers.problems import RECORD, REMEDY, BrokenError, is_collecting
+
+_ADVICE = "write a text with quotes or separators in it within quotes, and quotes in it twice"
+_MOST = 40  # characters of a row that a message shows
+
+
+def even_rows(text: bytes, separator: str) -> tuple[pl.DataFrame, int]:
+    """Return the rows with as many fields as the first line, as text, and how many others there are.
+
+    Where problems are collected, each of the others is one; else the first is raised. Where a quote is amiss, no row after it is
+    sure, and the file is broken as a whole.
+    """
+    limit = csv.field_size_limit(2**31 - 1)  # of all readers of the process
+    try:
+        (_, header), *rows = _rows(text.decode("utf-8-sig", errors="replace"), separator)
+    finally:
+        csv.field_size_limit(limit)
+    columns: dict[str, list[Any]] = {name: [] for name in header}
+    problems: list[BrokenError] = []
+    for line, row in rows:
+        if len(row) == len(header):
+            for values, value in zip(columns.values(), row, strict=True):
+                values.append(value or None)
+            continue
+        reason = f"has {counted(len(row), 'field')}, where the first line has {len(header)}: {_ADVICE}"
+        problems.append(BrokenError(reason, record=f"in line {line}"))
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    if len(columns) < len(header) or (problems and not frame.height):
+        reason = problems[0].reason if problems else "names two columns alike in its first line"
+        raise BrokenError(f"is not a complete table: its row {problems[0].record} {reason}" if problems else reason)
+    current = RECORD.get()
+    for problem in problems:
+        if current is None or not is_collecting():
+            raise problem
+        current[0].broken(current[1], problem)
+    return frame, len(problems)
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Iterate over the rows that are not blank, each with the number of its first line; quotes that are amiss are raised."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    line, start = 1, ""
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            with suppress(IndexError):
+                start = text.splitlines()[line - 1].strip()
+            is_open = "unexpected end" in str(error)
+            what = "opens a quote that is never closed" if is_open else "goes on after a closing quote"
+            half = ", or is half-written" if is_open else ""
+            shown = start if len(start) <= _MOST else f"{start[:_MOST]}..."
+            reason = f"is not a complete table: its row in line {line} {what}{half} (`{shown}`): {_ADVICE}"
+            raise BrokenError(reason, remedy=REMEDY) from error
+        if row is None:
+            return
+        if row:
+            yield line, row
+        line = reader.line_num + 1

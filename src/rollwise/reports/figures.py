@@ -33,6 +33,8 @@ MOST_ROWS_OF_CSV = 1000  # in the page; the files have more
 _OF_GROUPS = (plots.forest, plots.curve, plots.training, plots.attempts, plots.contrast)
 _UNTOLD = ("estimand", "method")  # long words, the same in every row; the files have them
 _MARK = re.compile(r'class="mark" data-group="[^"]*" data-key="([^"]*)"')
+_TEXT = re.compile(r">[^<>]+<")
+_OF_ROLLOUTS = re.compile(r"(?:\d |censored |judged |number of |more |fewer |>)rollouts?(?=[ .;,:<)])")
 MOST_SCORES = 4  # of more judges, the tables alone are shown
 FEW_CELLS = 4  # a table says so few cells better, with their intervals
 
@@ -54,6 +56,8 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
         named = by if not isinstance(draw, partial) else draw.keywords.get("by", by)
         palette = {} if name == "heat_map" else {"colors": _of_figure(frame, named, colors)}
         file, wide, narrow = _drawn(draw, frame, palette)
+        if data.tree:
+            wide, narrow = _of_paths(wide), _of_paths(narrow)
         path = folder / _file_name(name, folder)
         path.write_text(file, encoding="utf-8")
         metric = frame["metric"][0] if "metric" in frame.columns else None
@@ -69,6 +73,11 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
             call=call(name, data, frame, **options),
         )
     return images
+
+
+def _of_paths(svg: str) -> str:
+    """Return a figure of trees with captions that count paths: a result does not know what its rows are."""
+    return _TEXT.sub(lambda text: _OF_ROLLOUTS.sub(lambda words: words[0].replace("rollout", "path"), text[0]), svg)
 
 
 def _linked(svg: str, groups: Groups, metric: str | None, needed: tuple[str, ...]) -> str:

@@ -21,6 +21,14 @@ def scored() -> pl.DataFrame:
     return rw.turns(made.with_columns(pl.lit(None, made.schema["outcome"]).alias("outcome")))
 
 
+def two_judges() -> pl.DataFrame:
+    """Four targets, of which each judge decided on two."""
+    names = {"a": 0.3, "b": 0.1, "c": 0.2, "d": 0.4}
+    return simulated(targets=names).with_columns(
+        judge=pl.col("target").replace({"a": "x", "b": "x", "c": "y", "d": "y"})
+    )
+
+
 CASES: dict[str, tuple[Callable[[], pl.DataFrame], dict[str, Any]]] = {
     "two factors": (lambda: simulated(targets={"a": 0.1, "b'c": 0.3}, attacks=["x", "y"]), {}),
     "unjudged": (
@@ -32,6 +40,7 @@ CASES: dict[str, tuple[Callable[[], pl.DataFrame], dict[str, Any]]] = {
     "a number": (lambda: simulated().with_columns(temperature=pl.col("goal").hash() % 3 / 2), {"by": "temperature"}),
     "scored": (scored, {}),
     "branches": (lambda: rw.simulate(branches=2, turns=3, give_up=0, target_ends=0, error=0, seed=1)[0], {}),
+    "judges": (two_judges, {}),
     "logs": (lambda: rw.read(ROOT / "data" / "rollouts"), {}),
 }
 

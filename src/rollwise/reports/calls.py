@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.plots import theme
-from rollwise.reports.comparisons import UNITS, assessed
+from rollwise.reports.comparisons import UNITS, assessed, judges_of
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import naming, visible
 from rollwise.reports.rollouts import numeric_columns
@@ -41,9 +41,11 @@ def call(name: str, data: Frames, frame: pl.DataFrame, **options: Any) -> str:
 
 
 def _whole(data: Frames, frame: pl.DataFrame) -> bool:
-    """Return whether one comparison of all rollouts makes these rows: only some may share goals, or have an attack."""
-    rows = assessed(data.rollouts, frame["metric"][0])
-    values = values_named(rows, frame["of"][0]).drop_nulls().cast(pl.String)
+    """Return whether one comparison of all rollouts makes these rows: only some may share goals, judges, or have an attack."""
+    rows, of = assessed(data.rollouts, frame["metric"][0]), frame["of"][0]
+    values = values_named(rows, of).drop_nulls().cast(pl.String)
+    if judges_of(rows, [of], [name for name in data.by if name != of]).height:
+        return False
     return rows.height == data.rollouts.height and set(values) == {*frame["group"], *frame["baseline"]}
 
 

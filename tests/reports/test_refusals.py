@@ -143,3 +143,17 @@ def test_what_is_invalid_as_such_is_refused_in_one_sentence(column: str, said: s
         found_in(turns, by=column)
     with pytest.raises(ArgumentError, match=r"^cluster='nothing': there is no such column"):
         found_in(turns, cluster="nothing")
+
+
+@pytest.mark.parametrize("judges", [("x", "y"), ("x", "x"), ("x", None), (None, None)])
+def test_the_analyses_that_are_offered_can_be_run(judges: tuple[str | None, str | None]) -> None:
+    """The call of a comparison across judges would be refused: the list says so, and what is left to do."""
+    turns = judged(*((name, "p", judge, 9) for name, judge in zip("ab", judges, strict=True)))
+    offered = rw.doctor(turns)
+    for call in offered.filter("valid")["call"]:
+        eval(call, {"rw": rw, "m": rw.metrics, "turns": turns})
+    (row,) = offered.filter(analysis="difference of rates, paired by goal").rows(named=True)
+    assert row["valid"] is (judges != ("x", "y"))
+    assert row["valid"] or row["reason"].startswith(
+        "`judge` differs between values of `target`: judge all with the same"
+    )

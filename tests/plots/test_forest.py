@@ -320,9 +320,9 @@ def test_a_note_leaves_its_words_to_the_caption_where_it_would_cover_names(summa
     for size, said in (("slide", True), ((3.7, None), False)):
         plot = plots.forest(summary_of(rows), size=size, caption=True)
         (ax,) = plot.figure.axes
-        notes = [text.get_text() for text in ax.texts if text.get_style() == "italic"]
+        notes = [text.get_text() for text in ax.texts if text.get_fontstyle() == "italic"]
         assert any("no interval" in note for note in notes) is said, (size, notes)
         assert any("¹" in note for note in notes)
         for text in ax.texts:
-            if text.get_style() == "italic":
+            if text.get_fontstyle() == "italic":
                 assert text.get_window_extent().x0 >= ax.bbox.x0

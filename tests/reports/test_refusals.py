@@ -29,7 +29,8 @@ def judged(*arms: Arm) -> pl.DataFrame:
 
 def found_in(turns: pl.DataFrame, **more: Any) -> Frames:
     """The frames of a report."""
-    return frames(turns, **({"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0} | more))
+    options: dict[str, Any] = {"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0} | more
+    return frames(turns, **options)
 
 
 def notes(found: Frames, section: str) -> list[str]:

@@ -23,6 +23,7 @@ from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages
+from rollwise.reports.taxonomy import drawn_rates
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
@@ -63,7 +64,8 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
         metric = frame["metric"][0] if "metric" in frame.columns else None
         # Cells that pool all attacks have none of the rollouts without an attack, and no address of the viewer says so.
         is_partial = name == "heat_map" and bool((data.rollouts["attack"] == schema.NO_ATTACK).any())
-        needed = ("attack",) if is_partial else ()
+        # Nor has the viewer the categories of taxonomies.
+        needed = ("attack",) if is_partial else ("taxonomy",) if name.startswith("taxonomy_") else ()
         images[name] = FigureImages(
             _linked(wide, groups, metric, needed),
             _linked(narrow, groups, metric, needed),
@@ -132,6 +134,10 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
         ),
         *_of_scores(data),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
+        *(
+            (f"taxonomy_{place}", rows, plots.forest, MOST_ROWS)
+            for place, rows in enumerate(drawn_rates(data.hazards).values(), 1)
+        ),
         ("curve", visible(data.curve, data.by), plots.curve, MOST_CURVES),
         *(
             (f"training_{metric}", data.trained.filter(metric=metric), plots.training, MOST_CURVES)

@@ -23,7 +23,7 @@ from rollwise.reports.parts import (
 from rollwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from rollwise.reports.repeats import repeats
 from rollwise.reports.scores import scores
-from rollwise.reports.taxonomy import KEYS, SEVERITY
+from rollwise.reports.taxonomy import KEYS, SEVERITY, drawn_rates
 from rollwise.schema import labels
 
 
@@ -39,7 +39,7 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
         _training(data, images, level),
         _curve(data, images.get("curve")),
         _grid(data, images.get("heat_map")),
-        _taxonomies(data, level),
+        _taxonomies(data, images, level),
         differences(data, images, level),
         since_earlier(data, images, level, lost),
         repeats(data, images, level),
@@ -167,7 +167,7 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
     )
 
 
-def _taxonomies(data: Frames, level: float) -> Section:
+def _taxonomies(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
     """Return the section on categories of published taxonomies; without parts if no name has one."""
     rates, heading = data.hazards, "Which known risks succeed?"
     if rates.is_empty():
@@ -199,6 +199,15 @@ def _taxonomies(data: Frames, level: float) -> Section:
         heading,
         [
             *finding(cells_found(data, rates, KEYS)),
+            *(
+                part
+                for place, name in enumerate(drawn_rates(rates), 1)
+                for part in (
+                    Part("text", text=f"By {labels.plain(name)}:"),
+                    *figure_parts(images.get(f"taxonomy_{place}")),
+                )
+                if images
+            ),
             Part("table", table=Grid(columns, cells)),
             Part("method", text=text),
         ],

@@ -309,3 +309,21 @@ def test_ticks_above_many_rows_keep_off_the_headings(summary_of, rate):
     assert len(headings) == 3
     assert not any(one.overlaps(other) for one in above for other in headings)
     assert min(one.y0 for one in headings) >= max(one.y1 for one in above)
+
+
+def test_a_note_leaves_its_words_to_the_caption_where_it_would_cover_names(summary_of, rate):
+    """A hollow point at the right end of a narrow figure keeps its footnote alone; a wide one says it."""
+    rows = [
+        rate(k, 20, target=target, attack=attack, **more)
+        for attack, k, more in (("GCG", 19, {"low": None, "high": None, "reason": "no variation"}), ("PAIR", 2, {}))
+        for target in ("vicuna-13b-v1.5", "llama-2-7b-chat-hf")
+    ]
+    for size, said in (("slide", True), ((3.7, None), False)):
+        plot = plots.forest(summary_of(rows), size=size, caption=True)
+        (ax,) = plot.figure.axes
+        notes = [text.get_text() for text in ax.texts if text.get_fontstyle() == "italic"]
+        assert any("no interval" in note for note in notes) is said, (size, notes)
+        assert any("¹" in note for note in notes)
+        for text in ax.texts:
+            if text.get_fontstyle() == "italic":
+                assert text.get_window_extent().x0 >= ax.bbox.x0

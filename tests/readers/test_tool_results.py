@@ -71,6 +71,17 @@ KNOWN: dict[str, tuple[list[dict[str, Any]], list[Result]]] = {
          {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "t", "toolName": "f", "result": {"a": 1}}]}],
         [("t", '{"a":1}', None)],
     ),
+    "parts of the AI SDK with a type around the value": (
+        [{"role": "assistant", "content": [
+             {"type": "tool-call", "toolCallId": one, "toolName": "f", "input": {}} for one in "abcd"]},
+         {"role": "tool", "content": [
+             {"type": "tool-result", "toolCallId": one, "toolName": "f", "output": {"type": kind} | value}
+             for one, kind, value in (
+                 ("a", "json", {"value": {"a": 1}}), ("b", "text", {"value": "B"}), ("c", "error-text", {"value": "C"}),
+                 ("d", "execution-denied", {"reason": "D"}),
+             )]}],
+        [("a", '{"a":1}', None), ("b", "B", None), ("c", "C", "failed"), ("d", "D", "refused")],
+    ),
     "inside of the call": (
         [{"role": "assistant", "content": None, "tool_calls": [{"name": "f", "arguments": {}, "output": "42"}]}],
         [(None, "42", None)],
@@ -187,3 +198,9 @@ def test_real_logs_have_the_results_that_a_second_count_finds(folder: str, refus
 
 def test_the_dtype_is_that_of_the_schema(tmp_path: Path) -> None:
     assert read(tmp_path).schema["tool_results"] == TOOL_RESULTS
+
+
+def test_a_value_of_the_ai_sdk_is_the_text_of_its_message(tmp_path: Path) -> None:
+    """The next prompt has what the tool returned, not the name of its part beside it."""
+    messages, _ = KNOWN["parts of the AI SDK with a type around the value"]
+    assert read(tmp_path, *messages)["prompt"].to_list() == ["go", '{"a":1}\nB\nC\nD']

@@ -21,6 +21,22 @@ def scored() -> pl.DataFrame:
     return rw.turns(made.with_columns(pl.lit(None, made.schema["outcome"]).alias("outcome")))
 
 
+def risks() -> pl.DataFrame:
+    """Plugins of promptfoo, of which three are hazards of MLCommons and one has a category of OWASP alone."""
+    plugins = dict(
+        zip(sorted(simulated()["goal"].unique()), ["harmful:hate", "harmful:self-harm", "pii:direct"] * 9, strict=False)
+    )
+    return simulated().with_columns(source=pl.lit("promptfoo"), category=pl.col("goal").replace(plugins))
+
+
+def two_judges() -> pl.DataFrame:
+    """Four targets, of which each judge decided on two."""
+    names = {"a": 0.3, "b": 0.1, "c": 0.2, "d": 0.4}
+    return simulated(targets=names).with_columns(
+        judge=pl.col("target").replace({"a": "x", "b": "x", "c": "y", "d": "y"})
+    )
+
+
 CASES: dict[str, tuple[Callable[[], pl.DataFrame], dict[str, Any]]] = {
     "two factors": (lambda: simulated(targets={"a": 0.1, "b'c": 0.3}, attacks=["x", "y"]), {}),
     "unjudged": (
@@ -32,6 +48,8 @@ CASES: dict[str, tuple[Callable[[], pl.DataFrame], dict[str, Any]]] = {
     "a number": (lambda: simulated().with_columns(temperature=pl.col("goal").hash() % 3 / 2), {"by": "temperature"}),
     "scored": (scored, {}),
     "branches": (lambda: rw.simulate(branches=2, turns=3, give_up=0, target_ends=0, error=0, seed=1)[0], {}),
+    "judges": (two_judges, {}),
+    "risks": (risks, {}),
     "logs": (lambda: rw.read(ROOT / "data" / "rollouts"), {}),
 }
 

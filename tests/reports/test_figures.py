@@ -1,12 +1,15 @@
 """The figures of a report: of every kind, wide and narrow."""
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from reports.simulated_turns import simulated, trained  # type: ignore[import-not-found]  # needs the path of tests
 
+import rollwise as rw
 from rollwise.reports.frames import frames
 
 room: Any = import_module("rollwise.reports.figures")  # its folder calls a function so
@@ -45,3 +48,16 @@ def test_every_kind_of_figure_is_drawn_wide_and_narrow(tmp_path) -> None:
             )
             assert figure.wide != figure.narrow
     assert kinds == {"forest", "curve", "training", "attempts", "contrast"}
+
+
+def test_captions_of_trees_count_paths(tmp_path: Path) -> None:
+    """The rows of a tree are its branches; a name with the word stays, and so does the file that the call draws."""
+    turns = rw.simulate(
+        targets={"a": 0.3, "of rollouts": 0.1}, branches=2, turns=3, give_up=0, target_ends=0, error=0, seed=1
+    )[0]
+    page = rw.report(turns, tmp_path / "report", progress=False)
+    (figure,) = re.findall(r'<figure data-name="attack_success".*?</figure>', page.read_text(), re.DOTALL)
+    texts = re.findall(r">([^<>]+)</text>", figure)
+    assert any(re.search(r"\d paths? in|^paths in", text) for text in texts)
+    assert {text for text in texts if "rollouts" in text} == {"of rollouts"}
+    assert "rollouts" in (page.parent / "figures" / "attack_success.svg").read_text()

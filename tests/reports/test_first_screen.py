@@ -25,7 +25,7 @@ def test_the_first_screen_answers(browser: Browser, page: Path) -> None:
     """Highest, difference and best, each with its number, and the whole picture on the first 1280 x 900; its buttons are below."""
     browser.open(page, width=1280, height=900)
     heading, claims, bottom = browser.run("""
-      return [document.querySelector("h1").textContent,
+      return [document.querySelector("h1").textContent.replace(/\\s+/g, " "),
         [...document.querySelectorAll(".claims li")].map(one => one.innerText.replace(/\\s+/g, " ")),
         document.querySelector("figure svg").getBoundingClientRect().bottom];
     """)

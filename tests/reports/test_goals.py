@@ -272,3 +272,23 @@ def test_a_phone_has_the_list_or_what_is_read(browser: Browser, page: Path) -> N
     assert browser.run(VISIBLE, views) == [False, True, True, False]
     assert browser.run("return document.documentElement.scrollWidth") <= 390
     assert browser.told()[1] == []
+
+
+def test_rows_below_a_goal_say_what_differs_there(browser: Browser, tmp_path: Path) -> None:
+    """What all attempts at each goal share is left to its head, and the attempt can be read beside any name."""
+    rows = [
+        {"rollout_id": f"{goal}/{target}/{attempt}", "turn": 1, "goal": goal, "attack": f"of {goal}", "target": target}
+        | {"attempt": attempt, "succeeded": attempt == 1, "response": "r"}
+        for goal in ("g", "h")
+        for target in ("a model with a name " * 4, "b")
+        for attempt in (1, 2)
+    ]
+    turns = rw.turns(pl.DataFrame(rows, schema_overrides={"turn": pl.Int32, "attempt": pl.Int32}))
+    browser.open(rw.report(turns, tmp_path / "report", progress=False), width=390)
+    heads = browser.run("return [...document.querySelectorAll('#rows .row b')].map(one => one.textContent)")
+    assert {head.split(" · ")[-1] for head in heads} == {"attempt 1 of 2", "attempt 2 of 2"}
+    assert not any("of g" in head or "of h" in head for head in heads)
+    assert browser.run("""
+      return [...document.querySelectorAll("#rows .attempt")].every(one => one.scrollWidth <= one.clientWidth
+        && one.getBoundingClientRect().right <= one.closest(".row").getBoundingClientRect().right)
+    """)

@@ -43,7 +43,11 @@ def truths(yes: int, no: int) -> dict[str, float | None]:
 def test_the_corrected_rate_stands_beside_the_judges(tmp_path):
     """By hand: 40 flagged of which 15 of 20 are true, 160 others of which 2 of 20 are: (40 · .75 + 160 · .10) / 200 = .23."""
     labels = saved("ann", truths(15, 2))
-    page = rw.report(logs(), tmp_path / "report", by="target", labels=labels, progress=False).read_text()
+    page = (
+        rw.report(logs(), tmp_path / "report", by="target", labels=labels, progress=False)
+        .read_text()
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
     section = page[page.index('id="labels"') :].split("</section>")[0]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", section))
     assert "ann labeled 40 rollouts that the judge judged; the judge was wrong on 7." in text
@@ -71,7 +75,7 @@ def test_title_and_claims_are_corrected(tmp_path, yes, no, title, claim):
     page = rw.report(logs(), tmp_path / "report", labels=saved("ann", truths(yes, no)), progress=False)
     run = json.loads((page.parent / "run.json").read_text())
     assert run["title"] == title
-    assert f'<h1 dir="auto">{title}</h1>' in html.unescape(page.read_text())
+    assert f'<h1 dir="auto">{title}</h1>' in html.unescape(page.read_text()).replace("\N{NO-BREAK SPACE}", " ")
     (row,) = rw.judges.correct(rw.measure(logs()), rw.judges.consensus(saved("ann", truths(yes, no)))).rows(named=True)
     assert row["estimate"] == pytest.approx(0.23 if yes == 15 else 0.2)
     first, *others = run["claims"]
@@ -115,7 +119,11 @@ def test_other_labels_change_the_corrected_rate(tmp_path):
     texts = []
     for number, labels in enumerate((truths(20, 0), truths(10, 10))):
         path = rw.report(logs(), tmp_path / str(number), labels=saved("ann", labels), progress=False)
-        texts.append(re.findall(r"is (\S+) % \[[^\]]+\] by the judge, and (\S+) % ", path.read_text())[0])
+        texts.append(
+            re.findall(
+                r"is (\S+) % \[[^\]]+\] by the judge, and (\S+) % ", path.read_text().replace("\N{NO-BREAK SPACE}", " ")
+            )[0]
+        )
     assert texts == [("20.0", "20.0"), ("20.0", "50")]  # by hand: (40 · .5 + 160 · .5) / 200
     raw = [pl.read_parquet(tmp_path / number / "summary.parquet") for number in "01"]
     assert raw[0].equals(raw[1])
@@ -129,7 +137,11 @@ def test_two_peoples_files_are_joined_and_their_disagreement_is_named(tmp_path, 
     for name, labels in (("ann", ann), ("bob", bob)):
         saved(name, labels, metric="attack_success").write_ndjson(tmp_path / f"labels-{name}.jsonl")
     files = [tmp_path / "labels-ann.jsonl", tmp_path / "labels-bob.jsonl"]
-    page = rw.report(logs(), tmp_path / "report", labels=files, progress=False).read_text()
+    page = (
+        rw.report(logs(), tmp_path / "report", labels=files, progress=False)
+        .read_text()
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
     assert "ann and bob labeled 38 rollouts" in page
     assert "People disagree on 2 of 39 rollouts that several labeled:" in page
     assert '<a href="#rollout=r003">r003</a>' in page
@@ -154,7 +166,11 @@ def test_logs_without_verdicts_get_the_rates_of_people(tmp_path, capsys):
     """By hand: 6 of 10 labels are yes; the others were not drawn. Groups drawn at other rates have no rate in common."""
     bare = logs().drop("succeeded", "outcome", strict=False)
     labels = saved("ann", {f"r{place:03}": float(place < 6) for place in range(10)}, probability=0.05)
-    page = rw.report(rw.turns(bare), tmp_path / "report", by="target", labels=labels, progress=False).read_text()
+    page = (
+        rw.report(rw.turns(bare), tmp_path / "report", by="target", labels=labels, progress=False)
+        .read_text()
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
     assert "The logs have no verdicts; ann labeled 10 rollouts." in page
     assert re.search(r"Attack success is 60 % \[[\d., ]+\] by their labels, over those drawn", page)
     run = json.loads((tmp_path / "report" / "run.json").read_text())
@@ -164,7 +180,11 @@ def test_logs_without_verdicts_get_the_rates_of_people(tmp_path, capsys):
     assert rates.select("target", "n", "estimate").sort("target").rows() == [("a", 5, 0.6), ("b", 5, 0.6)]
     assert "there is one judge" not in capsys.readouterr().err
     uneven = labels.with_columns(probability=pl.when(pl.int_range(10) < 5).then(0.05).otherwise(0.1))
-    page = rw.report(rw.turns(bare), tmp_path / "uneven", by="target", labels=uneven, progress=False).read_text()
+    page = (
+        rw.report(rw.turns(bare), tmp_path / "uneven", by="target", labels=uneven, progress=False)
+        .read_text()
+        .replace("\N{NO-BREAK SPACE}", " ")
+    )
     assert "ann labeled 10 rollouts.</p>" in page
 
 

@@ -108,3 +108,12 @@ def test_a_median_that_too_few_reached_shows_that_it_is_not_known() -> None:
     (times,) = _effort(found, "turns to success")
     (cells,) = [cells for cells in times.rows if cells[:2] == ["base", "persuade"]]
     assert "– [6.0, –]" in cells
+
+
+def test_too_few_in_common_is_the_finding() -> None:
+    """A difference at one goal is drawn; what is said of it is why chance cannot be told."""
+    found = _frames({"a": [(f"g{goal}", 2) for goal in range(6)], "b": [("g0", 1)]})
+    assert found.contrasts["p_value"].to_list() == [None]
+    (section,) = (one for one in results(found, {}, 0.95) if one.id == "contrasts")
+    assert section.parts[0].kind == "finding"
+    assert section.parts[0].text == "No difference can be told from chance: the groups have 1 goal in common."

@@ -1,5 +1,6 @@
 """The report's page in a real browser: it stands without network, fits a phone, can be read in light, in dark and on paper."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -178,3 +179,25 @@ def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
         assert (f'<section id="{section}"' in sections) == (folder / f"{name}.parquet").exists()
     valid = pl.read_parquet(folder / "doctor.parquet")
     assert rw.schema.check(valid, rw.schema.DOCTOR).height > 10
+
+
+@pytest.mark.integration
+def test_a_printed_page_has_no_text_beyond_its_edge(browser: Browser, page: Path) -> None:
+    """On paper nothing can be scrolled: what is wider would be cut, or all of the page would be shrunk."""
+    browser.open(page, width=718)
+    browser.cdp("Emulation.setEmulatedMedia", media="print")
+    browser.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+    beyond = browser.run("""
+      return [...document.querySelectorAll("table, svg, pre, p")]
+        .filter(one => one.checkVisibility() && one.getBoundingClientRect().right > 719).map(one => one.outerHTML.slice(0, 200))
+    """)
+    assert beyond == []
+
+
+@pytest.mark.integration
+def test_a_number_and_its_unit_stay_in_one_line(browser: Browser, page: Path) -> None:
+    """At every width, in the title, the claims and the findings."""
+    browser.open(page)
+    texts = browser.run("return [...document.querySelectorAll('h1, .claims, .finding')].map(one => one.innerText)")
+    assert any("\N{NO-BREAK SPACE}%" in text for text in texts)
+    assert not any(re.search(r"\d %", text) for text in texts)

@@ -1,5 +1,7 @@
 """Rates by categories of published taxonomies, for names that are beyond doubt."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -81,3 +83,18 @@ def test_severity_is_a_category_where_logs_state_it() -> None:
     assert [row[:3] for row in grid.table.rows][-1][:2] == ["severity", "high"]
     assert {row[0] for row in grid.table.rows} == {"OWASP LLM Top 10", "MITRE ATLAS", "severity"}
     assert "they cover up to 4 of 8 attacked rollouts" in text.text
+
+
+def test_each_taxonomy_with_several_categories_has_a_figure(tmp_path: Path) -> None:
+    """It has the rates of the table; one category alone has none, and marks do not link to categories that the viewer lacks."""
+    logs = turns("promptfoo", "category", "harmful:hate", "harmful:privacy", "pii:direct")
+    page = rw.report(logs, tmp_path / "report", progress=False)
+    section = re.search(r'<section id="taxonomy">.*?</section>', page.read_text(), re.DOTALL)
+    assert section is not None
+    assert re.findall(r'data-name="(taxonomy_\d)"', section[0]) == ["taxonomy_1"]
+    assert "<p>By MLCommons hazards:</p>" in section[0]
+    table = pl.read_parquet(page.parent / "taxonomy.parquet").filter(taxonomy="MLCommons hazards")
+    figure = section[0].partition("<figure")[2].partition("</figure>")[0]
+    assert all(f">{name}<" in figure for name in table["hazard"])
+    assert figure.count('class="mark"') >= table.height
+    assert "data-to" not in figure

@@ -9,6 +9,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.clusters import way_out_of_one
+from rollwise.estimation.contrast import JUDGED_BY
 from rollwise.estimation.doctor_facts import USUAL_GROUPS, Facts, step_in
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE
 from rollwise.estimation.plan import of_pilot
@@ -17,7 +18,7 @@ from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.coercion import with_dtypes
-from rollwise.schema.named import columns_named, values_named
+from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 
 _STOPPED = "attempts stopped at the first success"
@@ -192,13 +193,29 @@ def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
     )
 
 
+def _other_judge(rollouts: pl.DataFrame, name: str | None, baseline: str) -> str | None:
+    """Return the column by which a value of the compared column had other judges than the baseline."""
+    for column in JUDGED_BY:
+        if name is None or column not in rollouts.columns:
+            continue
+        named = (
+            rollouts.select(arm=column_named(name), judge=column_named(column).cast(pl.String)).drop_nulls().unique()
+        )
+        judges = dict(named.group_by("arm").agg(pl.col("judge").sort()).iter_rows())
+        if baseline in judges and any(of_arm != judges[baseline] for of_arm in judges.values()):
+            return column
+    return None
+
+
 def _of_contrasts(table: Facts) -> Iterator[Finding]:
     metric, name = table.metric, table.varying
     arms: list[str] = []
     if name:
         arms = _arms(table.rollouts.filter(pl.Series(table.statuses_of(metric) == VALUE)), name)
     flaw = call = None
-    if len(arms) > 1:
+    if len(arms) > 1 and (judge := _other_judge(table.rollouts, name, arms[0])):
+        flaw = f"`{judge}` differs between values of `{name}`: judge all with the same judge, or pass force=True"
+    elif len(arms) > 1:
         call = f"rw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
     else:
         flaw = f"nothing to compare: none of {listing(USUAL_GROUPS)} has several values with verdicts"

@@ -43,6 +43,7 @@ _PANEL = 200.0  # least width in points of one of several panels
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
 FEW = 10  # a group of fewer rollouts is pale, and below larger ones
+_BARE = "no interval"  # note of a hollow point
 _PALE = 0.45  # strength of its color
 
 
@@ -89,7 +90,7 @@ def draw(
         if parts_of.height:
             sheet.entries = [_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)]
 
-        return partial(row_names.fit, axes, place)
+        return partial(_fit, axes, place)
 
     return layout.lay(
         paint,
@@ -117,7 +118,7 @@ def mark(row: Mapping[str, Any], look: theme.Look, widest: object, *, value: str
         "estimate": row[value],
         "low": row["low"],
         "high": row["high"],
-        "note": {"point": "no interval", "empty": "no estimate"}.get(shape),
+        "note": {"point": _BARE, "empty": "no estimate"}.get(shape),
         "reason": labels.plain(row["reason"]) if row["reason"] else None,
         "color": look.color,
         "marker": look.marker,
@@ -182,6 +183,18 @@ def _draw(
     ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
     row_names.put(ax, place, named=named)
     _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)
+
+
+def _fit(axes: Sequence["Axes"], place: row_names.Place) -> bool:
+    """Fit names and numbers to the final rows; a note that would cover them leaves its words to the caption."""
+    readable = row_names.fit(axes, place)
+    for ax in axes:
+        for text in ax.texts:
+            if text.get_text().startswith(_BARE):
+                note = text.get_window_extent()
+                if note.x0 < ax.bbox.x0 or note.x1 > ax.bbox.x1:
+                    text.set_text(text.get_text().removeprefix(_BARE).strip())
+    return readable
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:

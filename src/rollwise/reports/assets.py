@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,17 @@ def rendered(template: str, **values: Any) -> str:
         undefined=jinja2.StrictUndefined,
         finalize=_visible,
     )
+    templates.filters["unbroken"] = _unbroken
     return templates.get_template(template).render(**values)
 
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _unbroken(text: str) -> str:
+    """Keep a number with its unit in one line, and the ends of an interval."""
+    return re.sub(r"(?<=\d) (?=(%|points?)(?!\w))|(?<=\d,) (?=[−\d.]+\])", "\N{NO-BREAK SPACE}", text)
 
 
 def _visible(value: Any) -> Any:

@@ -5,10 +5,11 @@ from typing import Any
 import polars as pl
 
 from rollwise.plots import theme
-from rollwise.reports.comparisons import UNITS, assessed
+from rollwise.reports.comparisons import UNITS, assessed, judges_of
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import naming, visible
 from rollwise.reports.rollouts import numeric_columns
+from rollwise.reports.taxonomy import drawn_rates
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named, values_named
 
@@ -41,9 +42,11 @@ def call(name: str, data: Frames, frame: pl.DataFrame, **options: Any) -> str:
 
 
 def _whole(data: Frames, frame: pl.DataFrame) -> bool:
-    """Return whether one comparison of all rollouts makes these rows: only some may share goals, or have an attack."""
-    rows = assessed(data.rollouts, frame["metric"][0])
-    values = values_named(rows, frame["of"][0]).drop_nulls().cast(pl.String)
+    """Return whether one comparison of all rollouts makes these rows: only some may share goals, judges, or have an attack."""
+    rows, of = assessed(data.rollouts, frame["metric"][0]), frame["of"][0]
+    values = values_named(rows, of).drop_nulls().cast(pl.String)
+    if judges_of(rows, [of], [name for name in data.by if name != of]).height:
+        return False
     return rows.height == data.rollouts.height and set(values) == {*frame["group"], *frame["baseline"]}
 
 
@@ -51,6 +54,10 @@ def _of_a_file(kind: str, rest: str, data: Frames, frame: pl.DataFrame) -> str:
     """Return the call that draws rows of a file of the report."""
     if kind == "heat":
         return "rw.plots.heat_map(pl.read_parquet('category_attack.parquet'), rows='category', columns='attack')"
+    if kind == "taxonomy":
+        taxonomy = [*drawn_rates(data.hazards)][int(rest) - 1]
+        rows = f"pl.read_parquet('taxonomy.parquet').filter(pl.col('n') > 0, taxonomy={taxonomy!r})"
+        return f"rw.plots.forest({rows}.drop('taxonomy'))"
     if kind == "spread":
         by = naming(visible(data.means(rest), data.by), data.by)
         groups = by if 1 < data.means(rest).height <= theme.MAX_COLORS else ()

@@ -7,7 +7,18 @@ import polars as pl
 
 from rollwise.measurement.unused_verdicts import VERDICT
 from rollwise.reports.comparisons import EARLIER, UNITS, baseline_in, standing, turned
-from rollwise.reports.ends import between, large_groups, over_common, pieces, tied, unnamed, words_of
+from rollwise.reports.ends import (
+    OF_JUDGES,
+    between,
+    judges_since,
+    large_groups,
+    other_judges,
+    over_common,
+    pieces,
+    tied,
+    unnamed,
+    words_of,
+)
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
 from rollwise.reports.headline import Headline
@@ -57,6 +68,8 @@ def _groups(data: Frames, head: Headline) -> tuple[pl.DataFrame, tuple[str, ...]
         return rows.drop_nulls("estimate"), by, "", ""
     named, few, limit = large_groups(rows, "judged" if head.is_rate else "scored", data.noun)
     shared = data.shared.get(head.metric)
+    if other_judges(data, named, by):
+        return named.clear(), by, "", ""
     if shared is None or named.height < 2:
         return named, by, "", unnamed(few, limit)
     common = over_common(shared, named, by)
@@ -89,10 +102,14 @@ def _worst(data: Frames, head: Headline) -> Claim | None:
 
 
 def _without_order(data: Frames, head: Headline) -> Claim | None:
-    """Return the range of groups that did not meet the same goals; None where none may be named at all."""
+    """Return the range of groups of other goals or of other judges; None where none may be named at all."""
     shared = data.shared.get(head.metric)
     rows = data.rates(head.metric) if head.is_rate else data.means(head.metric)
     named, few, limit = large_groups(rows.filter(pl.col("n") > 0), "judged", data.noun)
+    if judges := other_judges(data, named, naming(rows, data.by)):
+        text = f"range of {labels.counted(named.height, 'group')}, {OF_JUDGES}"
+        detail = f"{judges}, so that this does not say which is higher{unnamed(few, limit)}"
+        return Claim("worst", between(named, rate=head.is_rate), [text], detail)
     if shared is None or named.is_empty():
         return None
     text = f"range of {labels.counted(named.height, 'group')}, which did not meet the same {shared.unit}s"
@@ -251,7 +268,8 @@ def _change(data: Frames, head: Headline) -> Claim | None:
     name = labels.isolated(labels.group_name(largest, by))
     link: str | Link = to_transcripts(name, by, largest) if by else name
     p_value = f", adjusted p {_p(largest['p_adjusted'])}" if largest["p_adjusted"] is not None else ""
-    detail = f"paired by {labels.counted(largest['n_pairs'], data.unit(head.metric))}{p_value}"
+    judges = f"; not the same judges ({since})" if (since := judges_since(data)) else ""
+    detail = f"paired by {labels.counted(largest['n_pairs'], data.unit(head.metric))}{p_value}{judges}"
     if not stood:
         of = labels.counted(len(rows), "rate")
         text = [f"among {of} since {EARLIER}; the largest is ", link, f", {said}"]

@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.estimation.contrast import contrast
+from rollwise.estimation.contrast import JUDGED_BY, contrast
 from rollwise.reports.grouping import attacked
-from rollwise.schema.arguments import Cluster
+from rollwise.schema.arguments import Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
 
 UNITS = {"attack_success": "goal", "task_success": "task"}
@@ -18,6 +18,7 @@ ALL_PAIRS = 4  # up to so many values are compared pair by pair; more, each with
 BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
 EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
 """Column that tells the rollouts of the report from the earlier ones, and its values."""
+JUDGES = "\0judges"  # column that says in words who judged a group
 
 
 def unit_in(metric: str, *rollouts: pl.DataFrame) -> str:
@@ -53,8 +54,8 @@ def contrasts(
             ):
                 # A well-known name of a baseline, or the first value if there are too many for all pairs.
                 named = baseline_in(arms)
-                frame = contrast(
-                    rows.filter(column_named(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
+                frame = contrast_by_judges(
+                    rows.filter(column_named(of).cast(pl.String).is_in(arms)), of, other_columns, metrics=metric,
                     cluster=unit if cluster == "auto" else cluster, unjudged=unjudged,
                     baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]), **options,
                 )  # fmt: skip
@@ -62,6 +63,51 @@ def contrasts(
                 frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
                 parts.append(frame.filter(pl.col("n_pairs") > 0).select(*columns_named(by), *schema.CONTRAST.names))
     return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
+
+
+def contrast_by_judges(rows: pl.DataFrame, of: str, by: Sequence[str], **options: Any) -> pl.DataFrame:
+    """Contrast the values of a column, as one family, as far as the same judges decided on them."""
+    apart = judges_of(rows, [of], by)
+    if apart.is_empty():
+        return contrast(rows, of=of, by=tuple(by), **options)
+    keys = columns_named([of, *by])
+    marked = rows.join(apart, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return contrast(marked, of=of, by=(*by, JUDGES), **options).drop(JUDGES)
+
+
+def judges_of(rows: pl.DataFrame, of: Sequence[str], within: Sequence[str] = ()) -> pl.DataFrame:
+    """Return who judged each group, in words, where the values of columns had different judges within the groups of others.
+
+    A group that names no judge counts as judged by the only one that the others name, where there is one.
+    """
+    keys, at = columns_named([*of, *within]), columns_named(within) or [pl.lit(1)]
+    names = [name for name in JUDGED_BY if name in rows.columns and rows[name].count()]
+    if not names:
+        return rows.select(keys).clear().with_columns(pl.lit("").alias(JUDGES))
+    named = {
+        name: column_named(name).cast(pl.String).drop_nulls().unique().sort().str.join(", ").alias(f"\0{name}")
+        for name in names
+    }
+    words = []
+    for name in names:
+        judges = pl.col(f"\0{name}").replace("", None)
+        several, sole = judges.drop_nulls().n_unique().over(at) > 1, judges.max().over(at)
+        unnamed = pl.when(several).then(pl.lit(f"no `{name}`")).otherwise(pl.format(f"`{name}` {{}}", sole))
+        words.append(pl.coalesce(pl.format(f"`{name}` {{}}", judges), unnamed))
+    groups = rows.group_by(keys, maintain_order=True).agg(named.values())
+    groups = groups.select(*keys, pl.concat_str(words, separator=", ", ignore_nulls=True).alias(JUDGES))
+    return groups.filter(pl.col(JUDGES).n_unique().over(at) > 1)
+
+
+def judges_of_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
+    """Return who judged the rollouts and the earlier ones, in words; without rows where these are the same."""
+    editions = {NOW: rollouts, EARLIER: earlier}
+    columns = [[name for name in JUDGED_BY if name in frame.columns] for frame in editions.values()]
+    parts = [
+        frame.select(pl.lit(edition).alias(EDITION), *(column_named(name).cast(pl.String) for name in names))
+        for (edition, frame), names in zip(editions.items(), columns, strict=True)
+    ]
+    return judges_of(pl.concat(parts, how="diagonal"), [EDITION])
 
 
 def baseline_in(arms: Sequence[str]) -> str | None:
@@ -118,10 +164,16 @@ def changes(
     return schema.empty(schema.CONTRAST)
 
 
-def both_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame, metric: str, by: tuple[str, ...]) -> pl.DataFrame:
-    """Return the assessed rollouts of both editions in the groups that both have; each id begins with that of its edition."""
+def both_editions(
+    rollouts: pl.DataFrame, earlier: pl.DataFrame, metric: str, by: tuple[str, ...], clusters: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Return the assessed rollouts of both editions in the groups that both have; each id begins with that of its edition.
+
+    Clusters are there if both editions have them.
+    """
     editions = {NOW: assessed(rollouts, metric), EARLIER: assessed(earlier, metric)}
-    names = list(dict.fromkeys(("rollout_id", *schema.ROLLOUTS.names, *by, metric, "time_to_success")))
+    shared = [name for name in clusters if name in rollouts.columns and name in earlier.columns]
+    names = list(dict.fromkeys(("rollout_id", *schema.ROLLOUTS.names, *by, *shared, metric, "time_to_success")))
     frames = []
     for edition, frame in editions.items():
         columns = [name for name in names if name in frame.columns]
@@ -149,7 +201,7 @@ def _changes(
     unit = unit_in(metric, rollouts, earlier)
     if not all(assessed(frame, metric)[unit].count() for frame in (rollouts, earlier)):
         return schema.empty(schema.CONTRAST)
-    both = both_editions(rollouts, earlier, metric, by)
+    both = both_editions(rollouts, earlier, metric, by, names_of(cluster or ()))
     if both.is_empty():
         return schema.empty(schema.CONTRAST)
     frame = contrast(

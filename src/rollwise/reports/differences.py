@@ -4,6 +4,7 @@ import polars as pl
 
 from rollwise.reports.changed_goals import changed_goals
 from rollwise.reports.comparisons import UNITS
+from rollwise.reports.ends import judges_since
 from rollwise.reports.findings import changes_found, differences_found, finding
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import varying
@@ -22,7 +23,7 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
     )
     parts: list[Part] = []
     notes: list[str] = []
-    for metric in data.units:
+    for metric in () if "contrasts" in data.refused else data.units:
         for name in data.by:
             rows = data.contrasts.filter(metric=metric, of=name)
             figure = figure_parts(images.get(f"contrast_{metric}_{name}"))
@@ -72,7 +73,7 @@ def _table(data: Frames, of: str, rows: pl.DataFrame, level: float, *, caption: 
 def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, lost: int) -> Section:
     """Return the section on what changed since the earlier report; without parts if none was given."""
     heading = "What changed since the earlier report?"
-    if data.changes is None:
+    if data.changes is None or "changes" in data.refused:
         return Section("changes", heading, [])
     unread = f" {labels.counted(lost, 'record')} of the earlier logs could not be read." if lost else ""
     if data.changes.is_empty():
@@ -81,6 +82,10 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
     clear = data.changes.filter(pl.col("p_adjusted") < 1 - level)
     rose = clear.filter(pl.col("difference") > 0).height
     parts = [Part("finding", text=f"{labels.sentence(changes_found(data, rose, clear.height - rose))}{unread}")]
+    if judges := judges_since(data):
+        parts.append(
+            Part("note", text=f"Not the same judges ({judges}): a difference of judges would look like a change.")
+        )
     for metric in UNITS:
         rows = data.changes.filter(metric=metric)
         if rows.is_empty():

@@ -6,7 +6,16 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
-from rollwise.reports.comparisons import standing, turned
+from rollwise.reports.comparisons import (
+    EDITION,
+    JUDGES,
+    UNITS,
+    assessed,
+    judges_of,
+    judges_of_editions,
+    standing,
+    turned,
+)
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Link
@@ -19,6 +28,8 @@ REMEDY = (
     "--unjudged censor narrows the interval if turns are unjudged at random, --unjudged drop leaves these rollouts out"
 )
 MOST_NAMED = 4  # groups with the same rate; of more, the rest is counted
+LONGEST = 80  # letters of the names of judges
+OF_JUDGES = "which did not have the same judge"
 DONE = {"attack_success": "attacks succeeded", "task_success": "tasks were solved"}
 
 
@@ -50,7 +61,7 @@ def of_rates(data: Frames, metric: str) -> str:
         text = (
             f"{done} in {_number(named, rate=True)} of {data.noun}s of {ends(named, by)[0]} ({sizes(named, data.noun)})"
         )
-    elif metric in data.shared:
+    elif metric in data.shared and not other_judges(data, named, by):
         text = _over_common(data.shared[metric], done, named, by, data.noun, rate=True)
     elif why_not := undecided(data, named, by):
         groups = labels.counted(named.height, "group")
@@ -78,7 +89,7 @@ def of_scores(data: Frames, metric: str) -> str:
         return labels.sentence(f"mean {what}s are of groups that are too small to name ({limit} in each)")
     if named.height == 1:
         text = f"the mean {what} of {ends(named, by)[0]} is {_number(named, rate=False)} ({sizes(named, data.noun)})"
-    elif metric in data.shared:
+    elif metric in data.shared and not other_judges(data, named, by):
         text = _over_common(data.shared[metric], f"the mean {what} is", named, by, data.noun, rate=False)
     elif why_not := undecided(data, named, by):
         groups = labels.counted(named.height, "group")
@@ -215,8 +226,35 @@ def between(named: pl.DataFrame, *, rate: bool) -> str:
     )
 
 
+def other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
+    """Say who judged which of these groups where not all had the same judges; empty where they had."""
+    if named.is_empty() or not by:
+        return ""
+    metric, keys = named["metric"][0], columns_named(by)
+    tried = assessed(data.rollouts, metric) if metric in UNITS else data.rollouts.drop_nulls(columns_named([metric]))
+    return in_words(judges_of(tried.join(named.select(keys), on=keys, how="semi", nulls_equal=True), by), by)
+
+
+def judges_since(data: Frames) -> str:
+    """Say who judged the rollouts and who the earlier ones; empty where these are the same."""
+    return "" if data.earlier is None else in_words(judges_of_editions(data.rollouts, data.earlier.rollouts), [EDITION])
+
+
+def in_words(judged: pl.DataFrame, by: Sequence[str]) -> str:
+    """Say which groups each judge decided on; empty without any."""
+    judges = judged[JUDGES].unique(maintain_order=True).to_list()
+    listed = [
+        f"{labels.shorten(labels.plain(name), LONGEST)}: {names_of(judged.filter(pl.col(JUDGES) == name), by)}"
+        for name in judges[:MOST_NAMED]
+    ]
+    more = [f"and {len(judges) - MOST_NAMED} more"] if len(judges) > MOST_NAMED else []
+    return "; ".join([*listed, *more])
+
+
 def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
     """Say why the first and the last groups are not told apart; empty if they are, also by each paired comparison of them."""
+    if judges := other_judges(data, named, by):
+        return f"{OF_JUDGES} ({judges})"
     if not apart(named):
         return "which their intervals do not tell apart"
     metric = named["metric"][0]

@@ -23,6 +23,7 @@ from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages
+from rollwise.reports.taxonomy import drawn_rates
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
@@ -33,6 +34,8 @@ MOST_ROWS_OF_CSV = 1000  # in the page; the files have more
 _OF_GROUPS = (plots.forest, plots.curve, plots.training, plots.attempts, plots.contrast)
 _UNTOLD = ("estimand", "method")  # long words, the same in every row; the files have them
 _MARK = re.compile(r'class="mark" data-group="[^"]*" data-key="([^"]*)"')
+_TEXT = re.compile(r">[^<>]+<")
+_OF_ROLLOUTS = re.compile(r"(?:\d |censored |judged |number of |more |fewer |>)rollouts?(?=[ .;,:<)])")
 MOST_SCORES = 4  # of more judges, the tables alone are shown
 FEW_CELLS = 4  # a table says so few cells better, with their intervals
 
@@ -54,12 +57,15 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
         named = by if not isinstance(draw, partial) else draw.keywords.get("by", by)
         palette = {} if name == "heat_map" else {"colors": _of_figure(frame, named, colors)}
         file, wide, narrow = _drawn(draw, frame, palette)
+        if data.tree:
+            wide, narrow = _of_paths(wide), _of_paths(narrow)
         path = folder / _file_name(name, folder)
         path.write_text(file, encoding="utf-8")
         metric = frame["metric"][0] if "metric" in frame.columns else None
         # Cells that pool all attacks have none of the rollouts without an attack, and no address of the viewer says so.
         is_partial = name == "heat_map" and bool((data.rollouts["attack"] == schema.NO_ATTACK).any())
-        needed = ("attack",) if is_partial else ()
+        # Nor has the viewer the categories of taxonomies.
+        needed = ("attack",) if is_partial else ("taxonomy",) if name.startswith("taxonomy_") else ()
         images[name] = FigureImages(
             _linked(wide, groups, metric, needed),
             _linked(narrow, groups, metric, needed),
@@ -69,6 +75,11 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
             call=call(name, data, frame, **options),
         )
     return images
+
+
+def _of_paths(svg: str) -> str:
+    """Return a figure of trees with captions that count paths: a result does not know what its rows are."""
+    return _TEXT.sub(lambda text: _OF_ROLLOUTS.sub(lambda words: words[0].replace("rollout", "path"), text[0]), svg)
 
 
 def _linked(svg: str, groups: Groups, metric: str | None, needed: tuple[str, ...]) -> str:
@@ -123,6 +134,10 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
         ),
         *_of_scores(data),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
+        *(
+            (f"taxonomy_{place}", rows, plots.forest, MOST_ROWS)
+            for place, rows in enumerate(drawn_rates(data.hazards).values(), 1)
+        ),
         ("curve", visible(data.curve, data.by), plots.curve, MOST_CURVES),
         *(
             (f"training_{metric}", data.trained.filter(metric=metric), plots.training, MOST_CURVES)

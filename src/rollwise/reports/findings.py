@@ -80,8 +80,7 @@ def differences_found(data: Frames) -> str:
     """Say how many of the compared differences stand, and which is the largest."""
     rows = data.contrasts.filter(pl.col("p_value").is_not_null()).rows(named=True)
     if not rows:
-        many = labels.counted(data.contrasts.height, "difference")
-        return f"{many} without a p-value" if data.contrasts.height else "no two groups could be compared"
+        return _untested(data)
     stood = [row for row in rows if standing(row)]
     total = labels.counted(len(rows), "difference")
     largest = max(stood or rows, key=lambda row: abs(row["difference"]))
@@ -94,6 +93,18 @@ def differences_found(data: Frames) -> str:
         count = labels.count(len(stood)) if stood else "none"
         number = f"{count} of {total} {'stand' if len(stood) > 1 else 'stands'}; the largest"
     return f"{number}: {upper} {_side(largest)} {lower}{within}, {_paired(largest, data.unit(largest['metric']))}"
+
+
+def _untested(data: Frames) -> str:
+    """Say why no difference can be told from chance."""
+    if data.contrasts.is_empty():
+        return "no two groups could be compared"
+    most = data.contrasts.sort("n_pairs", descending=True, maintain_order=True).row(0, named=True)
+    unit = data.unit(most["metric"])
+    if most["n_pairs"] < FEWEST_CLUSTERS:
+        common = f"{'at most ' if data.contrasts.height > 1 else ''}{labels.counted(most['n_pairs'], unit)}"
+        return f"no difference can be told from chance: the groups have {common} in common"
+    return f"no difference can be told from chance: {most['reason'] or 'all p-values are undefined'}"
 
 
 def changes_found(data: Frames, rose: int, fell: int) -> str:

@@ -1,7 +1,7 @@
 """Frames of a report, computed by the public verbs: nothing on the page is computed elsewhere."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,8 @@ from rollwise.reports.rollouts import Rollouts, measured, numeric_columns
 from rollwise.reports.same_goals import Shared, shared_goals
 from rollwise.reports.scored import scored_in
 from rollwise.reports.taxonomy import rates_by_taxonomy
-from rollwise.schema.arguments import By, Cluster, names_of
+from rollwise.schema.arguments import By, Cluster, check_by, check_one_value, names_of
 from rollwise.schema.named import column_named, columns_named, values_named
-from rollwise.schema.other_names import meant_column
 
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
 """Costs of rollouts, and the name of their totals."""
@@ -37,6 +36,10 @@ ATTEMPTS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)  # numbers of attempts
 MOST_TRAINED = 4  # most rewards that are shown over training
 FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
+_SHAPES = {
+    "training": schema.TRAINING, "profile": schema.PROFILE, "contrasts": schema.CONTRAST, "success-by-turn": schema.CURVE,
+    "changes": schema.CONTRAST, "attempts": schema.CURVE,
+}  # fmt: skip
 POOLED = "all"  # name of pooled groups in `summarize`
 
 
@@ -80,6 +83,7 @@ class Frames(Rollouts):
     origins: pl.DataFrame
     shared: dict[str, Shared]  # by metric, where groups did not meet the same goals
     headline: Headline | None
+    refused: dict[str, str]  # by section, why a verb refused it
 
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
@@ -164,9 +168,10 @@ def frames(
 ) -> Frames:
     """Compute the frames of a report from TURNS."""
     names = () if by == "auto" else names_of(by)
+    for shape in (schema.SUMMARY, schema.CONTRAST, schema.CURVE):
+        check_by(turns, names, shape, "report")
     for name in names:
-        if name not in turns.columns:
-            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant_column(name, turns)}")
+        check_one_value(turns, name, "report")
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     likely_step = step_in(turns)
     kept_columns = list(dict.fromkeys([*numeric_columns(turns, names), *([likely_step] if likely_step else [])]))
@@ -179,17 +184,28 @@ def frames(
     groups = usual_groups(rollouts, runs=step is None) if by == "auto" else names
     common: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed}
     treated: dict[str, Any] = {**common, "unjudged": unjudged}
+    refused: dict[str, str] = {}
+
+    def of_section(name: str, verb: Callable[..., pl.DataFrame], *arguments: Any, **options: Any) -> pl.DataFrame:
+        # What is invalid as such is refused by `summarize`; what these rollouts do not allow is said in its section.
+        try:
+            return verb(*arguments, **options)
+        except ArgumentError as error:
+            refused[name] = str(error)
+            return schema.empty(_SHAPES.get(name, schema.SUMMARY))
+
     trained = schema.empty(schema.TRAINING)
     if step is not None:
-        trained = _trained(rollouts, list(UNITS), step, groups, treated)
+        trained = of_section("training", _trained, rollouts, list(UNITS), step, groups, treated)
         if trained.is_empty():  # logs of trainers have rewards without a verdict
-            trained = _trained(rollouts, [*scored_in(turns, rollouts)[:MOST_TRAINED]], step, groups, treated)
+            rewards = scored_in(turns, rollouts)[:MOST_TRAINED]
+            trained = of_section("training", _trained, rollouts, rewards, step, groups, treated)
     # The step is a grouping column only if requested.
     if likely_step is not None and likely_step not in groups:
         rollouts = rollouts.drop(columns_named(likely_step))
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
-    profiles = _profiles(rollouts, groups, cluster, level, unjudged)
+    profiles = of_section("profile", _profiles, rollouts, groups, cluster, level, unjudged)
     summary = _applicable(summarize(rollouts, by=groups, **treated), timed=timed, attacked=is_attacked(rollouts))
     scores = scored_in(turns, rollouts)
     before = None
@@ -197,7 +213,7 @@ def frames(
         before = Earlier(earlier, with_detectors(measured(earlier, numeric_columns(earlier, groups))))
     found = {name: shared_goals(rollouts, summary, name, groups, **treated) for name in (*UNITS, *scores)}
     shared = {name: goals for name, goals in found.items() if goals is not None}
-    compared = contrasts(rollouts, groups, step, **treated)
+    compared = of_section("contrasts", contrasts, rollouts, groups, step, **treated)
     return Frames(
         by=groups,
         unjudged=unjudged,
@@ -205,13 +221,15 @@ def frames(
         rollouts=rollouts,
         summary=summary,
         scores=scores,
-        curve=_curve(rollouts, groups, cluster, level, timed=timed),
-        grid=_grid(rollouts, treated),
-        hazards=rates_by_taxonomy(rollouts, **treated),
+        curve=of_section("success-by-turn", _curve, rollouts, groups, cluster, level, timed=timed),
+        grid=of_section("categories", _grid, rollouts, treated),
+        hazards=of_section("taxonomy", rates_by_taxonomy, rollouts, **treated),
         contrasts=compared,
         earlier=before,
-        changes=None if before is None else changes(rollouts, before.rollouts, groups, **treated),
-        reach=_reach(rollouts, profiles, groups, treated),
+        changes=None
+        if before is None
+        else of_section("changes", changes, rollouts, before.rollouts, groups, **treated),
+        reach=of_section("attempts", _reach, rollouts, profiles, groups, treated),
         profiles=profiles,
         step=step,
         trained=trained,
@@ -222,6 +240,7 @@ def frames(
         origins=_origins(rollouts),
         shared=shared,
         headline=headline(rollouts, summary, (*UNITS, *scores), groups, step, shared, compared, **treated),
+        refused=refused,
     )
 
 
@@ -233,7 +252,7 @@ def is_attacked(rollouts: pl.DataFrame) -> bool:
 
 
 def _trained(
-    rollouts: pl.DataFrame, metrics: list[str], step: str, by: tuple[str, ...], options: dict[str, Any]
+    rollouts: pl.DataFrame, metrics: Sequence[str], step: str, by: tuple[str, ...], options: dict[str, Any]
 ) -> pl.DataFrame:
     """Compute TRAINING of each rate or reward that has values at several steps."""
     other_columns = tuple(name for name in by if name != step)

@@ -10,9 +10,8 @@ from rollwise import schema
 from rollwise.comparisons.ranking import rank
 from rollwise.comparisons.selection import Better
 from rollwise.errors import ArgumentError
-from rollwise.estimation.contrast import contrast
 from rollwise.estimation.summary import summarize
-from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, UNITS, assessed, baseline_in, unit_in
+from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, UNITS, assessed, baseline_in, contrast_by_judges, unit_in
 from rollwise.reports.grouping import naming
 from rollwise.reports.same_goals import FEWEST_CLUSTERS, Shared, describing_goals, in_common, is_large
 from rollwise.schema import labels
@@ -79,7 +78,10 @@ def headline(
     nothing = Headline(metric, factor, tuple(name for name in names if name != factor))
     if factor is None or not names:
         return nothing
-    of_factor = _of_factor(tried.drop_nulls(columns_named(factor)), nothing, contrasts, options)
+    try:
+        of_factor = _of_factor(tried.drop_nulls(columns_named(factor)), nothing, contrasts, options)
+    except ArgumentError:  # as in the section on differences, which says why
+        of_factor = nothing
     ranked = large.height <= MOST_RANKED and tried.height <= MOST_ROLLOUTS and metric not in shared and not described
     return replace(of_factor, ranks=_ranks(tried, large, metric, names, options)) if ranked else of_factor
 
@@ -106,8 +108,8 @@ def _of_factor(tried: pl.DataFrame, head: Headline, contrasts: pl.DataFrame, opt
         differences = schema.empty(schema.CONTRAST)
     else:
         cluster = unit if options["cluster"] == "auto" else options["cluster"]
-        differences = contrast(
-            over, of=factor, baseline=baseline, metrics=metric, statistics="mean", **{**options, "cluster": cluster}
+        differences = contrast_by_judges(
+            over, factor, (), baseline=baseline, metrics=metric, statistics="mean", **{**options, "cluster": cluster}
         ).filter(pl.col("n_pairs") > 0)
     return replace(head, rates=rates, differences=differences, common=common)
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, assessed
+from rollwise.errors import plural
+from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, assessed, judges_of
+from rollwise.reports.ends import in_words
 from rollwise.reports.frames import FEWEST_GOALS, Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.same_goals import NESTED
@@ -13,7 +15,7 @@ from rollwise.schema.named import column_named, columns_named
 
 
 def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:
-    """Explain which groups the comparisons of a column leave out: without common goals, or with one baseline for many."""
+    """Explain which groups the comparisons of a column leave out: other judges, other goals, one baseline for many."""
     unit, other_columns = data.unit(metric), [name for name in data.by if name != of]
     # The goal itself cannot be compared at common goals, and steps have their own section.
     if of in {unit, data.step}:
@@ -32,6 +34,12 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
         pairs = pl.concat(
             [rows.select(column_named(arm).alias(of), *columns_named(other_columns)) for arm in ("group", "baseline")]
         )
+    judged = judges_of(tried, [of], other_columns)
+    if judged.height:
+        yield (
+            f"Not compared across judges: {in_words(judged, naming(groups, data.by))}. A difference of judges would look like "
+            f"one of {plural(labels.label(of))}."
+        )
     # Groups that share a goal or task with another value of the column, within the other groups.
     met = column_named(unit).is_not_null() & (
         column_named(of).n_unique().over(*columns_named(other_columns), *columns_named(unit)) > 1
@@ -43,6 +51,9 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
     sharing = sharing.with_columns(column_named(of).cast(pl.String))
     # Two reasons: no common goal with any group, or only with groups other than the baseline.
     unshared = missing.join(sharing, on=columns_named(data.by), how="anti", nulls_equal=True)
+    missing = missing.join(
+        judged.with_columns(column_named(of).cast(pl.String)), on=columns_named(data.by), how="anti", nulls_equal=True
+    )
     uncompared = missing.join(sharing, on=columns_named(data.by), how="semi", nulls_equal=True)
     with_whom = f" with {labels.plain(baselines[0])}" if len(baselines) == 1 else " with their baseline"
     reason = f"more than {MOST_ARMS} are not compared here" if not baselines else f"no {unit} in common{with_whom}"

@@ -11,6 +11,7 @@ from rollwise.reports.grouping import at_both_ends, shown_of
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
+MANY_ROWS, HALF_PAGE = 20, 70  # of a table that is printed in two columns: fewest rows, most letters of a row
 MOST_GROUPS = 100  # of a table: a page of more is slow to load, and is not read
 
 
@@ -42,6 +43,12 @@ class Grid:
     def wordy(self) -> bool:
         """Return whether no column has numbers."""
         return all(column.word for column in self.columns)
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether the table is printed in two columns: many rows, of which each fits into half a page."""
+        texts = [[cell if isinstance(cell, str) else cell.text for cell in row] for row in self.rows]
+        return len(texts) > MANY_ROWS and sum(max(map(len, column)) for column in zip(*texts, strict=True)) <= HALF_PAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from rollwise.reports.parts import (
 from rollwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from rollwise.reports.repeats import repeats
 from rollwise.reports.scores import scores
-from rollwise.reports.taxonomy import KEYS, SEVERITY
+from rollwise.reports.taxonomy import KEYS, SEVERITY, drawn_rates
 from rollwise.schema import labels
 
 
@@ -33,23 +33,33 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
     `lost` is the number of records of the earlier logs that could not be read.
     """
     scored = scores(data, images, level)
-    return [
+    sections = [
         *([] if data.is_rated else [scored]),
         *rates(data, images, level),
-        *([_training(data, images, level)] if data.trained.height else []),
-        *([_curve(data, images.get("curve"))] if data.curve.height else []),
-        *([_grid(data, images.get("heat_map"))] if data.grid.height else []),
-        _taxonomies(data, level),
+        _training(data, images, level),
+        _curve(data, images.get("curve")),
+        _grid(data, images.get("heat_map")),
+        _taxonomies(data, images, level),
         differences(data, images, level),
         since_earlier(data, images, level, lost),
         repeats(data, images, level),
         *([scored] if data.is_rated else []),
         effort(data, images),
     ]
+    for section in sections:
+        section.parts.extend(
+            Part("note", text=f"Not computed: {labels.plain(data.refused[name])}")
+            for name in ((section.id, "profile") if section.id == "attempts" else (section.id,))
+            if name in data.refused
+        )
+    return sections
 
 
 def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
     """Return the section on training: the rate at each step, and its change from the step before."""
+    heading = "Did training change it?"
+    if data.trained.is_empty():
+        return Section("training", heading, [])
     text = (
         "The rate (or the mean reward) at each training step, and its change from the step before over the goals "
         "(or tasks) of both. Training that compares attempts at the same goal learns nothing from goals whose attempts "
@@ -86,10 +96,13 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
         )
         parts += finding(training_found(data, metric, by, rate=rate))
         parts += [*figure, *note, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
-    return Section("training", "Did training change it?", [*parts, Part("method", text=text)])
+    return Section("training", heading, [*parts, Part("method", text=text)])
 
 
 def _curve(data: Frames, figure: FigureImages | None) -> Section:
+    heading = "At which turn did they succeed?"
+    if data.curve.is_empty():
+        return Section("success-by-turn", heading, [])
     by = varying(data.curve, data.by)
     rows, note = shortened(data.curve, by, "curve.parquet")
     columns = [
@@ -116,13 +129,16 @@ def _curve(data: Frames, figure: FigureImages | None) -> Section:
     folded = Part("folded", text="The curve in numbers", table=table)
     return Section(
         "success-by-turn",
-        "At which turn did they succeed?",
+        heading,
         [*finding(curve_found(data)), *figure_parts(figure), Part("method", text=text), *notes[:3], *note, folded],
     )
 
 
 def _grid(data: Frames, figure: FigureImages | None) -> Section:
     """Return the section on category x attack: every cell with its interval."""
+    heading = "Which attacks succeed in which categories?"
+    if data.grid.is_empty():
+        return Section("categories", heading, [])
     rows = data.grid.filter(pl.col("n") + pl.col("n_error") + pl.col("n_undetermined") + pl.col("n_missing") > 0)
     columns = [Head("category", word=True), Head("attack", word=True), Head("rate"), Head("of judged")]
     cells = [
@@ -141,7 +157,7 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
         text += " A figure would have too many cells; see the table."
     return Section(
         "categories",
-        "Which attacks succeed in which categories?",
+        heading,
         [
             *finding(cells_found(data, labels.unpooled(rows, ["category", "attack"]), ["category", "attack"])),
             *figure_parts(figure),
@@ -151,7 +167,7 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
     )
 
 
-def _taxonomies(data: Frames, level: float) -> Section:
+def _taxonomies(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
     """Return the section on categories of published taxonomies; without parts if no name has one."""
     rates, heading = data.hazards, "Which known risks succeed?"
     if rates.is_empty():
@@ -183,6 +199,15 @@ def _taxonomies(data: Frames, level: float) -> Section:
         heading,
         [
             *finding(cells_found(data, rates, KEYS)),
+            *(
+                part
+                for place, name in enumerate(drawn_rates(rates), 1)
+                for part in (
+                    Part("text", text=f"By {labels.plain(name)}:"),
+                    *figure_parts(images.get(f"taxonomy_{place}")),
+                )
+                if images
+            ),
             Part("table", table=Grid(columns, cells)),
             Part("method", text=text),
         ],

@@ -42,6 +42,13 @@ def rates_by_taxonomy(rollouts: pl.DataFrame, **options: Any) -> pl.DataFrame:
     return pl.concat(parts) if parts else schema.empty(schema.SUMMARY)
 
 
+def drawn_rates(hazards: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the rates of the categories of each taxonomy that a figure shows: of those with several judged categories."""
+    judged = hazards.filter(pl.col("n") > 0)
+    parts = judged.partition_by("taxonomy", maintain_order=True, as_dict=True) if judged.height else {}
+    return {str(name): rows.drop("taxonomy") for (name,), rows in sorted(parts.items()) if rows.height > 1}
+
+
 def _categorized(rollouts: pl.DataFrame, taxonomy: str) -> pl.DataFrame | None:
     """Add the category of each rollout in one taxonomy, null where the table has none; None if it has none at all."""
     rules = []

@@ -5,7 +5,17 @@ from typing import Any
 import polars as pl
 
 from rollwise.reports.comparisons import standing, turned
-from rollwise.reports.ends import DONE, ends, large_groups, names_of, over_common, tied, undecided
+from rollwise.reports.ends import (
+    DONE,
+    OF_JUDGES,
+    ends,
+    large_groups,
+    names_of,
+    other_judges,
+    over_common,
+    tied,
+    undecided,
+)
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.headline import Headline
@@ -93,6 +103,8 @@ def _of_groups(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[str,
     if named.height == 1:
         return f"{lead} {everything} {word} {ends(named, by)[0]}"
     groups, shared, over = labels.counted(named.height, "group"), data.shared.get(head.metric), ""
+    if other_judges(data, named, by):
+        return f"{lead} {everything} in {groups}, {OF_JUDGES}"
     if shared is not None:
         common = over_common(shared, named, by)
         if common is None:

@@ -18,8 +18,8 @@ IDS = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "source_call_id")
 OUTPUTS = ("output", "result")  # fields of a call that holds its result
 WORDS = {
     **dict.fromkeys(("ran", "success", "output-available"), RAN),
-    **dict.fromkeys(("failed", "error", "output-error"), FAILED),
-    **dict.fromkeys(("refused", "rejected", "denied", "output-denied"), REFUSED),
+    **dict.fromkeys(("failed", "error", "output-error", "error-text", "error-json"), FAILED),
+    **dict.fromkeys(("refused", "rejected", "denied", "output-denied", "execution-denied"), REFUSED),
 }
 
 
@@ -42,10 +42,17 @@ def is_result(part: Mapping[str, Any]) -> bool:
 def part_result(part: Mapping[str, Any], text: str | None) -> ToolResult:
     """Return the result in a part of a message, given the text that the part adds to the message."""
     inner = part.get("functionResponse", part)
-    if part.get("type") == "tool-result":  # the AI SDK has a value, not a text
-        text = worded(next((part[name] for name in OUTPUTS if name in part), None))
     name = next((value for key in ("name", "toolName") if isinstance(value := inner.get(key), str)), None)
-    return ToolResult(text, _status(inner), _id(inner), name, _text(inner.get("id")))
+    kind = output.get("type") if isinstance(output := part.get("output"), dict) else None
+    return ToolResult(text, _status(inner) or as_status(kind), _id(inner), name, _text(inner.get("id")))
+
+
+def text_of_sdk(part: Mapping[str, Any]) -> str | None:
+    """Return the text of a result of the AI SDK, which has a value: of version 4 as it is, later with its type around it."""
+    value = next((part[name] for name in OUTPUTS if name in part), None)
+    if isinstance(value, dict) and isinstance(value.get("type"), str) and value.keys() <= {"type", "value", "reason"}:
+        value = value.get("value", value.get("reason"))
+    return worded(value)
 
 
 def message_result(message: Any, text: str | None) -> ToolResult:

@@ -18,7 +18,15 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, TOOLS, WORDS, speaker
-from rollwise.readers.chats.tool_results import Results, ToolResult, attached, is_result, message_result, part_result
+from rollwise.readers.chats.tool_results import (
+    Results,
+    ToolResult,
+    attached,
+    is_result,
+    message_result,
+    part_result,
+    text_of_sdk,
+)
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, parse, worded
 from rollwise.readers.table import TurnRow
@@ -278,6 +286,8 @@ def _part(part: Any, field: str) -> str | None:
         text = text_of(part["content"], field)  # a tool's result may be a list of parts again
     if text is None and isinstance(part.get("functionResponse"), dict):
         text = json_text(part["functionResponse"].get("response"))
+    if text is None and part.get("type") == "tool-result":
+        text = text_of_sdk(part)
     return f"[{part.get('type', 'part')}]" if text is None else text
 
 

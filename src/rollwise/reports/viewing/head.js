@@ -7,7 +7,7 @@ const SOLVED = { yes: "task solved", no: "task not solved" };
 const word = (column, one) => state.columns[column] ? state.columns[column].words[state.columns[column].codes[one]] : null;
 const number = (name, one) => state.index.numbers[name]?.[one] ?? null;
 const named = (value) => value === null ? "(none)" : plain(value);
-const amount = (value) => value >= 10000 ? `${(value / 1000).toFixed(1)}k` : Number(value.toPrecision(3)).toLocaleString("en");
+const amount = (value) => value >= 1e6 ? `${(value / 1e6).toFixed(1)}M` : value >= 10000 ? `${(value / 1000).toFixed(1)}k` : Number(value.toPrecision(3)).toLocaleString("en");
 const titleOf = (one) => word("goal_text", one) ?? word("goal", one) ?? word("task", one) ?? state.index.ids[one];
 
 // What became of an attack, as a class and a word; null where there was none.

@@ -96,8 +96,13 @@ function arrange(codes, tallies) {
   state.tops = state.lines.filter((line) => line.place !== undefined).map((line) => line.top);
   at("sizer").style.height = `${top}px`;
   const columns = [...new Set([...state.index.by, "target", "attack", ...(state.goals.goal === "goal" ? ["task"] : [])])].filter((name) => state.columns[name]);
-  state.apart = columns.filter((name) => state.shown.some((one) => state.columns[name].codes[one] !== state.columns[name].codes[state.shown[0]]));
-  const same = state.shown.length > 1 ? columns.filter((name) => !state.apart.includes(name) && word(name, state.shown[0]) !== null && state.chosen[name] === undefined) : [];
+  const varies = (name, first) => state.shown.some((one) => state.columns[name].codes[one] !== state.columns[name].codes[first(one)]);
+  const varying = columns.filter((name) => varies(name, () => state.shown[0])), firsts = new Map();
+  // Below the head of a goal, what all its attempts share says nothing; where that is all, it stays.
+  for (const one of codes ? [...state.shown].reverse() : []) firsts.set(codes[one], one);
+  const within = codes ? varying.filter((name) => varies(name, (one) => firsts.get(codes[one]))) : varying;
+  state.apart = within.length ? within : varying;
+  const same = state.shown.length > 1 ? columns.filter((name) => !varying.includes(name) && word(name, state.shown[0]) !== null && state.chosen[name] === undefined) : [];
   at("common").replaceChildren(...same.flatMap((name, place) => [place ? " · " : "all: ", `${state.columns[name].label} `, element("bdi", "", named(word(name, state.shown[0])))]));
   at("common").hidden = !same.length;
   tellRead();
@@ -160,9 +165,11 @@ function groupNode(code, tally) {
 
 function rowNode(one, place) {
   const attempt = attemptOf(one), solved = SOLVED[word("task_success", one)], isGrouped = state.order === "goal";
-  const about = [...state.apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain), ...(attempt ? [attempt] : [])].join(" · ");
+  const names = [...state.apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain), ...(attempt ? [attempt] : [])];
+  // Long names give way to each other, so that the last one can be read too.
+  const about = names.map((name, place) => element("span", attempt && place === names.length - 1 ? "attempt" : "", place ? ` · ${name}` : name));
   const result = [...(solved ? [solved] : []), ...spentOf(one)].join(" · ");
-  const told = isGrouped ? [element("b", "", about || plain(state.index.ids[one]))] : [element("b", "", plain(titleOf(one))), element("small", "", about)];
+  const told = isGrouped ? [element("b", "", ...(about.length ? about : [plain(state.index.ids[one])]))] : [element("b", "", plain(titleOf(one))), element("small", "names", ...about)];
   const row = element("div", `row${state.read.has(one) ? " read" : ""}`, ...told, element("small", "", ...chipsOf(one), element("span", "", result)));
   row.id = `row-${place}`;
   row.setAttribute("role", "option");

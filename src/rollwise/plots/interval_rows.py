@@ -41,7 +41,7 @@ MARKS = {
 }
 _PANEL = 200.0  # least width in points of one of several panels
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
-_MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
+_MOST_REASONS = 4  # footnotes
 FEW = 10  # a group of fewer rollouts is pale, and below larger ones
 _PALE = 0.45  # strength of its color
 
@@ -180,7 +180,7 @@ def _draw(
         with tags.tagged(ax, row["key"], row["group"], row["text"] or row["note"] or ""):
             _paint(ax, row, (x_min, x_max), reasons, half=_HALF * place.step)
     ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
-    row_names.put(ax, place, named=named)
+    row_names.put(ax, place, named=named, ruled=bool(part["few"].any()))
     _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)
 
 
@@ -345,7 +345,7 @@ def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
         sentences.append("Dashed: interval without an estimate.")
     if marks["box_low"].null_count() < marks.height:
         sentences.append("Hatched: no estimate; it is somewhere in the box.")
-    sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
+    sentences += [f"{raised} {labels.reason_sentence(reason)}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
         sentences.append("More reasons are in the table of results.")
     return sentences

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
 _EDGE = 5.0  # points between a band and the edge
+_APART = 4.0  # more of them between a key and what is below
 _TALL = 205.0  # height of the Axes of the user with all texts, at letters of 10 points, with space for a table below
 _LOW = 70.0  # height of panels in points below which the caption is left out
 
@@ -192,7 +193,8 @@ def _onto(paint: Paint, sheet: Sheet, page: Page) -> bool:
     shown = sheet.description if sheet.has_room and (page.caption or not sheet.narrow) else ""
     text = lettering.filled(shown, sheet.width - 2 * _EDGE) if shown else ""
     text_high = 1.32 * theme.small() * (text.count("\n") + 1) + 3 if text else 0.0
-    above, below = title_high + key_high + (_EDGE if words or key else 0.0), text_high + (_EDGE if text else 0.0)
+    above = title_high + key_high + (_EDGE + theme.em(_APART) if key else _EDGE if words else 0.0)
+    below = text_high + (_EDGE if text else 0.0)
 
     def fitted() -> tuple[bool, float]:
         full = figure.get_figheight() * 72

@@ -38,12 +38,13 @@ def key(ax: "Axes", entries: Sequence[Any], *, most: float) -> None:
 
 def _key(owner: Any, entries: Sequence[Any], across: float, least: int = 1, lines: int = 3, **place: Any) -> Any:
     """Draw a key with as many columns as `across` points hold; names are cut to fit into the `least` number of columns."""
-    beside = theme.em(46.0)
+    beside = theme.em(38.0)
     names = lettering.filled_all([str(entry.get_label()) for entry in entries], across / least - beside, lines=lines)
     widths = [max(map(lettering.text_width, name.split("\n"))) + beside for name in names]
     columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
     names = [name.replace(lettering.JOINT, " ") for name in names]
-    drawn = owner.legend(list(entries), names, ncols=columns, frameon=False, fontsize=theme.small(), **place)
+    look: dict[str, Any] = {"frameon": False, "fontsize": theme.small(), "columnspacing": 1.3, "handletextpad": 0.6}
+    drawn = owner.legend(list(entries), names, ncols=columns, handlelength=1.8, **look, **place)
     lettering.literal(drawn.get_texts())
     return drawn
 

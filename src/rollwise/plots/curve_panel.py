@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 _CROWDED = 3  # bands of so many curves have edges
+_BESIDE = 0.16  # share of a panel for the names of the table below, which are whole elsewhere
 _MOST_ZERO = 3  # curves that stay 0 and are named
 _TICKS, _AXIS, _LINE = (
     18.0,
@@ -124,7 +125,13 @@ def draw(
         below += theme.em(11.0) * max(name.count("\n") for name in names)
     table = (
         curve_labels.table_below(
-            ax, curves, words.behind, below=below, compact=compact, names=first_column, room=room or 0.25 * across
+            ax,
+            curves,
+            words.behind,
+            below=below,
+            compact=compact,
+            names=first_column,
+            room=max(_BESIDE * across, theme.em(60)),
         )
         if at_risk
         else None

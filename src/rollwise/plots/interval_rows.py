@@ -40,6 +40,7 @@ MARKS = {
     "marker": pl.String,
 }
 _PANEL = 200.0  # least width in points of one of several panels
+_LOW_ROW = 10.0  # least height in points of a row
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS = 4  # footnotes
 FEW = 10  # a group of fewer rollouts is pale, and below larger ones
@@ -80,6 +81,10 @@ def draw(
 
     def paint(sheet: layout.Sheet) -> Callable[[], bool]:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
+        # Panels of a figure of a given height are narrow rather than without any height.
+        least = theme.em(_LOW_ROW) * len(rows.names) * rows.lanes
+        while not sheet.is_free and columns < _columns(len(panels)) and sheet.height(len(panels), columns) < least:
+            columns += 1
         place = row_names.plan(sheet, rows, len(panels), columns, numbers_width)
         axes = sheet.panels(
             len(panels), columns=columns, high=max(place.high * place.at[-1] + place.high, theme.em(36))

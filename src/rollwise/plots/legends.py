@@ -55,10 +55,15 @@ def above(ax: "Axes") -> float:
     return 0.0 if box is None else max(box.y1 - ax.get_window_extent().y1, 0.0) * 72 / figure.dpi  # type: ignore[union-attr]
 
 
+def is_far(ax: "Axes", at: float) -> bool:
+    """Return whether a position is so far right that its label is to its left."""
+    return bool(ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7)
+
+
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
     """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
     ax.axvline(at, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
-    far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
+    far = is_far(ax, at)
     lettering.write(
         ax,
         words,

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# No line ends at an unbreakable space, before a percent sign or a dot between names, or within "n = 20" or "max-T".
-_LETTER = r"(?:[^\s/-]|-(?=\w\b)|\u00a0|\ (?=[%·])|(?<=\bn)\ (?==\ )|(?<=\bn\ =)\ )"
-_WORD = re.compile(rf"(?:[/-]*{_LETTER}+[/-]*|[/-]+)(?:[^\S\u00a0](?![%·]))*|\s+")
+# No line ends at an unbreakable space, before a percent sign, or a dot or slash between names, or within "n = 20" or "max-T".
+_LETTER = r"(?:[^\s/-]|-(?=\w\b)|\u00a0|\ (?=[%·/])|(?<=\bn)\ (?==\ )|(?<=\bn\ =)\ )"
+_WORD = re.compile(rf"(?:[/-]*{_LETTER}+[/-]*|[/-]+)(?:[^\S\u00a0](?![%·/]))*|\s+")
 # On a screen, letters are moved to whole pixels, and lines are up to so much wider; more so where pixels are a large part
 # of a letter (measured with Matplotlib 3.11: 1.04 at 9 points, 1.10 at 6.3).
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0

@@ -178,7 +178,8 @@ class Box:
 
 def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
     """Return whether the names leave at least three quarters of the Axes free, and are short enough for them."""
-    width, height = sheet.across() - theme.em(60), min(sheet.high, sheet.height())
+    height = min(sheet.high, sheet.height(len(sheet.axes), sheet.columns))
+    width = sheet.across() - theme.em(60)
     longest = theme.em(_NAME)
     area = sum(
         min(lettering.text_width(name), longest) * theme.em(_LINE) * (1 + lettering.filled(name, longest).count("\n"))
@@ -202,7 +203,7 @@ def name_points(
 
     # Rectangles to avoid: all points, lines, and names placed so far.
     places = [in_points(x, y) for x, y, _, _ in points]
-    occupied = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    occupied, names = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places], list[Box]()
     thin = []
     for x, y, x_end, y_end in lines:
         (x_min, bottom), (right, top) = in_points(x, y), in_points(x_end, y_end)
@@ -223,7 +224,11 @@ def name_points(
                 at[1] - size[1] / 2 if level == 0.5 else at[1] + far / 1.5 if level else at[1] - far / 1.5 - size[1]
             )
             box = Box(x_min, bottom, x_min + size[0], bottom + size[1])
-            hidden = sum(map(box.overlap, occupied)) + 0.35 * sum(map(box.overlap, thin))
+            hidden = (
+                sum(map(box.overlap, occupied))
+                + 8.0 * sum(map(box.overlap, names))
+                + 0.35 * sum(map(box.overlap, thin))
+            )
             # A name without a line belongs to the point next to it.
             strange = far == _AROUND and any(
                 box.distance(*other) <= box.distance(*at) for other in places if other != at
@@ -233,7 +238,7 @@ def name_points(
                 best = (cost, x_min, far, box)
         assert best is not None
         _, x_min, far, box = best
-        occupied.append(box)
+        names.append(box)
         lettering.write(
             ax,
             text,

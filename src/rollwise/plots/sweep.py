@@ -162,8 +162,10 @@ def _chosen(
 
 def mark_chosen(ax: "Axes", part: pl.DataFrame, *, at: float) -> None:
     """Draw a line at the chosen value, with its label above or below the curves."""
-    across, (bottom, top) = 0.35 * (ax.get_xlim()[1] - ax.get_xlim()[0]), ax.get_ylim()
-    near = part.filter((pl.col("at") - at).abs() <= across).select(pl.col("estimate").max()).item()
+    (start, stop), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    side = -1 if legends.is_far(ax, at) else 1
+    beside = (side * (pl.col("at") - at)).is_between(0, 0.3 * (stop - start))
+    near = part.filter(beside).select(pl.col("estimate").max()).item()
     legends.marked(ax, at, "chosen", top=near is None or near < bottom + 0.85 * (top - bottom))
 
 

@@ -29,7 +29,7 @@ SWEEP = MARKS | {
 _MIN_AT_RISK = 10
 _NAMED = 24  # at most so many points have their values beside them
 _WIDE = 13.2  # inches
-_PANEL = 200.0  # least width of a panel in points
+_PANEL, _LOW = 200.0, 90.0  # least width of a panel in points; a lower one has others beside it rather than below
 _BESIDE = "Beside points"
 _CROSSED = 4  # intervals of the points of more curves would hide these
 
@@ -96,6 +96,8 @@ def sweep_pareto(
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
         columns = min(3, max(int(sheet.width / theme.em(_PANEL)), 1))
+        while not sheet.is_free and columns < 3 and sheet.height(3, columns) < theme.em(_LOW):
+            columns += 1
         high = min(theme.em(190.0), 0.66 * sheet.width / columns)
         *panels, last = sheet.panels(3, columns=columns, high=max(high, 90.0))
         drawn = []

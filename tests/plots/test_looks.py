@@ -46,6 +46,15 @@ def test_a_cut_name_breaks_where_a_word_ends() -> None:
         assert all(line.endswith(("/", "-")) for line in lines[:-1]), lines
 
 
+def test_a_name_without_spaces_is_broken_evenly() -> None:
+    """No line has a single letter, as in Chinese a line may end after any."""
+    name = "模型甲经过安全训练的版本二零二六"
+    for across in range(70, 150):
+        (broken,) = lettering.filled_all([name], across)
+        lines = [len(line) for line in broken.split("\n")]
+        assert "…" in broken or max(lines) - min(lines) <= 3, (across, broken)
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("width", [3.3, 6.9])
 def test_a_label_of_an_axis_stays_as_it_was_written(width: float) -> None:

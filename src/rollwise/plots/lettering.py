@@ -136,9 +136,10 @@ def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
 
 
 def _evened(broken: str, text: str, across: float, size: float | None) -> str:
-    """Return a text that is broken into lines in as many lines of about equal length, none of which ends within a word."""
+    """Return a text that is broken into lines in as many lines of about equal length, which end within no word that fits."""
     parts = broken.count("\n") + 1
-    longest = _HINTED_TINY * max(text_width(word, size) for word in words(text)) if parts > 1 else 0.0
+    widths = [_HINTED_TINY * text_width(word, size) for word in words(text)] if parts > 1 else []
+    longest = max((wide for wide in widths if wide <= across), default=0.0)  # others are broken in any case
     for share in (1.1, 1.25, 1.4) if parts > 1 and "…" not in broken else ():
         narrower = filled(text, min(max(share * text_width(text, size) / parts, longest), across), size=size)
         if narrower.count("\n") + 1 == parts:

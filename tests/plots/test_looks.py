@@ -69,6 +69,20 @@ def test_a_label_of_an_axis_stays_as_it_was_written(width: float) -> None:
     assert width < 4 or boxes[1].x0 - boxes[0].x1 > 6 * figure.dpi / 72
 
 
+def test_names_from_right_to_left_do_not_turn_what_follows(curve_of: Any) -> None:
+    """A line that begins with one would have the words after it on its left."""
+    name = "نموذج محمي"
+    isolated = f"\u2068{name}\u2069"
+    (ax,) = plots.contrast(pl.DataFrame([difference("attack_success", group="a") | {"baseline": name}])).axes
+    assert isolated in " ".join(ax.get_xlabel().split())
+    frame = pl.DataFrame({"rollout_id": list("abcd"), "x": [0.1, 0.2, 0.3, 0.4], "target": [name, "b"] * 2})
+    (ax,) = plots.distribution(frame, metric="x", by="target").axes
+    assert f"{isolated} (n = 2)" in {text.get_text() for text in ax.get_legend().get_texts()}
+    zero = pl.concat([curve_of({name: (9, 0.0), "b": (9, 0.2)}).with_columns(attack=pl.lit(attack)) for attack in "xy"])
+    texts = [text.get_text() for ax in plots.curve(zero, size="column").axes for text in ax.texts]
+    assert not any(name in text and "0 of" in text and isolated not in text for text in texts)
+
+
 def test_a_very_long_reason_ends_after_a_word() -> None:
     """Most reasons are whole."""
     assert labels.reason_sentence("no pairs", " (2 of 3 points)") == "No pairs (2 of 3 points)."

@@ -168,7 +168,7 @@ def _named(
     if room and len(curves) > 1:
         return curve_labels.name(ax, curves, room, shifts)
     zero = [(curve["group"][0], words) for curve in curves if (words := curve_labels.never(curve))]
-    lines = [words if len(curves) == 1 else f"{name}: {words}" for name, words in zero]
+    lines = [words if len(curves) == 1 else f"{labels.isolated(name)}: {words}" for name, words in zero]
     if _MOST_ZERO >= len(zero) == len(curves) > 1 and len({words for _, words in zero}) == 1:
         lines = [f"each: {zero[0][1]}"]
 

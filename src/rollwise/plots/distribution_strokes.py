@@ -23,7 +23,7 @@ _LINE, _ROW = 11.0, 42.0  # height in points of a line of small type, and of a r
 def _named(group: Mapping[str, Any]) -> str:
     """Return the name of the group with its numbers of rollouts."""
     sizes = _sizes(group).replace(" ", lettering.JOINT)
-    return f"{labels.shorten(group['group'], 200)} ({sizes})"
+    return f"{labels.isolated(labels.shorten(group['group'], 200))} ({sizes})"
 
 
 def _sizes(group: Mapping[str, Any]) -> str:

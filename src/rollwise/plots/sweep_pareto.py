@@ -117,7 +117,7 @@ def sweep_pareto(
         steps = strokes.scene(last, placed, frame, ways, front=front, crosses=crosses)
         if frame.schema[choice].is_numeric():
             _join(last, theme.visible(marks, last))
-        placed = placed.with_columns(group=_short_names(sheet, last, placed, None if chosen is None else _word(chosen)))
+        placed = placed.with_columns(group=_short_names(sheet, placed, None if chosen is None else _word(chosen)))
         if sheet.description:
             bare = placed["group"] == ""
             few = "" if bare.all() else f"{_BESIDE} if there is space" if bare.any() else _BESIDE
@@ -242,7 +242,7 @@ def _join(ax: "Axes", marks: pl.DataFrame) -> None:
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
-def _short_names(sheet: layout.Sheet, ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
+def _short_names(sheet: layout.Sheet, placed: pl.DataFrame, chosen: str | None) -> pl.Series:
     """Return the label of each point; without enough space only of the chosen value and the ends of each of a few curves."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
     none = pl.lit(f"no {labels.label(placed['choice'][0])}")  # its color shows the group, as for the other points

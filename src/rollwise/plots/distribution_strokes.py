@@ -58,7 +58,7 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
             linewidth=1.8,
             linestyle=_LINES[order.index(group["group"]) // theme.MAX_COLORS % len(_LINES)],
             marker=group["marker"],
-            markersize=theme.MARKER_SIZES[group["marker"]],
+            markersize=theme.marker_size(group["marker"]),
             markeredgecolor=ax.get_facecolor(),
             markevery=half if has_values else None,
             label=_named(group) if sheet.ax is None else group["group"],

@@ -291,14 +291,13 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, left: float, acro
     if mark["parent_row"] is not None:
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
-    size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
     hollow = mark["state"] in one_rollout.PLAIN
     ax.plot(
         [x],
         [y],
         linestyle="none",
         marker=mark["marker"],
-        markersize=size,
+        markersize=theme.marker_size(mark["marker"]),
         color=mark["color"],
         markerfacecolor=ax.get_facecolor() if hollow else mark["color"],
         zorder=3,

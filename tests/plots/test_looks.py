@@ -76,7 +76,7 @@ def test_names_from_right_to_left_do_not_turn_what_follows(curve_of: Any) -> Non
     (ax,) = plots.contrast(pl.DataFrame([difference("attack_success", group="a") | {"baseline": name}])).axes
     assert isolated in " ".join(ax.get_xlabel().split())
     frame = pl.DataFrame({"rollout_id": list("abcd"), "x": [0.1, 0.2, 0.3, 0.4], "target": [name, "b"] * 2})
-    (ax,) = plots.distribution(frame, metric="x", by="target").axes
+    (ax,) = drawn(plots.distribution(frame, metric="x", by="target")).axes
     assert f"{isolated} (n = 2)" in {text.get_text() for text in ax.get_legend().get_texts()}
     zero = pl.concat([curve_of({name: (9, 0.0), "b": (9, 0.2)}).with_columns(attack=pl.lit(attack)) for attack in "xy"])
     texts = [text.get_text() for ax in plots.curve(zero, size="column").axes for text in ax.texts]
@@ -247,7 +247,7 @@ def test_the_chosen_value_is_named_beside_no_curve(rate: Any, summary_of: Any) -
     for k, place in ((2, "top"), (20, "bottom")):
         rows = pl.concat(summary_of([rate(k, 20)]).with_columns(threshold=pl.lit(at)) for at in (0.3, 0.5, 0.7))
         for size in ("column", "page"):
-            (ax,) = plots.sweep(rows, choice="threshold", chosen=0.5, size=size).axes
+            (ax,) = drawn(plots.sweep(rows, choice="threshold", chosen=0.5, size=size)).axes
             (text,) = [text for text in ax.texts if text.get_text() == "chosen"]
             assert text.get_va() == place
 
@@ -286,7 +286,7 @@ def test_a_name_has_its_line_from_its_marker() -> None:
         for k in range(40)
     )
     frame = rw.attempts(rollouts, by="target").filter(kind="asr@k")
-    (ax,) = plots.attempts(frame, size="page").axes
+    (ax,) = drawn(plots.attempts(frame, size="page")).axes
     ends = {round(float(line.get_xdata()[0]), 6) for line in ax.lines if len(line.get_xdata()) == 1}
     names = [text for text in ax.texts if text.get_text() in {"a", "b", "c"}]
     assert len({text.xy[0] for text in names}) == 3

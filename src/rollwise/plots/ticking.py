@@ -297,6 +297,6 @@ def round_off(value: float) -> float:
 
 def tick_step(last: float, least: float) -> int:
     """Return the smallest step 1 to 5, 10, 20, ... of at least `least`, or the greatest that leaves a tick besides that at 0."""
-    steps = sorted({3, 4, *(factor * 10**power for power in range(16) for factor in (1, 2, 5))})
+    steps = sorted({3, 4, *(int(factor * 10**power) for power in range(16) for factor in (1, 2, 5))})
     steps = [step for step in steps if step <= max(last, 1)]
     return next((step for step in steps if step >= least), steps[-1])

@@ -155,17 +155,14 @@ def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> Shee
     width, tall = (side * 72 / figure.dpi for side in (box.width, box.height))
     sheet = Sheet(figure, width, tall, ax=ax, description=description, has_room=tall >= theme.em(_TALL))
     finish = paint(sheet)
-    quantities = {axis.label: axis.label.get_text() for axis in (ax.xaxis, ax.yaxis)}
     ticking.fit_labels([ax])  # a label wider than the figure leaves no space for the Axes
     theme.settle(figure)
     if sheet.entries:
-        legends.key(ax, sheet.entries, most=0.45 * tall)
+        legends.key(ax, sheet.entries, most=0.43 * tall)
     if title is not None:
         words = lettering.filled(title, max(theme.size_in_points(ax)[0], theme.em(80)), size=theme.normal(), lines=2)
         ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False, pad=legends.above(ax) + 5)
     theme.settle(figure)
-    for label, words in quantities.items():
-        label.set_text(words)
     if ticking.fit_labels([ax]):
         theme.settle(figure)
         ticking.fit_labels([ax])

@@ -147,8 +147,9 @@ def contrast_marks(
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
     # The color of a group is the same in comparisons with different baselines.
     groups = labels.group_names(frame, [color or "group"])
-    # Baselines have no row, but keep their colors for figures in which they are drawn.
-    looks = theme.row_looks(groups, colors, others=map(labels.plain, frame["baseline"].unique()))
+    # Baselines have no row, but keep their colors for figures in which they are drawn, as long as colors are of groups.
+    baselines = frame["baseline"].unique() if (color or "group") == "group" else ()
+    looks = theme.row_looks(groups, colors, others=map(labels.plain, baselines))
     widest = frame["level"].max()
     keys = factors.keys_of_compared(frame, by)
     marks = [

@@ -204,5 +204,5 @@ def reasons(frame: pl.DataFrame, most: int = 2, *, hatched: bool = False) -> lis
         drawn = labels.plain(reason).replace(
             _BOUNDS, "in the hatched band" if hatched else "between the bounds of the table"
         )
-        sentences.append(labels.sentence(f"{labels.shorten(drawn, 160)}{some}"))
+        sentences.append(labels.reason_sentence(drawn, some))
     return sentences

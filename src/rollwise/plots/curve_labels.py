@@ -25,13 +25,20 @@ def fit_at_ends(marks: pl.DataFrame, room: float) -> bool:
     return not any("…" in name for name in whole)
 
 
-def name(ax: "Axes", curves: Sequence[pl.DataFrame], room: float) -> list[tuple["Annotation", float]]:
+def name(
+    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float]
+) -> list[tuple["Annotation", float]]:
     """Write names at the ends of the curves, in lines of `room` points."""
     from matplotlib.transforms import ScaledTranslation
 
     # A curve is named at its last estimate; curves without any have no name.
-    last_rows = [(after_start(curve).drop_nulls("estimate").tail(1), never(curve)) for curve in curves]
-    ends = [row.row(0, named=True) | {"never": words} for row, words in last_rows if row.height]
+    last_rows = [
+        (after_start(curve).drop_nulls("estimate").tail(1), never(curve), shift)
+        for curve, shift in zip(curves, shifts, strict=True)
+    ]
+    ends = [row.row(0, named=True) | {"never": words, "shift": shift} for row, words, shift in last_rows if row.height]
+    for row in ends:
+        row["until"] = strokes.moved(ax, row["until"], row["shift"] if row["style"] == "point" else 0.0)
     for row in ends:
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
@@ -172,7 +179,12 @@ def fit_heading(table: "Axes") -> None:
 def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
     """Write the numbers below the ticks, once the ticks are final."""
     for place, curve in enumerate(_rows(curves)):
-        for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
+        cells = _cells(curve, ticks)
+        if len(curves) > 1 and not any(cells) and curve["estimate"].count() == 0:
+            lettering.write(
+                table, "no estimate", (0, place), ("axes fraction", "data"), va="center_baseline", style="italic"
+            )
+        for tick, cell in zip(ticks, cells, strict=True):
             table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.small())
 
 

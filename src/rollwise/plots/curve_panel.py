@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 _CROWDED = 3  # bands of so many curves have edges
+_BESIDE = 0.16  # share of a panel for the names of the table below, which are whole elsewhere
 _MOST_ZERO = 3  # curves that stay 0 and are named
 _TICKS, _AXIS, _LINE = (
     18.0,
@@ -83,6 +84,9 @@ def draw(
     """
     theme.dress(ax)
     part = theme.visible(part, ax)
+    # Positions are those of curves with rollouts.
+    some = axis_marks.filter((pl.col("at_risk").fill_null(1) > 0).any().over("panel", "series"))
+    axis_marks = some if some.height else axis_marks
     # Limits come first: whiskers beyond them are drawn as arrows.
     _limits(ax, axis_marks, words)
     if part["kind"][0] == "trajectory":
@@ -92,8 +96,9 @@ def draw(
     curves = part.partition_by("series", maintain_order=True)
     # Curves at the same integer positions are shifted, so that their whiskers do not overlap; a curve that coincides
     # with later ones is wider, so that it stays visible behind them.
-    for place, curve in enumerate(curves):
-        shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.counts else 0.0
+    apart = min(0.12, 0.6 / len(curves)) if words.counts else 0.0
+    shifts = [(place - (len(curves) - 1) / 2) * apart for place in range(len(curves))]
+    for place, (curve, shift) in enumerate(zip(curves, shifts, strict=True)):
         twins = sum(curve["estimate"].equals(later["estimate"]) for later in curves[place + 1 :])
         with tags.tagged(ax, curve["key"][0], *_told(curve, words)):
             strokes.paint(ax, curve, shift, extra=1.8 * twins, crowded=len(curves) >= _CROWDED)
@@ -108,7 +113,7 @@ def draw(
     if first_column:
         letters = theme.normal() if lettering.text_width(words.up, theme.normal()) <= 2.6 * high else theme.small()
         lines = lettering.balanced(words.up, high, size=letters, lines=5)
-        ax.set_ylabel(lines, fontsize=letters, parse_math=False)
+        ax.set_ylabel(lines, fontsize=letters, parse_math=False).set_label(words.up)
     more = lettering.filled(words.across, across - theme.em(50), size=theme.normal()).count("\n") if compact else 0
     below = theme.em(_AXIS + _LINE * more if bottom else _TICKS)
     # Names of values need several lines if they are long.
@@ -120,12 +125,19 @@ def draw(
         below += theme.em(11.0) * max(name.count("\n") for name in names)
     table = (
         curve_labels.table_below(
-            ax, curves, words.behind, below=below, compact=compact, names=first_column, room=room or 0.25 * across
+            ax,
+            curves,
+            words.behind,
+            below=below,
+            compact=compact,
+            names=first_column,
+            room=max(_BESIDE * across, theme.em(60)),
         )
         if at_risk
         else None
     )
-    return partial(_finish, ax, curves, axis_marks, words, names=_named(ax, curves, room, across), table=table)
+    at_ends = _named(ax, curves, room, shifts, across, high)
+    return partial(_finish, ax, curves, axis_marks, words, names=at_ends, table=table)
 
 
 def titled(title: str, across: float) -> str:
@@ -150,19 +162,25 @@ def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
 
 
 def _named(
-    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, across: float
+    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float], across: float, high: float
 ) -> "Sequence[tuple[Annotation, float]]":
     """Write names at the ends of curves, or in the panel which of them stay 0, and what the share is at most."""
     if room and len(curves) > 1:
-        return curve_labels.name(ax, curves, room)
+        return curve_labels.name(ax, curves, room, shifts)
     zero = [(curve["group"][0], words) for curve in curves if (words := curve_labels.never(curve))]
-    lines = [words if len(curves) == 1 else f"{name}: {words}" for name, words in zero]
-    if len(set(lines)) > _MOST_ZERO:
+    lines = [words if len(curves) == 1 else f"{labels.isolated(name)}: {words}" for name, words in zero]
+    if _MOST_ZERO >= len(zero) == len(curves) > 1 and len({words for _, words in zero}) == 1:
+        lines = [f"each: {zero[0][1]}"]
+
+    def text() -> str:
+        broken = [lettering.balanced(line, _inside(across) - theme.em(8), size=theme.small()) for line in lines]
+        return "\n".join(broken)
+
+    too_high = len(curves) > 1 and (text().count("\n") + 1) * theme.em(_LINE) > 0.75 * high
+    if len(set(lines)) > _MOST_ZERO or too_high:
         lines = [f"{len(zero)} of {len(curves)}: 0 at the end"]
     if lines:
-        joined = [line.replace(" %", f"{lettering.JOINT}%") for line in lines]
-        inside = [lettering.balanced(line, _inside(across) - theme.em(8), size=theme.small()) for line in joined]
-        lettering.write(ax, "\n".join(inside), (0, 1), by=(6, -3), va="top", zorder=5).set_in_layout(False)
+        lettering.write(ax, text(), (0, 1), by=(6, -3), va="top", zorder=5).set_in_layout(False)
     return []
 
 

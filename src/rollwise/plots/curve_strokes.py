@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _DASHES = (0, (3, 2))
 HATCHES = ("", "////", "...", "\\\\\\\\", "xxx", "---")  # of the layers of a stack, for gray print
-_MARKED = 40  # a line of more points has markers only where few rollouts were at risk, and at its end
+_MARKER = (
+    9.0  # points that a marker needs: a line of too many has them only where few rollouts were at risk, and at its end
+)
 
 
 def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0, crowded: bool = False) -> None:
@@ -76,7 +78,8 @@ def _runs(line: pl.DataFrame) -> list[pl.DataFrame]:
     return line.with_columns(_run=pl.col("solid").rle_id()).partition_by("_run", maintain_order=True)
 
 
-def _moved(ax: "Axes", at: float, shift: float) -> float:
+def moved(ax: "Axes", at: float, shift: float) -> float:
+    """Return a position that is shifted by so many turns."""
     return at * (1 + shift / 2) if ax.get_xscale() == "log" else at + shift
 
 
@@ -132,14 +135,14 @@ def _points(ax: "Axes", curve: pl.DataFrame, shift: float) -> None:
         _whiskers(ax, band, shift, thin=band["level"][0] == curve["level"].max())
     # Only points of enough rollouts are joined.
     across, up = _polygon(line.filter("solid"), "estimate")
-    ax.plot([_moved(ax, at, shift) for at in across], up, color=curve["color"][0], linewidth=0.9, alpha=0.6, zorder=2.5)
+    ax.plot([moved(ax, at, shift) for at in across], up, color=curve["color"][0], linewidth=0.9, alpha=0.6, zorder=2.5)
     _markers(ax, line, shift)
 
 
 def _whiskers(ax: "Axes", band: pl.DataFrame, shift: float, *, thin: bool) -> None:
     bottom, top = ax.get_ylim()
     for at, low, high, color in band.select("at", "low", "high", "color").drop_nulls().iter_rows():
-        place = _moved(ax, at, shift)
+        place = moved(ax, at, shift)
         width = 1.2 if thin else 3.2
         ax.plot([place] * 2, [low, high], color=color, linewidth=width, solid_capstyle="butt", zorder=3)
         # An arrow shows that a whisker continues beyond the axis.
@@ -150,7 +153,7 @@ def _whiskers(ax: "Axes", band: pl.DataFrame, shift: float, *, thin: bool) -> No
 
 def _markers(ax: "Axes", line: pl.DataFrame, shift: float = 0.0) -> None:
     for row in line.drop_nulls("estimate").iter_rows(named=True):
-        ax.plot([_moved(ax, row["at"], shift)], [row["estimate"]], **symbol(ax, row))
+        ax.plot([moved(ax, row["at"], shift)], [row["estimate"]], **symbol(ax, row))
 
 
 def _line(ax: "Axes", curve: pl.DataFrame, *, crowded: bool) -> None:
@@ -165,7 +168,8 @@ def _line(ax: "Axes", curve: pl.DataFrame, *, crowded: bool) -> None:
         _whiskers(ax, isolated, 0.0, thin=band["level"][0] == curve["level"].max())
     ax.plot(*_polygon(line, "estimate"), color=color, linewidth=1.6, zorder=3)
     points = line.drop_nulls("estimate")
-    _markers(ax, points if points.height <= _MARKED else pl.concat([points.filter(~pl.col("solid")), points.tail(1)]))
+    apart = theme.size_in_points(ax)[0] >= theme.em(_MARKER) * points.height
+    _markers(ax, points if apart else pl.concat([points.filter(~pl.col("solid")), points.tail(1)]))
 
 
 def _forecast(ax: "Axes", curve: pl.DataFrame) -> None:

@@ -104,9 +104,10 @@ def distribution(
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
+    names = groups["group"].to_list()
 
     def paint(sheet: layout.Sheet) -> Callable[[], bool] | None:
-        high = 200.0 if kind == "ecdf" else max((36.0 if kind == "box" else 42.0) * groups.height, 90.0)
+        high = 200.0 if kind == "ecdf" else max(strokes.row_height(sheet, names) * groups.height, 90.0)
         (ax,) = sheet.panels(
             1, columns=1, high=min(theme.em(high), 0.7 * sheet.width) if kind == "ecdf" else theme.em(high)
         )
@@ -177,7 +178,10 @@ def distribution_marks(
     parts = {str(key[0]): part["\0x"] for key, part in frame.group_by("\0group", maintain_order=True)}
     # The greatest median first, groups without values last.
     ordered = sorted(parts, key=lambda name: -(parts[name].median() or 0.0) if parts[name].count() else float("inf"))  # type: ignore[operator]
+    # Rows have their names beside them, steps only their looks.
     look = theme.looks(parts, colors)
+    if kind != "ecdf":
+        look = dict(zip(parts, theme.row_looks([*parts], colors), strict=True))
     edges = _edges(frame["\0x"].drop_nulls()) if kind == "histogram" else []
     # A group without values has one row, so that the key can name it.
     rows: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
 """Drawing of a distribution: steps, boxes with points, bars."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,13 +17,13 @@ _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 _FEW = 4  # at most so many groups have the key inside the Axes
 _LOW = 6.5  # height in points of the lowest row with a name
-_LINE = 11.0  # height in points of a line of small type
+_LINE, _ROW = 11.0, 42.0  # height in points of a line of small type, and of a row of boxes or bars
 
 
 def _named(group: Mapping[str, Any]) -> str:
     """Return the name of the group with its numbers of rollouts."""
     sizes = _sizes(group).replace(" ", lettering.JOINT)
-    return f"{labels.shorten(group['group'], 200)} ({sizes})"
+    return f"{labels.isolated(labels.shorten(group['group'], 200))} ({sizes})"
 
 
 def _sizes(group: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
             linewidth=1.8,
             linestyle=_LINES[order.index(group["group"]) // theme.MAX_COLORS % len(_LINES)],
             marker=group["marker"],
-            markersize=theme.MARKER_SIZES[group["marker"]],
+            markersize=theme.marker_size(group["marker"]),
             markeredgecolor=ax.get_facecolor(),
             markevery=half if has_values else None,
             label=_named(group) if sheet.ax is None else group["group"],
@@ -154,13 +154,23 @@ def bars(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -
     ax.set_ylim(groups.height - 0.5, -0.5)
 
 
+def row_height(sheet: Sheet, names: Sequence[str]) -> float:
+    """Return the height of a row, at letters of 10 points, in which each name and its numbers have space."""
+    lines = max(name.count("\n") for name in lettering.filled_all(names, _beside(sheet), lines=3)) + 2
+    return max(_ROW, _LINE * lines + 9.0)
+
+
+def _beside(sheet: Sheet) -> float:
+    """Return the width in points of names beside their rows."""
+    return max(0.34 * sheet.width, theme.em(48))
+
+
 def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
-    wide = max(0.3 * sheet.width, theme.em(48))
     # Names get the lines that fit; one of them is for the numbers of rollouts.
     high = sheet.height() / groups.height
     lines = int(high / theme.em(_LINE)) or int(high >= _LOW)
-    names = lettering.filled_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 3))
+    names = lettering.filled_all(groups["group"].to_list(), _beside(sheet), lines=min(max(lines - 1, 1), 3))
     names_with_sizes = [
         f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)
     ]

@@ -329,5 +329,5 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
         sentences.append(f"{schema.POOLED}: pooled.")
     sentences += [words for shape, words in _SHAPES.items() if shape in shapes]
     merged = labels.merge_reasons(marks.filter(pl.col("shape") != "empty"), options=False)["reason"].drop_nulls()
-    sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in merged.unique(maintain_order=True)[:2]]
+    sentences += [labels.reason_sentence(reason) for reason in merged.unique(maintain_order=True)[:2]]
     return " ".join(sentences)

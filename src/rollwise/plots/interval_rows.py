@@ -40,8 +40,9 @@ MARKS = {
     "marker": pl.String,
 }
 _PANEL = 200.0  # least width in points of one of several panels
+_LOW_ROW = 10.0  # least height in points of a row
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
-_MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
+_MOST_REASONS = 4  # footnotes
 FEW = 10  # a group of fewer rollouts is pale, and below larger ones
 _BARE = "no interval"  # note of a hollow point
 _PALE = 0.45  # strength of its color
@@ -81,6 +82,10 @@ def draw(
 
     def paint(sheet: layout.Sheet) -> Callable[[], bool]:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
+        # Panels of a figure of a given height are narrow rather than without any height.
+        least = theme.em(_LOW_ROW) * len(rows.names) * rows.lanes
+        while not sheet.is_free and columns < _columns(len(panels)) and sheet.height(len(panels), columns) < least:
+            columns += 1
         place = row_names.plan(sheet, rows, len(panels), columns, numbers_width)
         axes = sheet.panels(
             len(panels), columns=columns, high=max(place.high * place.at[-1] + place.high, theme.em(36))
@@ -181,7 +186,7 @@ def _draw(
         with tags.tagged(ax, row["key"], row["group"], row["text"] or row["note"] or ""):
             _paint(ax, row, (x_min, x_max), reasons, half=_HALF * place.step)
     ax.set_xlabel(panel.quantity, fontsize=theme.normal(), parse_math=False)
-    row_names.put(ax, place, named=named)
+    row_names.put(ax, place, named=named, ruled=bool(part["few"].any()))
     _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)
 
 
@@ -358,7 +363,7 @@ def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
         sentences.append("Dashed: interval without an estimate.")
     if marks["box_low"].null_count() < marks.height:
         sentences.append("Hatched: no estimate; it is somewhere in the box.")
-    sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
+    sentences += [f"{raised} {labels.reason_sentence(reason)}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
         sentences.append("More reasons are in the table of results.")
     return sentences

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
 _EDGE = 5.0  # points between a band and the edge
+_APART = 4.0  # more of them between a key and what is below
 _TALL = 205.0  # height of the Axes of the user with all texts, at letters of 10 points, with space for a table below
 _LOW = 70.0  # height of panels in points below which the caption is left out
 
@@ -154,17 +155,14 @@ def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> Shee
     width, tall = (side * 72 / figure.dpi for side in (box.width, box.height))
     sheet = Sheet(figure, width, tall, ax=ax, description=description, has_room=tall >= theme.em(_TALL))
     finish = paint(sheet)
-    quantities = {axis.label: axis.label.get_text() for axis in (ax.xaxis, ax.yaxis)}
     ticking.fit_labels([ax])  # a label wider than the figure leaves no space for the Axes
     theme.settle(figure)
     if sheet.entries:
-        legends.key(ax, sheet.entries, most=0.45 * tall)
+        legends.key(ax, sheet.entries, most=0.43 * tall)
     if title is not None:
         words = lettering.filled(title, max(theme.size_in_points(ax)[0], theme.em(80)), size=theme.normal(), lines=2)
         ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False, pad=legends.above(ax) + 5)
     theme.settle(figure)
-    for label, words in quantities.items():
-        label.set_text(words)
     if ticking.fit_labels([ax]):
         theme.settle(figure)
         ticking.fit_labels([ax])
@@ -192,7 +190,8 @@ def _onto(paint: Paint, sheet: Sheet, page: Page) -> bool:
     shown = sheet.description if sheet.has_room and (page.caption or not sheet.narrow) else ""
     text = lettering.filled(shown, sheet.width - 2 * _EDGE) if shown else ""
     text_high = 1.32 * theme.small() * (text.count("\n") + 1) + 3 if text else 0.0
-    above, below = title_high + key_high + (_EDGE if words or key else 0.0), text_high + (_EDGE if text else 0.0)
+    above = title_high + key_high + (_EDGE + theme.em(_APART) if key else _EDGE if words else 0.0)
+    below = text_high + (_EDGE if text else 0.0)
 
     def fitted() -> tuple[bool, float]:
         full = figure.get_figheight() * 72

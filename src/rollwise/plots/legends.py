@@ -38,12 +38,13 @@ def key(ax: "Axes", entries: Sequence[Any], *, most: float) -> None:
 
 def _key(owner: Any, entries: Sequence[Any], across: float, least: int = 1, lines: int = 3, **place: Any) -> Any:
     """Draw a key with as many columns as `across` points hold; names are cut to fit into the `least` number of columns."""
-    beside = theme.em(46.0)
+    beside = theme.em(38.0)
     names = lettering.filled_all([str(entry.get_label()) for entry in entries], across / least - beside, lines=lines)
     widths = [max(map(lettering.text_width, name.split("\n"))) + beside for name in names]
     columns = len(entries) if sum(widths) <= across else max(int(across / max(widths)), 1)
     names = [name.replace(lettering.JOINT, " ") for name in names]
-    drawn = owner.legend(list(entries), names, ncols=columns, frameon=False, fontsize=theme.small(), **place)
+    look: dict[str, Any] = {"frameon": False, "fontsize": theme.small(), "columnspacing": 1.3, "handletextpad": 0.6}
+    drawn = owner.legend(list(entries), names, ncols=columns, handlelength=1.8, **look, **place)
     lettering.literal(drawn.get_texts())
     return drawn
 
@@ -54,10 +55,15 @@ def above(ax: "Axes") -> float:
     return 0.0 if box is None else max(box.y1 - ax.get_window_extent().y1, 0.0) * 72 / figure.dpi  # type: ignore[union-attr]
 
 
+def is_far(ax: "Axes", at: float) -> bool:
+    """Return whether a position is so far right that its label is to its left."""
+    return bool(ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7)
+
+
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
     """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
     ax.axvline(at, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
-    far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
+    far = is_far(ax, at)
     lettering.write(
         ax,
         words,

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WORD = re.compile(r"(?:[/-]*[^\s/-]+[/-]*|[/-]+)[^\S\u00a0]*|\s+")
+# No line ends at an unbreakable space, before a percent sign, or a dot or slash between names, or within "n = 20" or "max-T".
+_LETTER = r"(?:[^\s/-]|-(?=\w\b)|\u00a0|\ (?=[%·/])|(?<=\bn)\ (?==\ )|(?<=\bn\ =)\ )"
+_WORD = re.compile(rf"(?:[/-]*{_LETTER}+[/-]*|[/-]+)(?:[^\S\u00a0](?![%·/]))*|\s+")
 # On a screen, letters are moved to whole pixels, and lines are up to so much wider; more so where pixels are a large part
 # of a letter (measured with Matplotlib 3.11: 1.04 at 9 points, 1.10 at 6.3).
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
@@ -80,7 +82,11 @@ def filled(text: str, across: float, *, size: float | None = None, lines: int = 
     while True:
         broken = _lines(labels.shorten(text, most), across, size)
         if len(broken) <= lines or most <= 4:
-            return "\n".join(broken)
+            # A few letters fewer, if no line then ends within a word.
+            fewer = range(most, int(0.7 * most), -1) if 4 < most < len(text) else ()
+            shorter = (short for part in fewer if _whole(short := labels.shorten(text, part), across, size))
+            cuts = (cut for short in shorter if len(cut := _lines(short, across, size)) <= lines)
+            return "\n".join(next(cuts, broken))
         most = min(most - 1, int(most * (lines + 0.5) / len(broken)) + 1)
 
 
@@ -98,6 +104,11 @@ def _lines(text: str, across: float, size: float | None) -> list[str]:
             fits = max(next(place for place, end in enumerate(ends) if end > across), 1)
             lines[-1:] = [whole[:fits], whole[fits:]]
     return [line.strip() for line in lines if line.strip()] or [""]
+
+
+def _whole(text: str, across: float, size: float | None) -> bool:
+    """Return whether each word fits into a line."""
+    return all(text_width(word, size) <= unhinted(across, size) for word in words(text))
 
 
 def words(text: str) -> list[str]:
@@ -125,9 +136,10 @@ def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
 
 
 def _evened(broken: str, text: str, across: float, size: float | None) -> str:
-    """Return a text that is broken into lines in as many lines of about equal length, none of which ends within a word."""
+    """Return a text that is broken into lines in as many lines of about equal length, which end within no word that fits."""
     parts = broken.count("\n") + 1
-    longest = _HINTED_TINY * max(text_width(word, size) for word in words(text)) if parts > 1 else 0.0
+    widths = [_HINTED_TINY * text_width(word, size) for word in words(text)] if parts > 1 else []
+    longest = max((wide for wide in widths if wide <= across), default=0.0)  # others are broken in any case
     for share in (1.1, 1.25, 1.4) if parts > 1 and "…" not in broken else ():
         narrower = filled(text, min(max(share * text_width(text, size) / parts, longest), across), size=size)
         if narrower.count("\n") + 1 == parts:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,12 +21,19 @@ _NAME = 125.0  # width of a name in points, at most
 _LINE = 12.0  # height of a line of small type in points
 _AROUND = 7.0  # distance in points between a point and its name
 _FAR = 22.0  # distance for a name that did not fit close by
+_STRANGE = 40.0  # square points that a name may cover rather than be nearer to another point
 
 
 def scene(
-    ax: "Axes", placed: pl.DataFrame, frame: pl.DataFrame, ways: Mapping[str, Better], *, front: bool
+    ax: "Axes",
+    placed: pl.DataFrame,
+    frame: pl.DataFrame,
+    ways: Mapping[str, Better],
+    *,
+    front: bool,
+    crosses: bool = True,
 ) -> list[tuple[float, float, float, float]]:
-    """Draw everything except names; return the horizontal and vertical lines of the front."""
+    """Draw everything except names, with or without intervals; return the horizontal and vertical lines of the front."""
     metrics = {side: placed[f"{side}_metric"][0] for side in ("x", "y")}
     _axes(ax, placed, {side: labels.is_rate(name, frame) for side, name in metrics.items()})
     for side, name in metrics.items():
@@ -38,7 +46,7 @@ def scene(
         ax.plot(dots["x"].to_list(), dots["y"].to_list(), color=dots["color"][0], alpha=0.5, zorder=2, **style)
     for row in placed.filter(pl.col("role") != "trial").iter_rows(named=True):
         with tags.tagged(ax, row["key"], row["group"], row["text"]):
-            _paint(ax, row)
+            _paint(ax, row, crosses=crosses)
     return steps
 
 
@@ -88,14 +96,14 @@ def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> li
     return [(*start, *stop) for start, stop in pairwise(path)]
 
 
-def _paint(ax: "Axes", row: Mapping[str, Any]) -> None:
+def _paint(ax: "Axes", row: Mapping[str, Any], *, crosses: bool) -> None:
     color, has_estimate = row["color"], row["shape"] == "point"
     middle = {side: row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y")}
     style: dict[str, Any] = {"color": color, "solid_capstyle": "butt", "zorder": 2.5}
     style |= {"linewidth": 1.3, "alpha": 0.75} if has_estimate else {"linewidth": 1.3, "linestyle": (0, (2, 1.5))}
     for side, (first, second) in (("x", ax.get_xlim()), ("y", ax.get_ylim())):
         low, high = row[f"{side}_low"], row[f"{side}_high"]
-        if low is None and high is None:
+        if (low is None and high is None) or not (crosses or not has_estimate):
             continue
         ends = [first if low is None else low, second if high is None else high]
         ax.plot(*((ends, [middle["y"]] * 2) if side == "x" else ([middle["x"]] * 2, ends)), **style)
@@ -121,7 +129,12 @@ def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
 
 
 def name(
-    ax: "Axes", placed: pl.DataFrame, named: Sequence[str], steps: Sequence[tuple[float, float, float, float]]
+    ax: "Axes",
+    placed: pl.DataFrame,
+    named: Sequence[str],
+    steps: Sequence[tuple[float, float, float, float]],
+    *,
+    crosses: bool = True,
 ) -> None:
     """Write these names beside their points, avoiding everything else."""
     if not named or placed.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
@@ -130,9 +143,9 @@ def name(
     for row in placed.iter_rows(named=True):
         x, y = (row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y"))
         points.append((x, y, row["group"] if row["group"] in named and row["role"] != "trial" else "", row["color"]))
-        if row["x_low"] is not None and row["x_high"] is not None:
+        if crosses and row["x_low"] is not None and row["x_high"] is not None:
             lines.append((row["x_low"], y, row["x_high"], y))
-        if row["y_low"] is not None and row["y_high"] is not None:
+        if crosses and row["y_low"] is not None and row["y_high"] is not None:
             lines.append((x, row["y_low"], x, row["y_high"]))
     name_points(ax, points, lines=lines)
 
@@ -153,6 +166,10 @@ class Box:
         up = min(self.top, box.top) - max(self.bottom, box.bottom)
         return across * up if across > 0 and up > 0 else 0.0
 
+    def distance(self, x: float, y: float) -> float:
+        """Return the distance to a point."""
+        return hypot(max(self.left - x, x - self.right, 0.0), max(self.bottom - y, y - self.top, 0.0))
+
     def outside(self, width: float, height: float) -> float:
         """Return the area outside the Axes."""
         area = (self.right - self.left) * (self.top - self.bottom)
@@ -161,7 +178,8 @@ class Box:
 
 def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
     """Return whether the names leave at least three quarters of the Axes free, and are short enough for them."""
-    width, height = sheet.across() - theme.em(60), min(sheet.high, sheet.height())
+    height = min(sheet.high, sheet.height(len(sheet.axes), sheet.columns))
+    width = sheet.across() - theme.em(60)
     longest = theme.em(_NAME)
     area = sum(
         min(lettering.text_width(name), longest) * theme.em(_LINE) * (1 + lettering.filled(name, longest).count("\n"))
@@ -184,7 +202,8 @@ def name_points(
         return float(across * width), float(up * height)
 
     # Rectangles to avoid: all points, lines, and names placed so far.
-    occupied = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in (in_points(x, y) for x, y, _, _ in points)]
+    places = [in_points(x, y) for x, y, _, _ in points]
+    occupied, names = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places], list[Box]()
     thin = []
     for x, y, x_end, y_end in lines:
         (x_min, bottom), (right, top) = in_points(x, y), in_points(x_end, y_end)
@@ -205,13 +224,21 @@ def name_points(
                 at[1] - size[1] / 2 if level == 0.5 else at[1] + far / 1.5 if level else at[1] - far / 1.5 - size[1]
             )
             box = Box(x_min, bottom, x_min + size[0], bottom + size[1])
-            hidden = sum(map(box.overlap, occupied)) + 0.35 * sum(map(box.overlap, thin))
-            cost = hidden + 3.0 * box.outside(width, height) + (8.0 if far == _FAR else 0.0)
+            hidden = (
+                sum(map(box.overlap, occupied))
+                + 8.0 * sum(map(box.overlap, names))
+                + 0.35 * sum(map(box.overlap, thin))
+            )
+            # A name without a line belongs to the point next to it.
+            strange = far == _AROUND and any(
+                box.distance(*other) <= box.distance(*at) for other in places if other != at
+            )
+            cost = hidden + 3.0 * box.outside(width, height) + (8.0 if far == _FAR else _STRANGE if strange else 0.0)
             if best is None or cost < best[0] - 1e-6:
                 best = (cost, x_min, far, box)
         assert best is not None
         _, x_min, far, box = best
-        occupied.append(box)
+        names.append(box)
         lettering.write(
             ax,
             text,

@@ -110,8 +110,8 @@ def _cut(names: Sequence[str], across: float, size: float) -> bool:
     return any(lettering.text_width(word, size) > across for name in names for word in lettering.words(name))
 
 
-def put(ax: "Axes", place: Place, *, named: bool) -> None:
-    """Draw a name for each row, and a guide for each group."""
+def put(ax: "Axes", place: Place, *, named: bool, ruled: bool) -> None:
+    """Draw a name for each row, a guide for each group, and the rule above rows of few rollouts."""
     rows, last = len(place.names), place.at[-1]
     ax.set_ylim(*((last + 0.5, -0.8) if place.above else (last + 0.6, -0.6)))
     beside = named and not place.above
@@ -121,7 +121,7 @@ def put(ax: "Axes", place: Place, *, named: bool) -> None:
     if rows > 18:
         ax.tick_params(axis="x", labeltop=True)
     ax.spines["left"].set_visible(False)
-    if place.few is not None:
+    if ruled and place.few is not None:
         _rule(ax, place)
     for row, name in enumerate(place.names):
         for lane in range(place.lanes):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -88,7 +89,7 @@ def sweep(
         alt=labels.alt_text(frame),
         words=lambda axis_marks: words_of(axis_marks, frame, names),
         at_risk=at_risk,
-        also=None if at is None else lambda panel_ax, _: legends.marked(panel_ax, at, "chosen"),
+        also=None if at is None else partial(mark_chosen, at=at),
         description=description,
     )
 
@@ -157,6 +158,15 @@ def _chosen(
     if not frame.select(has_value(frame, choice).any()).item():
         raise ArgumentError(f"sweep: no row has a value in column {choice!r}, so there is nothing to draw")
     return frame
+
+
+def mark_chosen(ax: "Axes", part: pl.DataFrame, *, at: float) -> None:
+    """Draw a line at the chosen value, with its label above or below the curves."""
+    (start, stop), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    side = -1 if legends.is_far(ax, at) else 1
+    beside = (side * (pl.col("at") - at)).is_between(0, 0.3 * (stop - start))
+    near = part.filter(beside).select(pl.col("estimate").max()).item()
+    legends.marked(ax, at, "chosen", top=near is None or near < bottom + 0.85 * (top - bottom))
 
 
 def has_value(frame: pl.DataFrame, choice: str) -> pl.Expr:

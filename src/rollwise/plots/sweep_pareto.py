@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import alternatives, curve_labels, curve_panel, layout, legends, theme
+from rollwise.plots import alternatives, curve_labels, curve_panel, layout, theme
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto import sentences
 from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
 from rollwise.plots.pareto_marks import chosen as rows_of
-from rollwise.plots.sweep import caption_of, has_value, place_of, sweep_marks, value_names, words_of
+from rollwise.plots.sweep import caption_of, has_value, mark_chosen, place_of, sweep_marks, value_names, words_of
 from rollwise.plots.theme import Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
@@ -29,8 +29,9 @@ SWEEP = MARKS | {
 _MIN_AT_RISK = 10
 _NAMED = 24  # at most so many points have their values beside them
 _WIDE = 13.2  # inches
-_PANEL = 200.0  # least width of a panel in points
+_PANEL, _LOW = 200.0, 90.0  # least width of a panel in points; a lower one has others beside it rather than below
 _BESIDE = "Beside points"
+_CROSSED = 4  # intervals of the points of more curves would hide these
 
 
 @drawing
@@ -90,10 +91,13 @@ def sweep_pareto(
     curves = _curves(frame, choice, colors)
     names = value_names(frame, choice)
     at = place_of(frame, choice, names, chosen)
-    keyed = max(part["group"].n_unique() for part in curves) > 1
+    most = max(part["group"].n_unique() for part in curves)
+    keyed, crosses = most > 1, most <= _CROSSED
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
         columns = min(3, max(int(sheet.width / theme.em(_PANEL)), 1))
+        while not sheet.is_free and columns < 3 and sheet.height(3, columns) < theme.em(_LOW):
+            columns += 1
         high = min(theme.em(190.0), 0.66 * sheet.width / columns)
         *panels, last = sheet.panels(3, columns=columns, high=max(high, 90.0))
         drawn = []
@@ -106,33 +110,37 @@ def sweep_pareto(
                 )
             )
             if at is not None:
-                legends.marked(ax, at, "chosen")
+                mark_chosen(ax, part, at=at)
         if keyed:
             sheet.entries = curve_labels.entries(panels[0], curves[0])
         placed = strokes.in_ink(marks, last)
-        steps = strokes.scene(last, placed, frame, ways, front=front)
+        steps = strokes.scene(last, placed, frame, ways, front=front, crosses=crosses)
         if frame.schema[choice].is_numeric():
             _join(last, theme.visible(marks, last))
-        placed = placed.with_columns(group=_short_names(sheet, last, placed, None if chosen is None else _word(chosen)))
+        placed = placed.with_columns(group=_short_names(sheet, placed, None if chosen is None else _word(chosen)))
         if sheet.description:
-            few = " if there is space" if (placed["group"] == "").any() else ""
-            sheet.description = sheet.description.replace(_BESIDE, f"{_BESIDE}{few}", 1)
+            bare = placed["group"] == ""
+            few = "" if bare.all() else f"{_BESIDE} if there is space" if bare.any() else _BESIDE
+            sheet.description = (
+                sheet.description.replace(_BESIDE, few, 1) if few else sheet.description.replace(beside, "", 1)
+            )
 
         def finish() -> None:
             for finish_panel in drawn:
                 finish_panel()
-            strokes.name(last, placed, [name for name in placed["group"] if name], steps)
+            strokes.name(last, placed, [name for name in placed["group"] if name], steps, crosses=crosses)
 
         return finish
 
-    beside = f"{_BESIDE}: {labels.label(choice)}."
+    beside = f"{_BESIDE}: {labels.label(choice)}. "
+    elsewhere = [] if crosses else ["Intervals of the points: in the other panels."]
     intervals = caption_of(frame, choice, pl.concat(curves), _MIN_AT_RISK)
     return layout.lay(
         paint,
         layout.Page("sweep_pareto", None, size, title, caption),
         alt=alternatives.sweep_pareto(marks),
         natural=_WIDE,
-        description=" ".join([intervals, beside, *sentences(marks, [], front=front)]),
+        description=" ".join([intervals, beside.strip(), *elsewhere, *sentences(marks, [], front=front)]),
         named=marks["curve"].drop_nulls(),
         letters=marks["group"],
     )
@@ -234,8 +242,8 @@ def _join(ax: "Axes", marks: pl.DataFrame) -> None:
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
-def _short_names(sheet: layout.Sheet, ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
-    """Return the label of each point; without enough space only of the chosen value and the ends of each curve."""
+def _short_names(sheet: layout.Sheet, placed: pl.DataFrame, chosen: str | None) -> pl.Series:
+    """Return the label of each point; without enough space only of the chosen value and the ends of each of a few curves."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
     none = pl.lit(f"no {labels.label(placed['choice'][0])}")  # its color shows the group, as for the other points
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
@@ -243,5 +251,6 @@ def _short_names(sheet: layout.Sheet, ax: "Axes", placed: pl.DataFrame, chosen: 
     if placed.height <= _NAMED and strokes.have_room(sheet, names):
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
-    is_named = (place == 0) | (place == size - 1) | here
+    ends = (place == 0) | (place == size - 1)
+    is_named = here | (ends if placed["curve"].n_unique() <= _CROSSED else pl.lit(value=False))
     return placed.select(pl.when(is_named).then(called).otherwise(pl.lit("")).alias("group"))["group"]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 # first four apart in lightness, for gray print, and to color-blind eyes (simulated after Machado et al. 2009).
 PALETTE = ("#0072B2", "#E69F00", "#000000", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
-# Sizes that look equal.
-MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X": 7.0, "*": 10.0}
+# Sizes that look equal, at letters of 10 points.
+_MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X": 7.0, "*": 10.0}
 ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
 MAX_COLORS = len(PALETTE)
@@ -113,13 +113,18 @@ def row_looks(
     return [look[value] for value in values]
 
 
+def marker_size(marker: str) -> float:
+    """Return the size of a marker in points, in proportion to the font size."""
+    return em(_MARKER_SIZES.get(marker, 6.5))
+
+
 def symbol(ax: "Axes", color: str, marker: str, *, hollow: bool = False) -> dict[str, Any]:
     """Return the style of a marker with an edge in the color of the background, or of a hollow one."""
     ground = ax.get_facecolor()
     return {
         "color": color,
         "marker": marker,
-        "markersize": MARKER_SIZES[marker],
+        "markersize": marker_size(marker),
         "markerfacecolor": ground if hollow else color,
         "markeredgecolor": color if hollow else ground,
         "markeredgewidth": 1.3 if hollow else 0.5,

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import ceil, isfinite, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rollwise.plots import lettering, theme
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # possible ends of an axis of rates
 
@@ -58,7 +59,7 @@ def whole(ax: "Axes", axis: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
-    chosen.set_major_locator(MaxNLocator(nbins=8, integer=True))
+    chosen.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
 
 
 def thousands(ax: "Axes", axis: str) -> None:
@@ -132,26 +133,33 @@ def fitting_ticks(ax: "Axes", across: float, distance: float, *, wide: float = 1
         widest = max(
             lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks()))
         )
-        most = max(int(across / max(distance, wide * widest + 10)), 1)
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+        least = max(distance, wide * widest + max(theme.em(5), 0.2 * widest)) * (x_max - x_min) / across
+        counts = vars(ax.xaxis.get_major_locator()).get("_integer", False)
+        style: dict[str, Any] = {"steps": [1, 2, 2.5, 5, 10], "integer": counts, "min_n_ticks": 1 if counts else 2}
+        locators = [MaxNLocator(nbins=bins, **style) for bins in range(8, 0, -1)]
+        steps = [(locator.tick_values(x_min, x_max), locator) for locator in locators]
+        fit = [locator for (first, second, *_), locator in steps if second - first >= least]
+        ax.xaxis.set_major_locator(next(iter(fit), locators[-1]))
     return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
 
 def fit_labels(axes: Sequence["Axes"]) -> bool:
     """Fit the ticks and labels of Axes to their size after layout; return whether a label has more or fewer lines now."""
-    figure = axes[0].get_figure(root=True)
+    figure, boxes = axes[0].get_figure(root=True), [ax.get_window_extent() for ax in axes]
     changed = False
     for ax in axes:
         across, up = theme.size_in_points(ax)
         keep_apart([ax])
         label = ax.xaxis.label
-        words, size = " ".join(label.get_text().split("\n")), float(label.get_fontsize())
+        words, size = unbroken(label), float(label.get_fontsize())
         if words and figure is not None:
             # A label may be wider than its Axes, up to the next Axes, or over the whole figure: there it moves away from the edge.
             box, spec, points = ax.get_window_extent(), ax.get_subplotspec(), 72 / figure.dpi
             middle, edge = (box.x0 + box.x1) / 2 * points, figure.bbox.x1 * points
             alone = spec is not None and spec.get_gridspec().ncols == 1
-            room = edge if alone else 2 * min(middle, edge - middle) if spec is None else across + theme.em(24)
+            beside = [abs(after.x0 - box.x0) for after in boxes if after.y0 == box.y0 and after.x0 != box.x0]
+            next_to = min(beside) * points - theme.em(2) if beside else across + theme.em(24)
+            room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
             broken = lettering.balanced(words, max(room - 8, theme.em(40)), size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
             widest = max(lettering.text_width(line, size) for line in broken.split("\n"))
@@ -159,7 +167,7 @@ def fit_labels(axes: Sequence["Axes"]) -> bool:
             center = min(max(middle, half), edge - half) if alone and 2 * half <= edge else middle
             label.set(text=broken, x=0.5 + (center - middle) / max(across, 1.0))
         label = ax.yaxis.label
-        words = " ".join(label.get_text().split("\n"))
+        words = unbroken(label)
         if words:
             broken = lettering.balanced(words, max(up, theme.em(60)), size=theme.normal())
             size = theme.normal() if broken.count("\n") < 3 else theme.small()
@@ -169,11 +177,20 @@ def fit_labels(axes: Sequence["Axes"]) -> bool:
     return changed
 
 
+def unbroken(label: "Text") -> str:
+    """Return the text of a label without its breaks of lines, some of which are within a word."""
+    words, shown = str(label.get_label()), label.get_text()
+    if "".join(words.split()) != "".join(shown.split()):  # it is new
+        words = " ".join(shown.split("\n"))
+        label.set_label(words)
+    return words
+
+
 def whole_numbers(ax: "Axes") -> None:
     """Let the ticks of the x axis be whole numbers."""
     locator = ax.xaxis.get_major_locator()
     if hasattr(locator, "set_params") and ax.get_xscale() != "log":
-        locator.set_params(integer=True)  # type: ignore[call-arg]
+        locator.set_params(integer=True, min_n_ticks=1)  # type: ignore[call-arg]
 
 
 def keep_apart(axes: Sequence["Axes"]) -> None:
@@ -279,7 +296,7 @@ def round_off(value: float) -> float:
 
 
 def tick_step(last: float, least: float) -> int:
-    """Return the smallest step 1, 2, 5, 10, ... of at least `least`, or the greatest that leaves a tick besides that at 0."""
-    steps = [int(factor * 10**power) for power in range(16) for factor in (1, 2, 5)]
+    """Return the smallest step 1 to 5, 10, 20, ... of at least `least`, or the greatest that leaves a tick besides that at 0."""
+    steps = sorted({3, 4, *(int(factor * 10**power) for power in range(16) for factor in (1, 2, 5))})
     steps = [step for step in steps if step <= max(last, 1)]
     return next((step for step in steps if step >= least), steps[-1])

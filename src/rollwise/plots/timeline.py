@@ -32,6 +32,7 @@ MARKS = {
 }
 _OTHERS = "others"
 _UP = 0.36  # half the height of a block, in lanes
+_MARKED = 11.0  # least width in points, with what is beside the axis, of a block with a marker
 
 
 @drawing
@@ -94,7 +95,7 @@ def timeline(
         _limits(sheet, ax, seen, lanes, measured)
         ticking.thousands(ax, "x")
         for part in seen.partition_by("lane", maintain_order=True):
-            _paint(ax, part)
+            _paint(ax, part, _MARKED / sheet.width)
         if steps:
             _turns(sheet, ax, seen)
         elif (seen["state"] == "turn").any():
@@ -232,7 +233,7 @@ def _limits(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame, lanes: pl.Data
     ax.spines["left"].set_visible(False)
 
 
-def _paint(ax: "Axes", part: pl.DataFrame) -> None:
+def _paint(ax: "Axes", part: pl.DataFrame, marked: float) -> None:
     if part["mark"][0] == "score":
         _scores(ax, part)
         return
@@ -242,11 +243,11 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
     for mark in part.iter_rows(named=True):
         group = mark["lane_name"] if mark["turn"] is None else f"turn {mark['turn']}"
         with tags.tagged(ax, mark["key"], group, ": ".join(filter(None, [mark["state"], mark["text"]]))):
-            _block(ax, mark, most, thin)
+            _block(ax, mark, most, thin, marked)
 
 
-def _block(ax: "Axes", mark: Mapping[str, Any], most: float, thin: float) -> None:
-    """Draw a turn, a step, a call or a number of tokens."""
+def _block(ax: "Axes", mark: Mapping[str, Any], most: float, thin: float, marked: float) -> None:
+    """Draw a turn, a step, a call or a number of tokens; blocks wider than the share `marked` of the axis have markers."""
     if mark["until"] is None:
         style: dict[str, Any] = {"color": mark["color"], "marker": mark["marker"], "markersize": 5.5, "alpha": 0.85}
         ax.plot([mark["at"]], [mark["lane"]], linestyle="none", markeredgewidth=0.3, zorder=3, clip_on=False, **style)
@@ -265,7 +266,7 @@ def _block(ax: "Axes", mark: Mapping[str, Any], most: float, thin: float) -> Non
         linewidth=0.6 if wide > 0.01 * thin else 0.0,
         zorder=2.5,
     )
-    if mark["mark"] == "turn" and wide > 0.018 * thin and mark["state"] not in one_rollout.PLAIN:
+    if mark["mark"] == "turn" and wide > marked * thin and mark["state"] not in one_rollout.PLAIN:
         white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
         ax.plot([mark["at"] + wide / 2], [mark["lane"]], marker=mark["marker"], markersize=6, color=white, zorder=4)
 

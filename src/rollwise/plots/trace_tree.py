@@ -37,6 +37,7 @@ _MOST_LINES = 1_000  # most lines of a text
 _ROW, _LOW_ROW = 17.3, 12.0  # height of a row in points, and of one in a figure of a given height
 _INDENT = 14.0  # indentation of a child in points
 _BARS, _TIMED = 0.4, 330.0  # share of the width for bars of times, in a figure of at least so many points
+_SNIPPET = 40.0  # least width in points of the beginning of a text
 _WIDTH = 100  # width in characters without a terminal
 
 
@@ -290,28 +291,35 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, left: float, acro
     if mark["parent_row"] is not None:
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
-    size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
     hollow = mark["state"] in one_rollout.PLAIN
     ax.plot(
         [x],
         [y],
         linestyle="none",
         marker=mark["marker"],
-        markersize=size,
+        markersize=theme.marker_size(mark["marker"]),
         color=mark["color"],
         markerfacecolor=ax.get_facecolor() if hollow else mark["color"],
         zorder=3,
         clip_on=False,
     )
-    width = left - across * x - 24
-    words = _words(mark).replace("  ", lettering.GAP)
-    # Shorten by the ratio of widths, at least by one character, until the text fits.
-    width = lettering.unhinted(width)
-    while len(words) > 4 and lettering.text_width(words) > width:
-        words = (
-            f"{words[: max(min(len(words) - 2, int(len(words) * width / lettering.text_width(words))), 3)].rstrip()}…"
-        )
+    words = _fitted(mark, lettering.unhinted(left - across * x - 24))
     lettering.write(ax, words, (x, y), "data", by=(9, 0), va="center", color=None)
+
+
+def _fitted(mark: Mapping[str, Any], width: float) -> str:
+    """Return the words of a node that fit into so many points: numbers whole or not at all, and the beginning of the text."""
+    note = mark["note"]
+    while note and lettering.text_width(_words({**mark, "note": note, "text": None})) > width:
+        note = note.rpartition(", ")[0]
+    least = _words({**mark, "note": note, "text": "…" if mark["text"] else None})
+    without = note != mark["note"] or lettering.text_width(least) + theme.em(_SNIPPET) > width
+    words = _words({**mark, "note": note, "text": None if note and without else mark["text"]})
+    words = words.replace("  ", lettering.GAP)
+    # Shorten by the ratio of widths, at least by one character, until the text fits.
+    while len(words) > 4 and (wide := lettering.text_width(words)) > width:
+        words = f"{words[: max(min(len(words) - 2, int(len(words) * width / wide)), 3)].rstrip()}…"
+    return words
 
 
 def _bars(ax: "Axes", seen: pl.DataFrame) -> None:

@@ -13,6 +13,7 @@ from rollwise.notebook import in_notebook
 
 _OPTION = r" \(\w+='\w+'\)"
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_REASON = 320  # characters of a reason in a caption
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
 
 
@@ -61,6 +62,12 @@ def shorten(text: str, most: int) -> str:
         return text
     tail = (most - 1) // 2
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def reason_sentence(reason: str, more: str = "") -> str:
+    """Return a reason as a sentence for a caption, without its last words if it is very long, and `more` after it."""
+    short = reason if len(reason) <= _REASON else f"{reason[:_REASON].rpartition(' ')[0] or shorten(reason, _REASON)} …"
+    return sentence(f"{short}{more}")
 
 
 def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> list[str]:

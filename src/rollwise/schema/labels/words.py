@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.schema.labels.text import plain
+from rollwise.schema.labels.text import isolated, plain
 from rollwise.schema.named import columns_named
 from rollwise.stats.statistics import STATISTICS
 
@@ -122,7 +122,7 @@ def contrast_quantity(metric: str, statistic: str, baseline: str | None = None) 
     """Return the title for the differences of a CONTRAST, with the baseline if all rows share it."""
     chance = statistic == "improvement"
     words = f"chance of more {label(metric)}" if chance else f"difference in {quantity(metric, statistic)}"
-    return f"{words} {'than in' if chance else 'from'} {plain(baseline)}" if baseline is not None else words
+    return f"{words} {'than in' if chance else 'from'} {isolated(plain(baseline))}" if baseline is not None else words
 
 
 def contrast_scale(metric: str, statistic: str) -> str:

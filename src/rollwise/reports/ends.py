@@ -230,9 +230,10 @@ def other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
     """Say who judged which of these groups where not all had the same judges; empty where they had."""
     if named.is_empty() or not by:
         return ""
-    metric, keys = named["metric"][0], columns_named(by)
+    metric, columns = named["metric"][0], columns_named(by)
     tried = assessed(data.rollouts, metric) if metric in UNITS else data.rollouts.drop_nulls(columns_named([metric]))
-    return in_words(judges_of(tried.join(named.select(keys), on=keys, how="semi", nulls_equal=True), by), by)
+    shown = tried.join(named.select(columns), on=columns, how="semi", nulls_equal=True)
+    return in_words(judges_of(shown, by), by)
 
 
 def judges_since(data: Frames) -> str:

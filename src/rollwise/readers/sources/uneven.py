@@ -21,9 +21,14 @@ def even_rows(text: bytes, separator: str) -> tuple[pl.DataFrame, int]:
     Where problems are collected, each of the others is one; else the first is raised. Where a quote is amiss, no row after it is
     sure, and the file is broken as a whole.
     """
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise BrokenError(f"is not a complete table: line {line} ends within a letter, perhaps half-written") from error
     limit = csv.field_size_limit(2**31 - 1)  # of all readers of the process
     try:
-        (_, header), *rows = _rows(text.decode("utf-8-sig", errors="replace"), separator)
+        (_, header), *rows = _rows(decoded, separator)
     finally:
         csv.field_size_limit(limit)
     columns: dict[str, list[Any]] = {name: [] for name in header}

@@ -281,6 +281,14 @@ def test_two_processes_give_the_same_bits(folder: Path, ours: pl.DataFrame) -> N
     assert len(processes) == 2
 
 
+def test_states_are_merged_whatever_counts_them(folder: Path) -> None:
+    """What `map` of Python counts file by file is what one table says."""
+    by, keep = ["target", "panel"], ["panel", "size"]
+    lazy = rw.measure(rw.scan(folder), *METRICS, keep=keep)
+    merged = distributed.summarize(folder, *METRICS, map=map, merge=True, by=by, keep=keep)
+    assert merged.equals(rw.summarize(lazy, by=by, merge=True))
+
+
 @pytest.mark.parametrize("order", [list, reversed, lambda items: sorted(items, key=lambda item: item[0] * 37 % 101)])
 def test_a_map_may_return_results_in_any_order(folder: Path, ours: pl.DataFrame, order: Callable[..., Any]) -> None:
     """Every result says whose it is."""

@@ -24,8 +24,8 @@ def is_typing(node: ast.AST) -> bool:
 def imports(node: ast.AST, *, is_inside: bool, inside: bool = False) -> Iterator[Import]:
     """Yield the imports inside functions, or those outside of them."""
     for child in ast.iter_child_nodes(node):
-        if is_typing(child):
-            continue
+        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case) or is_typing(child):
+            continue  # expressions hold no imports
         if isinstance(child, Import) and inside == is_inside:
             yield child
         yield from imports(

@@ -97,6 +97,7 @@ def test_ticks_keep_their_distance_if_two_can(last, least):
     assert step == 1 or step < 2.5 * least
 
 
+@pytest.mark.integration
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=6, unique=True), st.integers(8, 24))
 def test_names_fit_into_their_lines(names, width):
     """No line is longer than asked, none of three lines is a fourth."""

@@ -50,6 +50,7 @@ def test_every_kind_of_figure_is_drawn_wide_and_narrow(tmp_path) -> None:
     assert kinds == {"forest", "curve", "training", "attempts", "contrast"}
 
 
+@pytest.mark.integration
 def test_captions_of_trees_count_paths(tmp_path: Path) -> None:
     """The rows of a tree are its branches; a name with the word stays, and so does the file that the call draws."""
     turns = rw.simulate(

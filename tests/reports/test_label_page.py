@@ -179,6 +179,7 @@ def test_the_page_holds_no_verdict_and_no_name(tmp_path: Path) -> None:
     assert not [word for word in ("succeeded", "outcome") if word in whole.replace(text, "")]  # the scripts name both
 
 
+@pytest.mark.integration
 def test_the_command_prints_what_is_typed_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """The line that it prints, with a name for NAME, makes the report with corrected rates."""
     monkeypatch.chdir(tmp_path)

@@ -99,6 +99,7 @@ def test_a_judge_without_a_name_is_the_only_one_or_unknown(judges: tuple[str | N
     assert bool(notes(found, "contrasts")) is not bool(compared)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("judge", ["x", "y", None])
 def test_a_change_of_the_judge_since_the_earlier_report_is_said(judge: str | None) -> None:
     """It is compared, as that was asked for; the claim and the section say that the judges differ."""
@@ -108,6 +109,7 @@ def test_a_change_of_the_judge_since_the_earlier_report_is_said(judge: str | Non
     assert any(words in claim.detail for claim in claims(found)) is (judge == "y")
 
 
+@pytest.mark.integration
 def test_a_verb_that_refuses_takes_its_section_alone(tmp_path: Path) -> None:
     """Attempts at a goal that are said to be independent have no rates over attempts; all else is there."""
     turns = rw.simulate(goals=12, attempts=3, turns=3, seed=1)[0].with_columns(run=pl.col("rollout_id").str.tail(1))
@@ -146,6 +148,7 @@ def test_what_is_invalid_as_such_is_refused_in_one_sentence(column: str, said: s
         found_in(turns, cluster="nothing")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("judges", [("x", "y"), ("x", "x"), ("x", None), (None, None)])
 def test_the_analyses_that_are_offered_can_be_run(judges: tuple[str | None, str | None]) -> None:
     """The call of a comparison across judges would be refused: the list says so, and what is left to do."""

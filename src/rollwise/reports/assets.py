@@ -49,8 +49,9 @@ def _hash(text: str) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Keep a number with its unit in one line, and the ends of an interval."""
-    return re.sub(r"(?<=\d) (?=(%|points?)(?!\w))|(?<=\d,) (?=[−\d.]+\])", "\N{NO-BREAK SPACE}", text)
+    """Keep a number with its unit in one line, the ends of an interval, and a p-value with its name."""
+    joined = r"\d (?:%|points?)(?!\w)|\d, [−\d.]+\]|\bp [<=] \d"
+    return re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def _visible(value: Any) -> Any:

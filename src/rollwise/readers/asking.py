@@ -1,6 +1,7 @@
 """Questions that a reading leaves open, and one line that answers them: a call in Python, or what a command prints instead."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -84,7 +85,9 @@ def in_words(question: Question) -> str:
     """Return the line that asks a question, with the answers that it may have."""
     sentence = question.sentence.removeprefix("? ")
     options = question.options
-    if not options or all(option in sentence for option in options):
+    # One option may be the beginning of another, as paths are.
+    named = [re.search(rf"(?<![\w.]){re.escape(option)}(?![\w\[]|\.\w)", sentence) for option in options]
+    if all(named):
         return f"? {sentence}"
     return f"? {sentence} ({' or '.join(filter(None, [', '.join(options[:-1]), options[-1]]))})"
 

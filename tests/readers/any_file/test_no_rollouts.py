@@ -129,7 +129,10 @@ def test_rounds_whose_verdict_is_that_of_what_holds_them_are_asked_about(tmp_pat
     for verdict in ("jailbroken", "success"):
         whole = {"goal": "g", "attacker_model": "a", verdict: True, name: rounds}
         path.write_text(json.dumps(whole))
-        with pytest.raises(ReadError, match=rf"of what holds `{name}\[\*\]`.*names={{\"records\": \"\?\"}}"):
+        with pytest.raises(
+            ReadError,
+            match=rf"`\.`, each record of the file, has the verdict, and holds `{name}\[\*\]`.*names={{\"records\": \"\?\"}}",
+        ):
             rw.read(path)
         turns = rw.read(path, names={"records": ".", "of": "attack"} if verdict == "success" else {"records": "."})
         assert (turns["rollout_id"].n_unique(), turns.height) == (1, 3)

@@ -114,3 +114,12 @@ def test_steps_of_an_agent_under_other_names_are_said_not_to_be_read(tmp_path) -
         ("trajectory", "may hold further records, in a form that is not read")
     ]
     assert rw.measure(turns)["task_success"].mean() == pytest.approx(2 / 6)
+
+
+def test_paths_that_begin_alike_are_both_named_and_either_reads(tmp_path) -> None:
+    """`attempts[*]` is the beginning of `attempts[*].iterations[*]`, and an answer of its own."""
+    log = {"attempts": records("prompt", "response", "iterations")}
+    line = ["read", str(written(tmp_path, log)), "--out", str(tmp_path / "turns.parquet")]
+    assert "`attempts[*]` has the verdict, and holds `attempts[*].iterations[*]`: which of the two" in typed(line).text
+    assert typed([*line, "--column", "records=attempts[*]"]).code == 0
+    check(pl.read_parquet(tmp_path / "turns.parquet"))

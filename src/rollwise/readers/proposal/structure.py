@@ -270,14 +270,10 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
             )
         )
     elif is_judged_whole(places, path):
-        draft.questions.append(
-            Question(
-                "records",
-                f"the verdict is that of what holds `{path}`: is each of these a rollout, or a turn of one?",
-                {"records": "?"},
-                (outer or WHOLE_RECORD, path),
-            )
-        )
+        whole = outer or WHOLE_RECORD
+        judged = f"`{whole}`" if whole != WHOLE_RECORD else f"`{whole}`, each record of the file,"
+        sentence = f"{judged} has the verdict, and holds `{path}`: which of the two are the rollouts?"
+        draft.questions.append(Question("records", sentence, {"records": "?"}, (whole, path)))
     elif twin is not None:
         draft.questions.append(
             Question(

@@ -70,8 +70,8 @@ def contrast_by_judges(rows: pl.DataFrame, of: str, by: Sequence[str], **options
     apart = judges_of(rows, [of], by)
     if apart.is_empty():
         return contrast(rows, of=of, by=tuple(by), **options)
-    keys = columns_named([of, *by])
-    marked = rows.join(apart, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    columns = columns_named([of, *by])
+    marked = rows.join(apart, on=columns, how="left", nulls_equal=True, maintain_order="left")
     return contrast(marked, of=of, by=(*by, JUDGES), **options).drop(JUDGES)
 
 
@@ -80,22 +80,22 @@ def judges_of(rows: pl.DataFrame, of: Sequence[str], within: Sequence[str] = ())
 
     A group that names no judge counts as judged by the only one that the others name, where there is one.
     """
-    keys, at = columns_named([*of, *within]), columns_named(within) or [pl.lit(1)]
+    columns, at = columns_named([*of, *within]), columns_named(within) or [pl.lit(1)]
     names = [name for name in JUDGED_BY if name in rows.columns and rows[name].count()]
     if not names:
-        return rows.select(keys).clear().with_columns(pl.lit("").alias(JUDGES))
+        return rows.select(columns).clear().with_columns(pl.lit("").alias(JUDGES))
     named = {
         name: column_named(name).cast(pl.String).drop_nulls().unique().sort().str.join(", ").alias(f"\0{name}")
         for name in names
     }
     words = []
     for name in names:
-        judges = pl.col(f"\0{name}").replace("", None)
+        judges = column_named(f"\0{name}").replace("", None)
         several, sole = judges.drop_nulls().n_unique().over(at) > 1, judges.max().over(at)
         unnamed = pl.when(several).then(pl.lit(f"no `{name}`")).otherwise(pl.format(f"`{name}` {{}}", sole))
         words.append(pl.coalesce(pl.format(f"`{name}` {{}}", judges), unnamed))
-    groups = rows.group_by(keys, maintain_order=True).agg(named.values())
-    groups = groups.select(*keys, pl.concat_str(words, separator=", ", ignore_nulls=True).alias(JUDGES))
+    groups = rows.group_by(columns, maintain_order=True).agg(named.values())
+    groups = groups.select(*columns, pl.concat_str(words, separator=", ", ignore_nulls=True).alias(JUDGES))
     return groups.filter(pl.col(JUDGES).n_unique().over(at) > 1)
 
 

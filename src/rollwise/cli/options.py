@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from rollwise.choices import Errors, Unjudged
-from rollwise.cli.app import METHOD, OUTPUT, READING
+from rollwise.cli.app import METHOD, OUTPUT, READING, app
 from rollwise.errors import PAIR, MetricError, either
 
 Logs = Annotated[
@@ -192,9 +192,6 @@ _OF_PYTHON = re.compile(
 _FUNCTION = re.compile(r"`rw\.([a-z_.]+)(\([^`]*\))?`")
 _READ_PROMPTS = re.compile(r"open it with `rw\.rollout\.read_prompts`")
 _ANSWERED = "if answers or verdicts are in it, name their column (--column response=NAME or --column succeeded=NAME)"
-_COMMANDS = frozenset(
-    "read report convert show doctor measure summarize contrast rank curve attempts audit gate plan simulate".split()  # noqa: SIM905
-)
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]|$))""")
@@ -217,7 +214,8 @@ def in_options(sentence: str) -> str:
 def _in_commands(function: re.Match[str]) -> str:
     """Return the command that a function of Python is, or say that it is one of Python."""
     name, arguments = function[1], function[2]
-    return f"`rollwise {name}`" if name in _COMMANDS and arguments is None else f"{function[0]} in Python"
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    return f"`rollwise {name}`" if name in commands and arguments is None else f"{function[0]} in Python"
 
 
 def _names_in_options(sentence: str) -> str:

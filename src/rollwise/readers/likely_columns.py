@@ -254,12 +254,11 @@ def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
     likely = _likely_by_values(examples)
     names = {*examples} | likely.keys()
     has_answer = "response" in examples or len(examples.keys() & {*RESPONSES}) == 1
-    texts = [name for name, values in examples.items() if kind_of(values) == "text"]
-    is_shaped = rounds_by_name(examples) or (not has_answer and speakers_by_name(texts))
-    if names & {"rollout_id", "turn", "node_id", *LISTS} or is_shaped:
+    if names & {"rollout_id", "turn", "node_id", *LISTS} or rounds_by_name(examples):
         return False
     if not has_answer:
-        return _are_outcomes(examples, likely)
+        texts = (name for name, values in examples.items() if kind_of(values) == "text")
+        return not speakers_by_name(texts) and _are_outcomes(examples, likely)
     return bool(names & {"goal", "attack", "target", *_RESULTS} or any(map(verdict_claim, examples)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import rollwise as rw
@@ -275,3 +276,20 @@ def test_a_verdict_that_is_answered_leaves_the_rollouts_as_they_are(tmp_path: Pa
         for outcome, succeeded in last.select("outcome", "succeeded").rows()
     ]
     assert sides == SIDES
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "arrow"])
+def test_a_table_without_rows_is_one_sentence(tmp_path: Path, suffix: str) -> None:
+    """Whatever its columns are called: those of the user's own, and those that are known."""
+    for columns in (["q", "a"], ["id", "prompt", "response"]):
+        path = tmp_path / f"none.{suffix}"
+        frame = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+        if suffix == "parquet":
+            frame.write_parquet(path)
+        elif suffix == "arrow":
+            frame.write_ipc(path)
+        else:
+            frame.write_csv(path, separator="," if suffix == "csv" else "\t")
+        for names in (None, {"response": columns[-1]}):
+            with pytest.raises(ReadError, match="has no records: check that it was written whole"):
+                rw.read(path, names=names)

@@ -82,3 +82,27 @@ def test_scores_of_turns_stay_those_of_turns(tmp_path: Path) -> None:
     turns = rw.read(tmp_path / "a.csv", names={"score": "harm", "succeeded": 2})
     assert turns["succeeded"].to_list() == [False, False, True] * 6
     assert turns["score"].count() == 18
+
+
+@pytest.mark.parametrize("odd", ["high", None])
+def test_a_rollout_without_a_score_leaves_the_others_of_rollouts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str | None
+) -> None:
+    """It is unknown, and said where its value is no number; no verdict goes to a turn because of it."""
+    log = [conversation(number, "turns") | {"judge_score": score} for number, score in enumerate([*SCORES, odd])]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    turns = rw.read(path, names={"score": "judge_score", "succeeded": 5})
+    assert turns["succeeded"].count() == 0
+    rollouts = rw.measure(turns)
+    assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count(), rollouts.height) == (3, 6, 7)
+    assert ("is no number in 1 rollout" in capsys.readouterr().err) == (odd is not None)
+
+
+def test_ratings_in_texts_score_their_rollouts(tmp_path: Path) -> None:
+    log = [
+        conversation(number, "turns") | {"judge_score": f"Rating: [[{score}]]"} for number, score in enumerate(SCORES)
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    checked(rw.read(path, names={"score": "judge_score", "succeeded": 5}), is_judged=True)

@@ -55,3 +55,9 @@ def test_named_columns_of_uneven_tables_are_counted_alike(tmp_path: Path) -> Non
     path = written(tmp_path, "do 7,Sure, I can,1", header="ask,say,works")
     turns, problems = rw.read(path, names={"prompt": "ask", "response": "say", "succeeded": "works"}, errors="collect")
     assert (turns.height, turns["succeeded"].sum(), problems.height) == (7, 4, 1)
+
+
+def test_uneven_rows_below_two_columns_of_one_name_are_one_sentence(tmp_path: Path) -> None:
+    path = written(tmp_path, "do 7,Sure,1,0", header="prompt,response,response")
+    with pytest.raises(ReadError, match="names two columns alike in its first line, and has uneven rows"):
+        rw.read(path)

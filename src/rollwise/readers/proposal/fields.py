@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from rollwise.readers.roles.names import role_of
-from rollwise.readers.roles.numbered import speakers_by_name
+from rollwise.readers.roles.numbered import speaker_of, speakers_by_name
 from rollwise.readers.roles.values import kind_of
 
 DEEPEST = 3  # objects within a record whose fields are looked at
@@ -66,9 +66,12 @@ def fields_of(records: Iterable[Any]) -> dict[str, Field]:
 
 def _set_speakers(fields: Mapping[str, Field]) -> None:
     """Take two texts that are called by who speaks, such as `attacker` and `target`, for a prompt and its response."""
-    if not any(field.role in {"prompt", "response"} for field in fields.values()):
-        for role, name in speakers_by_name(name for name, field in fields.items() if field.kind == "text").items():
-            fields[name].role = role
+    if any(field.role in {"prompt", "response"} for field in fields.values()):
+        return
+    # Few names are those of speakers: only the values of these are looked at.
+    texts = (name for name, field in fields.items() if speaker_of(name) is not None and field.kind == "text")
+    for role, name in speakers_by_name(texts).items():
+        fields[name].role = role
 
 
 def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int = 0) -> dict[str, tuple[str, Any]]:

@@ -30,6 +30,7 @@ from rollwise.readers.roles.words import word
 LESSONS = "holds questions with answers, which may be data to learn from: name the answer if a model gave it"
 _LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
 NOTHING = "is not recognized"
+NO_RECORDS = "has no records: check that it was written whole"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
 CALLS = "holds calls of tools, not rollouts"
 _OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})

@@ -112,9 +112,8 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     Its name says so, or its numbers; where each has a verdict and is next to counts, or in no record, they are records.
     So they are where their numbers begin again: the list holds several conversations.
     """
-    name = words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]
-    roles = roles_of(fields)
-    has_texts = roles & {"prompt", "response"} or ({*name} & TOLD and any(map(is_spoken, fields.values())))
+    noun, roles = noun_of(path), roles_of(fields)
+    has_texts = roles & {"prompt", "response"} or (noun in TOLD and any(map(is_spoken, fields.values())))
     if not path.endswith("[*]") or not has_texts:
         return False
     number = next(
@@ -125,9 +124,16 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     are_judged = any(field.is_usual and judges(field) for field in fields.values())
     is_alone = len(items[0].outers) - _plain_steps(path) < 2
     are_several = len({id(item.outers[-1]) for item in items if item.outers}) > 1
-    if are_several and {*name} & (TOLD if number is not None else TOLD - {"rounds"}):
-        return True  # in each of several records; rounds without a number may be attempts
-    return bool({*name} & OF_TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+    # Lists of this name in several records are turns whatever judges them; rounds without a number may be attempts.
+    if are_several and noun in (TOLD if number is not None else TOLD - {"rounds"}):
+        return True
+    return (noun in OF_TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+
+
+def noun_of(path: str) -> str:
+    """Return the last word of the name of a list, which says what its items are; empty for what is no list."""
+    name = path.removesuffix("[*]").rpartition(".")[2]
+    return next(reversed(words_of(name)), "") if path.endswith("[*]") else ""
 
 
 def is_spoken(field: Field) -> bool:

@@ -31,6 +31,7 @@ from rollwise.readers.proposal.signs import (
     below,
     is_chat,
     merit,
+    noun_of,
     speaking,
     speaks,
 )
@@ -199,8 +200,7 @@ def _has_named(path: str, items: Sequence[Item], names: Mapping[str, str]) -> bo
     """Return whether records have a field that the user names; a name of a field of turns does not show that these are records."""
     fields = fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict))
     values = [item.value for item in items[:ENOUGH]]
-    called_turns = path.endswith("[*]") and {*words_of(path.removesuffix("[*]").rpartition(".")[2])[-1:]} & OF_TURNS
-    if called_turns or are_turns(path, fields, items) or speaking(values):
+    if noun_of(path) in OF_TURNS or are_turns(path, fields, items) or speaking(values):
         return False
     named = {name for column in names.values() for name in (column, *column.split(wide.COMMA))}
     return bool(named & fields.keys())
@@ -218,7 +218,10 @@ def _refusal(draft: Structure, path: str, fields: dict[str, Field], places: Plac
 
 
 def _refuse(draft: Structure, path: str, places: Places) -> None:
-    """Say why the records of the best place are no rollouts."""
+    """Say why the records of the best place are no rollouts, or that there are none."""
+    if not places:
+        draft.refusal = refusals.NO_RECORDS
+        return
     fields = fields_of([item.value for item in places.get(path, []) if isinstance(item.value, dict)])
     draft.examples = {name: field.distinct[:2] for name, field in fields.items()}
     draft.refusal = refusals.counts_of_groups(fields) or refusals.refusal_of(path, fields, places) or refusals.NOTHING
@@ -233,7 +236,8 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
         if records in places:
             return records, []
         paths = ", ".join(f"`{place}`" for place in places)
-        draft.refusal = f"has no records at `{records}`: lists of records are at {paths}"
+        elsewhere = f"has no records at `{records}`: lists of records are at {paths}"
+        draft.refusal = elsewhere if places else refusals.NO_RECORDS
         return None, []
     outcomes = of_outcomes(places)
     if outcomes is not None:

@@ -17,6 +17,7 @@ from rollwise.readers.proposal.signs import (
     is_chat,
     is_spoken,
     judges,
+    noun_of,
     roles_of,
     speaking,
 )
@@ -80,19 +81,20 @@ def lists_of(
     for place, items in inner.items():
         inside = fields_of(item.value for item in items[:200])
         name, roles = place.removesuffix("[*]"), roles_of(inside)
-        words, texts = {*words_of(name)[-1:]}, tuple(field.name for field in inside.values() if is_spoken(field))
-        if words & OF_TURNS and texts and not {"prompt", "response"} & roles:
+        noun, texts = noun_of(place), tuple(field.name for field in inside.values() if is_spoken(field))
+        if noun in OF_TURNS and texts and not {"prompt", "response"} & roles:
             if name in LISTS:
                 sentence = (
                     f"`{name}` are the turns of each, with texts under unknown names: which is the model's answer?"
                 )
                 draft.questions.append(Question(name, sentence, {"response": "?"}, texts))
-            else:  # such as steps of an agent, which no name of an answer makes turns
+            else:
+                # Steps of an agent are no turns under any name that the user could give, and must not vanish unsaid.
                 draft.unread += [(document, name) for document in draft.files]
             return
         # A record that names its rollout and holds answers without verdicts is the rollout, and these are its rounds.
         are_rounds = is_named and "response" in roles and not any(map(judges, inside.values()))
-        is_told = bool(words & TOLD) and {"prompt", "response"} <= roles
+        is_told = noun in TOLD and {"prompt", "response"} <= roles
         if are_rounds or is_told or are_turns(place, inside, items):
             draft.data["turns"] = name
             draft.why.append(f"`{name}` are the turns of each")

@@ -63,8 +63,9 @@ def named_targets(draft: "Structure", fields: dict[str, Field], names: str) -> d
 
 def _columns_of_models(fields: Mapping[str, Field]) -> list[Field]:
     """Return the columns that are called as models are, most of them, and hold verdicts of one kind; none beside answers."""
+    # Beside an answer, columns called as models are judge it, a judge each.
     if "response" in roles_of(dict(fields)):
-        return []  # which these columns judge, a judge each
+        return []
     groups: dict[str, list[Field]] = {}
     for field in fields.values():
         if COMMA not in field.name and field.is_usual and (kind := _kind(field)) is not None:
@@ -78,6 +79,7 @@ def _columns_of_models(fields: Mapping[str, Field]) -> list[Field]:
 
 def _kind(field: Field) -> str | None:
     """Return what kind of verdicts a column may hold, with the ending of its name if that says so; None for any other column."""
+    # The model's name comes first: of `gpt4_jailbroken` the ending is the verdict, which all columns of one kind share.
     claim = verdict_claim(field.name)
     ending = "" if claim is None else re.split(r"[_ .-]", field.name)[-1]
     if field.role not in {None, "other"} or (claim is not None and not ending):
@@ -108,6 +110,7 @@ def _short_name(columns: Sequence[Field]) -> str:
 
 def _ending(names: Iterable[str]) -> str:
     """Return the ending that names share, from a sign between words on; empty without one."""
+    # An ending such as `-8b` is part of the model's name: only that of a verdict or a score is taken off.
     first, *others = names
     signs = [match.start() for match in re.finditer(r"[_ .-]", first)]
     ending = next((first[start:] for start in signs if all(name.endswith(first[start:]) for name in others)), "")

@@ -49,6 +49,7 @@ def rating_of(text: str) -> float | None:
     ... ]
     [3.0, 7.0, 5.0, None, None]
     """
+    # The most explicit form decides: a text may mention other numbers in passing.
     for form in _FORMS:
         numbers = {float(number) for number in form.findall(text)}
         if numbers:

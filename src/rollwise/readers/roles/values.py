@@ -8,9 +8,8 @@ from typing import Any
 MOST_WORDS = 12  # distinct words of a column of verdicts
 _LONG = 40  # characters of a text, on average
 _SPOKEN = 4  # words of a text
-_WITHOUT_BLANKS = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
-)  # Thai, Chinese and others
+# Thai and Lao, Burmese, Khmer, Japanese and Chinese.
+_WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 _ANSWERS = frozenset({"true", "false", "yes", "no", "y", "n"})
 
@@ -42,8 +41,8 @@ def num_words(text: str) -> int:
 def _kind_of_texts(texts: list[str]) -> str:
     if all(map(_MOMENT.match, texts)):
         return "moment"
-    spoken = sum(num_words(text) >= _SPOKEN for text in texts)
-    if sum(map(len, texts)) > _LONG * len(texts) or 2 * spoken > len(texts):
+    # Long texts are not split into words, as their length alone decides.
+    if sum(map(len, texts)) > _LONG * len(texts) or 2 * sum(num_words(text) >= _SPOKEN for text in texts) > len(texts):
         return "text"
     return "words" if len({*texts}) <= max(2, min(MOST_WORDS, len(texts) / 2 + 1)) else "strings"
 

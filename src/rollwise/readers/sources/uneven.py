@@ -25,12 +25,16 @@ def even_rows(text: bytes, separator: str) -> tuple[pl.DataFrame, int]:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
-        raise BrokenError(f"is not a complete table: line {line} ends within a letter, perhaps half-written") from error
+        raise BrokenError(
+            f"is not a complete table: line {line} has bytes that are no letter, perhaps half-written"
+        ) from error
     limit = csv.field_size_limit(2**31 - 1)  # of all readers of the process
     try:
         (_, header), *rows = _rows(decoded, separator)
     finally:
         csv.field_size_limit(limit)
+    if len({*header}) < len(header):
+        raise BrokenError("is not a complete table: names two columns alike in its first line, and has uneven rows")
     columns: dict[str, list[Any]] = {name: [] for name in header}
     problems: list[BrokenError] = []
     for line, row in rows:
@@ -41,9 +45,9 @@ def even_rows(text: bytes, separator: str) -> tuple[pl.DataFrame, int]:
         reason = f"has {counted(len(row), 'field')}, where the first line has {len(header)}: {_ADVICE}"
         problems.append(BrokenError(reason, record=f"in line {line}"))
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-    if len(columns) < len(header) or (problems and not frame.height):
-        reason = problems[0].reason if problems else "names two columns alike in its first line"
-        raise BrokenError(f"is not a complete table: its row {problems[0].record} {reason}" if problems else reason)
+    if problems and not frame.height:
+        raise BrokenError(f"is not a complete table: its row {problems[0].record} {problems[0].reason}")
+    # A row that is not read would be missing without a word: it is raised, or one of the problems.
     current = RECORD.get()
     for problem in problems:
         if current is None or not is_collecting():

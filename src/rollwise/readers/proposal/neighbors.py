@@ -9,11 +9,10 @@ from typing import Any
 
 from rollwise.readers.proposal.fields import fields_of
 from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places
-from rollwise.readers.proposal.signs import ENOUGH, ROUNDS, judges, merit, outside
+from rollwise.readers.proposal.signs import ENOUGH, LEAST, ROUNDS, judges, merit, outside
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import says_side
 
-LEAST = 2  # merit of a place that may hold the rollouts
 _DEEPEST, _FIRST, _MOST = (
     5,
     50,
@@ -131,7 +130,7 @@ def of_outcomes(places: Places) -> tuple[str, list[Item]] | None:
                 groups.setdefault(path, {}).setdefault(str(item.key), []).append(item)
         elif path.endswith("[*]") and path.count("[*]") == 1 and "{" not in path:
             parent, _, name = path.removesuffix("[*]").rpartition(".")
-            named = [item._replace(key=name.strip('"'), outers=(*item.outers, {})) for item in items]
+            named = [item._replace(keys=(name.strip('"'),), outers=(*item.outers, {})) for item in items]
             groups.setdefault(f"{parent}{{*}}[*]", {})[name.strip('"')] = named
     for path, lists in groups.items():
         items = [item for part in lists.values() for item in part]

@@ -20,8 +20,13 @@ class Item(NamedTuple):
 
     value: Any
     outers: tuple[Mapping[str, Any], ...]  # the objects around it, the nearest last
-    key: str | None  # its name, or that of the list that it is in, in an object of records; else null
+    keys: tuple[str, ...]  # its name, or that of its list, in objects of records around each other, the nearest last
     file: int
+
+    @property
+    def key(self) -> str | None:
+        """The nearest of the names; null where no object has records by name."""
+        return self.keys[-1] if self.keys else None
 
 
 Places = dict[str, list[Item]]
@@ -46,53 +51,66 @@ class _Walk:
 
     def record(self, value: Any) -> None:
         """Add a line, row or item of a list, and what is in it."""
-        self._add(WHOLE_RECORD, value, (), None)
+        self._add(WHOLE_RECORD, value, (), ())
         if isinstance(value, dict):
-            self._inside(value, "", (value,), None, 0)
+            self._inside(value, "", (value,), (), 0)
 
-    def _add(self, path: str, value: Any, outers: tuple[Mapping[str, Any], ...], key: str | None) -> None:
-        self._found.setdefault(path, []).append(Item(value, outers, key, self._file))
+    def _add(self, path: str, value: Any, outers: tuple[Mapping[str, Any], ...], keys: tuple[str, ...]) -> None:
+        self._found.setdefault(path, []).append(Item(value, outers, keys, self._file))
 
-    def _list(self, values: list[Any], path: str, outers: tuple[Any, ...], key: str | None, depth: int) -> None:
+    def _list(self, values: list[Any], path: str, outers: tuple[Any, ...], keys: tuple[str, ...], depth: int) -> None:
         """Add the items of a list of objects."""
         objects = [value for value in values if isinstance(value, dict)]
         if not objects or len(objects) < 0.8 * len(values) or depth > DEEPEST:
             return
         for value in objects:
-            self._add(f"{path}[*]", value, outers, key)
-            self._inside(value, f"{path}[*]", (*outers, value), key, depth + 1)
+            self._add(f"{path}[*]", value, outers, keys)
+            self._inside(value, f"{path}[*]", (*outers, value), keys, depth + 1)
 
-    def _inside(self, value: dict[str, Any], path: str, outers: tuple[Any, ...], key: str | None, depth: int) -> None:
-        """Add what is in an object."""
+    def _inside(
+        self,
+        value: dict[str, Any],
+        path: str,
+        outers: tuple[Any, ...],
+        keys: tuple[str, ...],
+        depth: int,
+        *,
+        is_one_of_several: bool = False,
+    ) -> None:
+        """Add what is in an object; one of several objects of records holds some, even where it holds one alone."""
         if depth > DEEPEST:
             return
-        if _holds_records(value, path):
+        if is_one_of_several or _holds_records(value, path):
+            are_several = hold_records(value)
             place = f"{path}{{*}}"
             around = (
                 outers[:-1] if path else outers
             )  # of the objects around records, the file counts, and an object of records does not
             for name, inner in value.items():
                 if isinstance(inner, list):
-                    self._list(inner, place, (*around, {}), name, depth + 1)
+                    self._list(inner, place, (*around, {}), (*keys, name), depth + 1)
                     continue
-                self._add(place, inner, around, name)
+                self._add(place, inner, around, (*keys, name))
                 if isinstance(inner, dict):
-                    self._inside(inner, place, (*around, inner), name, depth + 1)
+                    inner_keys = (*keys, name)
+                    self._inside(inner, place, (*around, inner), inner_keys, depth + 1, is_one_of_several=are_several)
             return
         for name, inner in value.items():
             step = quoted(name)
             if step is not None:
-                self._field(name, inner, f"{path}.{step}" if path else step, outers, key, depth)
+                self._field(name, inner, f"{path}.{step}" if path else step, outers, keys, depth)
 
-    def _field(self, name: str, inner: Any, place: str, outers: tuple[Any, ...], key: str | None, depth: int) -> None:
+    def _field(
+        self, name: str, inner: Any, place: str, outers: tuple[Any, ...], keys: tuple[str, ...], depth: int
+    ) -> None:
         """Add what is in a field of an object."""
         if _are_answers(name, inner, outers[-1]):
             for text in inner:
-                self._add(f"{place}[*]", text, outers, key)
+                self._add(f"{place}[*]", text, outers, keys)
         elif isinstance(inner, list):
-            self._list(inner, place, outers, key, depth + 1)
+            self._list(inner, place, outers, keys, depth + 1)
         elif isinstance(inner, dict):
-            self._inside(inner, place, (*outers, inner), key, depth + 1)
+            self._inside(inner, place, (*outers, inner), keys, depth + 1)
 
 
 def _are_answers(name: str, values: Any, record: Mapping[str, Any]) -> bool:
@@ -108,7 +126,7 @@ def _holds_records(value: Mapping[str, Any], path: str) -> bool:
     if len(values) < 2 or _EXCHANGE & value.keys():
         return False
     if all(isinstance(inner, dict) and inner for inner in values):
-        return similar(values)
+        return similar(values) or hold_records(value)
     if all(isinstance(inner, list) and all(isinstance(item, dict) for item in inner) for inner in values):
         return similar([item for inner in values for item in inner])
     if path or len(values) < 3:
@@ -116,6 +134,19 @@ def _holds_records(value: Mapping[str, Any], path: str) -> bool:
     if all(isinstance(inner, bool) for inner in values):  # by ids, which have numbers; names without are of settings
         return sum(any(map(str.isdigit, name)) for name in value) > 0.5 * len(values)
     return all(isinstance(inner, bool) or _is_verdict(inner) for inner in values)
+
+
+def hold_records(value: Mapping[str, Any]) -> bool:
+    """Return whether all that an object holds are objects of records by name, as many as there are, of one kind."""
+    inner = [*value.values()]
+    if not all(isinstance(one, dict) and one and not _EXCHANGE & one.keys() for one in inner):
+        return False
+    records = [record for one in inner for record in one.values()]
+    return (
+        len(records) > len(inner) > 0
+        and all(isinstance(record, dict) and record for record in records)
+        and similar(records)
+    )
 
 
 def similar(objects: Sequence[Mapping[str, Any]]) -> bool:

@@ -15,6 +15,7 @@ from rollwise.readers.roles.words import word
 
 _OF_FACTS = 1.5  # most merit of records with facts alone: less than a place of rollouts needs
 _FIRST = 20  # messages that show what their fields are called
+LEAST = 2  # merit of a place that may hold the rollouts
 ENOUGH = 300  # records that show what a place holds
 SPOKEN = (*ROLES, "source")  # names of fields with the speaker
 # Names of a list whose items are turns of one conversation.
@@ -24,6 +25,9 @@ OF_TURNS = frozenset(
         "transcript", "chat", "steps",
     }
 )  # fmt: skip
+# Words that call numbered records turns: as the name of the object that holds them, or beside their numbers.
+_NUMBERED = frozenset({"turn", "turns", "round", "rounds", "exchange", "exchanges", "messages", "message"})
+_DIGITS = re.compile(r"\d+")
 TOLD = OF_TURNS - {"history", "trajectory", "steps"}  # which are of the record around them, whatever judges them
 CONVERSATIONS = frozenset(
     {
@@ -113,9 +117,9 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     So they are where their numbers begin again: the list holds several conversations.
     """
     noun, roles = noun_of(path), roles_of(fields)
-    has_texts = roles & {"prompt", "response"} or (noun in TOLD and any(map(is_spoken, fields.values())))
+    has_texts = bool(roles & {"prompt", "response"} or (noun in TOLD and any(map(is_spoken, fields.values()))))
     if not path.endswith("[*]") or not has_texts:
-        return False
+        return has_texts and are_turns_by_name(path, items)
     number = next(
         (field for field in fields.values() if field.role == "turn" and field.kind in {"whole", "binary"}), None
     )
@@ -131,9 +135,18 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
 
 
 def noun_of(path: str) -> str:
-    """Return the last word of the name of a list, which says what its items are; empty for what is no list."""
-    name = path.removesuffix("[*]").rpartition(".")[2]
-    return next(reversed(words_of(name)), "") if path.endswith("[*]") else ""
+    """Return the last word of the name of a list or object, which says what its items are; empty for what is neither."""
+    name = path.removesuffix("[*]").removesuffix("{*}").rpartition(".")[2]
+    return next(reversed(words_of(name)), "") if name and path.endswith(("[*]", "{*}")) else ""
+
+
+def are_turns_by_name(path: str, items: Sequence[Item]) -> bool:
+    """Return whether the records of an object are called as turns are, such as `turn_1` or, in `turns`, `1`."""
+    if not path.endswith("{*}") or not all(any(map(str.isdigit, item.key or "")) for item in items):
+        return False
+    return noun_of(path) in _NUMBERED or all(
+        {*words_of(_DIGITS.sub(" ", item.key or ""))} & _NUMBERED for item in items
+    )
 
 
 def is_spoken(field: Field) -> bool:
@@ -191,16 +204,22 @@ def roles_of(fields: dict[str, Field]) -> set[str]:
 
 
 def below(path: str, places: Places) -> dict[str, list[Item]]:
-    """Return the lists in the records of a place, by their path in the record."""
+    """Return the lists in the records of a place, and objects of turns by name, by their path in the record."""
     start = "" if path == WHOLE_RECORD else f"{path}."
     inner = {place[len(start) :]: items for place, items in places.items() if place.startswith(start) and place != path}
-    return {place: items for place, items in inner.items() if re.fullmatch(r"[^\[\]{}]+\[\*\]", place)}
+    lists = {place: items for place, items in inner.items() if re.fullmatch(r"[^\[\]{}]+\[\*\]", place)}
+    by_name = {place: items for place, items in inner.items() if re.fullmatch(r"[^\[\]{}]+\{\*\}", place)}
+    if path != WHOLE_RECORD and f"{path}{{*}}" in places:
+        by_name["{*}"] = places[f"{path}{{*}}"]
+    return lists | {place: items for place, items in by_name.items() if are_turns_by_name(place, items)}
 
 
 def merit(path: str, places: Places) -> tuple[float, list[str]]:
     """Return the merit of a place that may be that of the rollouts, and the signs that it rests on."""
     items = places[path]
     values = [item.value for item in items[:ENOUGH]]
+    if _holds_rollouts(path, places):
+        return 0, []
     if not all(isinstance(value, dict) for value in values):
         return _merit_of_values(path, items[:ENOUGH])
     fields = every = outside(fields_of(values), path, places)
@@ -230,6 +249,13 @@ def merit(path: str, places: Places) -> tuple[float, list[str]]:
     return points - (path == WHOLE_RECORD and len(items) == 1), [reason for _, reason in signs]
 
 
+def _holds_rollouts(path: str, places: Places) -> bool:
+    """Return whether the records by name of a place are objects of records by name, which may be rollouts."""
+    inner = f"{path}{{*}}"
+    is_object = path.endswith("{*}") and inner in places
+    return is_object and (merit(inner, places)[0] >= LEAST or _holds_rollouts(inner, places))
+
+
 def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Field]:
     """Return the fields of records, except the fields of the records by name inside them."""
     start = "" if path == WHOLE_RECORD else f"{path}."
@@ -239,6 +265,16 @@ def outside(fields: dict[str, Field], path: str, places: Places) -> dict[str, Fi
         name: field
         for name, field in fields.items()
         if not any(field.path.startswith(f"{object_name}.") for object_name in inner)
+    }
+
+
+def without_turns(fields: dict[str, Field], path: str, places: Places) -> dict[str, Field]:
+    """Return the fields of records, except those of their turns by name."""
+    names = [place.removesuffix("{*}") for place in below(path, places) if place.endswith("{*}")]
+    return {
+        name: field
+        for name, field in fields.items()
+        if not any(field.path.startswith(f"{turns}.") or not turns for turns in names)
     }
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from rollwise.readers.proposal import offers, refusals, reshaped, wide
 from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
+from rollwise.readers.proposal.levels import may_be_turns, numbered_turns
 from rollwise.readers.proposal.neighbors import (
-    LEAST,
     has_one_verdict,
     is_judged_whole,
     of_outcomes,
@@ -25,6 +25,7 @@ from rollwise.readers.proposal.rows import OF_ROWS, ids_of, speakers
 from rollwise.readers.proposal.samples import samples_of
 from rollwise.readers.proposal.signs import (
     ENOUGH,
+    LEAST,
     OF_TURNS,
     are_parts,
     are_turns,
@@ -34,6 +35,7 @@ from rollwise.readers.proposal.signs import (
     noun_of,
     speaking,
     speaks,
+    without_turns,
 )
 from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
@@ -144,7 +146,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if not all(isinstance(value, dict) for value in values):
         draft.data |= _of_values(path, items)
         return draft
-    fields = fields_of(values)
+    fields = without_turns(fields_of(values), path, places)
     samples = samples_of(items, fields, draft, names)
     items, fields = samples, fields if samples is items else fields_of(sample.value for sample in samples)
     if OUTCOME_LIST in draft.data.get("columns", {}):
@@ -234,6 +236,9 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     records = names.get("records")
     if records is not None:
         if records in places:
+            inner = f"{records}{{*}}"
+            if inner in places:  # the user says that these numbers are those of turns
+                places[inner] = numbered_turns(places[inner])
             return records, []
         paths = ", ".join(f"`{place}`" for place in places)
         elsewhere = f"has no records at `{records}`: lists of records are at {paths}"
@@ -251,43 +256,34 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     if points < LEAST:
         _refuse(draft, path, places)
         return None, []
-    twin = twin_of(places, path)
     outer = outer_of(path)
-    if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
-        if speaks(outer, places):
-            return outer, merit(outer, places)[1]
-        draft.questions.append(
-            Question(
-                "records",
-                f"are the `{path}` rollouts, or parts of what is around them?",
-                {"records": "?"},
-                (outer, path),
-            )
-        )
-    elif outer is not None and len(places.get(outer, ())) > 1 and not has_one_verdict(places, outer, path):
-        draft.questions.append(
-            Question(
-                "records",
-                f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?",
-                {"records": "?"},
-                (outer, path),
-            )
-        )
-    elif is_judged_whole(places, path):
+    if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places) and speaks(outer, places):
+        return outer, merit(outer, places)[1]
+    question = _which_records(path, outer, places)
+    if question is not None:
+        draft.questions.append(Question("records", question[0], {"records": "?"}, question[1]))
+    return path, why
+
+
+def _which_records(path: str, outer: str | None, places: Places) -> tuple[str, tuple[str, str]] | None:
+    """Return a question and its two answers where the records of another place may be the rollouts; null where none may."""
+    if outer is not None and len(places.get(outer, ())) > 1:
+        if are_parts(path, places):
+            return f"are the `{path}` rollouts, or parts of what is around them?", (outer, path)
+        if not has_one_verdict(places, outer, path):
+            sentence = f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?"
+            return sentence, (outer, path)
+    if is_judged_whole(places, path):
         whole = outer or WHOLE_RECORD
         judged = f"`{whole}`" if whole != WHOLE_RECORD else f"`{whole}`, each record of the file,"
-        sentence = f"{judged} has the verdict, and holds `{path}`: which of the two are the rollouts?"
-        draft.questions.append(Question("records", sentence, {"records": "?"}, (whole, path)))
-    elif twin is not None:
-        draft.questions.append(
-            Question(
-                "records",
-                f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?",
-                {"records": "?"},
-                (path, twin),
-            )
-        )
-    return path, why
+        return f"{judged} has the verdict, and holds `{path}`: which of the two are the rollouts?", (whole, path)
+    if may_be_turns(path, places[path]):
+        whole = path.removesuffix("{*}")
+        return f"are the records of each (`{path}`) rollouts, or turns of one rollout (`{whole}`)?", (whole, path)
+    twin = twin_of(places, path)
+    if twin is None:
+        return None
+    return f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?", (path, twin)
 
 
 def _chat_in_file(places: Places) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.proposal.fields import Field, fields_of, flat, quoted
+from rollwise.readers.proposal.levels import FURTHER, facts_of_levels
 from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import INTEGERS, speakers
 from rollwise.readers.proposal.signs import (
@@ -29,9 +30,6 @@ from rollwise.schema import TURNS
 if TYPE_CHECKING:
     from rollwise.readers.proposal.structure import Structure
 
-MODELS = re.compile(
-    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b", re.IGNORECASE
-)
 _MODEL_LISTS = frozenset({"models", "targets", "agents", "llms", "systems"})
 _NAMES = frozenset({"name", "metric"})
 _ATTACKING = frozenset({"attack", "attacked", "adversarial", "jailbreak", "modified", "mutated", "injected", "final"})
@@ -54,8 +52,6 @@ _OF_ALL = frozenset(TURNS.names) - {
 }  # of all records that it surrounds
 _OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a turn, which a field of that name fills
 SIDE_BY_SIDE = "holds several answers to each prompt side by side (`{}`): make each a row, with its verdict"
-_SPLIT = "split"
-_SPLITS = frozenset({"train", "training", "test", "dev", "val", "valid", "validation", "eval", "holdout"})
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
@@ -199,9 +195,8 @@ def stated(draft: "Structure", path: str, items: Sequence[Item], fields: dict[st
         # A nested field becomes a column under its short name; a field on top is one already.
         elif quoted(field.name) != field.path:
             columns[field.name] = field.path
-    if "{*}" in path and items[0].key is not None:
-        name = _of_keys(path, items, fields)
-        (columns if name == _SPLIT else facts).setdefault(name, "^@key" if path.endswith("[*]") else "@key")
+    for name, rule in facts_of_levels(path, items, fields).items():
+        (columns if name in FURTHER else facts).setdefault(name, rule)
     around = around_of(items[0])
     columns |= _model_of_list(path, items[0], {*fields, *around}) if "target" not in roles_of(fields) else {}
     columns |= {name: outer_path for name, outer_path in around.items() if name not in fields}
@@ -228,7 +223,8 @@ def around_of(item: Item) -> dict[str, str]:
     for depth, outer in enumerate(reversed(item.outers)):
         # The list or object that the record itself is in does not count as a fact around it.
         scalars = {name: value for name, value in outer.items() if not _is_around(value, item)}
-        if isinstance(outer.get(item.key), dict | list):  # an object of records: the others are not around this one
+        # In an object of records, the others are not around this one.
+        if any(isinstance(outer.get(key), dict | list) for key in item.keys):
             scalars = {name: value for name, value in scalars.items() if not isinstance(value, dict | list)}
         for name, (path, value) in flat(scalars).items():
             if not isinstance(value, list | dict) and value is not None:
@@ -237,9 +233,10 @@ def around_of(item: Item) -> dict[str, str]:
 
 
 def _is_around(value: Any, item: Item) -> bool:
-    """Return whether a value is an object around a record, or an object of records that holds one."""
-    values = (value, *value.values()) if isinstance(value, dict) else (value,)
-    return any(inner is outer for inner in values for outer in item.outers)
+    """Return whether a value is or holds the record, or an object around it, such as an object of records."""
+    if any(value is inner for inner in (item.value, *item.outers) if isinstance(inner, dict)):
+        return True
+    return isinstance(value, dict) and any(_is_around(inner, item) for inner in value.values())
 
 
 def _fits(field: Field) -> bool:
@@ -252,21 +249,3 @@ def _fits(field: Field) -> bool:
 
 def _counts_from_one(field: Field) -> bool:
     return field.kind in INTEGERS and all(isinstance(value, int) and value > 0 for value in field.non_null)
-
-
-def _of_keys(path: str, items: Sequence[Item], fields: dict[str, Field]) -> str:
-    """Return the role of the names of records, or of lists of them: targets where they look like models, else tasks.
-
-    Lists whose records ask different things are no tasks: they are parts of a data set, or categories.
-    """
-    keys = [*dict.fromkeys(str(item.key) for item in items)]
-    if "target" not in roles_of(fields) and all(map(MODELS.search, keys)):
-        return "target"
-    if not path.endswith("[*]"):
-        return "task"
-    if all({*words_of(key)} & _SPLITS for key in keys):
-        return _SPLIT
-    # With more questions than lists, the name of a list is the category of its questions.
-    questions = [field for field in fields.values() if field.role in {"prompt", "goal", "task"}]
-    differ = any(len({*map(str, field.values)}) > len(keys) for field in questions)
-    return "category" if differ and "category" not in roles_of(fields) else "task"

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.proposal.fields import Field
+from rollwise.readers.proposal.levels import MODELS
 from rollwise.readers.proposal.signs import roles_of
-from rollwise.readers.proposal.texts import MODELS
 from rollwise.readers.roles.names import verdict_claim
 from rollwise.readers.roles.questions import OPEN, Question
 from rollwise.readers.roles.words import word

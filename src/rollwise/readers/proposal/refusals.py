@@ -8,7 +8,7 @@ import polars as pl
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
-from rollwise.readers.proposal.places import Item, Places
+from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places
 from rollwise.readers.proposal.signs import are_turns, below, holds_messages, judges, roles_of, speaking
 from rollwise.readers.roles.names import (
     ATTACK_FALSE,
@@ -31,6 +31,7 @@ LESSONS = "holds questions with answers, which may be data to learn from: name t
 _LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
 NOTHING = "is not recognized"
 NO_RECORDS = "has no records: check that it was written whole"
+MAPPING = "is a mapping, which says how other files are read: name these, and give it as `--mapping`"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
 CALLS = "holds calls of tools, not rollouts"
 _OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})
@@ -57,7 +58,8 @@ _KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
     """Return the predicate of a sentence on records that are no rollouts; None where they may be some."""
     names = {"".join(words_of(name)) for name in fields}
-    parts = _of_logs(names, roles_of(dict(fields)))
+    is_mapping = path == WHOLE_RECORD and _are_mappings(fields, places)
+    parts = MAPPING if is_mapping else _of_logs(names, roles_of(dict(fields)))
     if parts is not None:
         return parts
     has_answers = _has_answers(path, fields, places)
@@ -80,6 +82,14 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     if groups is not None or is_clear or has_answers:
         return groups or (LESSONS if _are_lessons(fields) else None)
     return _refusal_without_answers(fields, verdicts)
+
+
+def _are_mappings(fields: Mapping[str, Field], places: Places) -> bool:
+    """Return whether records say how other files are read: where their records are, or what their verdicts are made of."""
+    where = [] if "records" not in fields else fields["records"].non_null
+    is_path = any(isinstance(path, str) and path.endswith(("[*]", "{*}")) for path in where)
+    rules = [item.value for item in places.get("verdicts[*]", ()) if isinstance(item.value, dict)]
+    return is_path or "made.by" in fields or any({"of", "from"} <= rule.keys() for rule in rules)
 
 
 def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> str | None:

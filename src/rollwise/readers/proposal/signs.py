@@ -46,6 +46,7 @@ ROUNDS = frozenset(
         "candidates", "steps", "probes", "interactions", "events",
     }
 )  # fmt: skip
+REPEATED = frozenset({"rounds", "iterations", "refinements"})  # names of lists of turns, or of tries that start anew
 _ANSWERING = frozenset(
     {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
 )
@@ -80,6 +81,11 @@ def judges(field: Field) -> bool:
     if field.kind != "words":
         return claim.whose != "named"
     return len(field.distinct) <= _MOST_WORDS and any(word(value).side is not None for value in field.distinct)
+
+
+def are_all_judged(fields: dict[str, Field]) -> bool:
+    """Return whether most records have a verdict."""
+    return any(judges(field) and 2 * len(field.non_null) > len(field.values) for field in fields.values())
 
 
 def holds_messages(field: Field) -> bool:
@@ -166,6 +172,12 @@ def are_parts(path: str, places: Places) -> bool:
     """Return whether records without texts are called checks or judgments of the record around them, such as its tests."""
     name = words_of(path.removesuffix("[*]").removesuffix("{*}").rpartition(".")[2])
     return bool({*name} & _PARTS) and not speaks(path, places)
+
+
+def are_judgments(path: str, fields: dict[str, Field]) -> bool:
+    """Return whether a list in each record holds verdicts on it by several judges or checks, without texts of its own."""
+    is_named = bool({*words_of(path.removesuffix("[*]").rpartition(".")[2])} & _PARTS)
+    return is_named and any(map(judges, fields.values())) and "response" not in roles_of(fields)
 
 
 def speaks(path: str, places: Places) -> bool:

@@ -14,6 +14,7 @@ from rollwise.readers.proposal.neighbors import (
     LEAST,
     has_one_verdict,
     is_judged_whole,
+    may_be_turns,
     of_outcomes,
     outer_of,
     twin_of,
@@ -35,7 +36,7 @@ from rollwise.readers.proposal.signs import (
     speaking,
     speaks,
 )
-from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
+from rollwise.readers.proposal.texts import SIDE_BY_SIDE, UNREAD, around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
@@ -59,7 +60,9 @@ class Structure:
     refusal: str | None = None  # why the files are not read, as the predicate of a sentence; null where they are
     questions: list[Question] = default(default_factory=list)  # of the structure; where there is one, nothing is read
     examples: dict[str, list[Any]] = default(default_factory=dict)  # fields of the records, with some values of each
-    unread: list[tuple[Document, str]] = default(default_factory=list)  # fields with records in a form that is not read
+    unread: list[tuple[Document, str, str]] = default(
+        default_factory=list
+    )  # fields with records that are not read, and why
     offered: tuple[Question, ...] = ()  # what makes files readable that are not read because no field is called so
 
     @property
@@ -135,7 +138,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if path is None:
         return draft
     items = places[path]
-    draft.unread = [(contents[file].document, name) for file, name in unread(places, path)]
+    draft.unread = [(contents[file].document, name, UNREAD) for file, name in unread(places, path)]
     if header:
         draft.data["header"] = True
     draft.data |= {} if path == WHOLE_RECORD else {"records": path}
@@ -251,43 +254,35 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     if points < LEAST:
         _refuse(draft, path, places)
         return None, []
-    twin = twin_of(places, path)
     outer = outer_of(path)
+    if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places) and speaks(outer, places):
+        return outer, merit(outer, places)[1]
+    question = _which_records(path, outer, places)
+    draft.questions += [] if question is None else [question]
+    return path, why
+
+
+def _which_records(path: str, outer: str | None, places: Places) -> Question | None:
+    """Return the question which records are the rollouts, where those at another path may be; None without such a doubt."""
+    twin = twin_of(places, path)
+    whole = outer or WHOLE_RECORD
+    options = (whole, path)
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
-        if speaks(outer, places):
-            return outer, merit(outer, places)[1]
-        draft.questions.append(
-            Question(
-                "records",
-                f"are the `{path}` rollouts, or parts of what is around them?",
-                {"records": "?"},
-                (outer, path),
-            )
-        )
+        sentence = f"are the `{path}` rollouts, or parts of what is around them?"
     elif outer is not None and len(places.get(outer, ())) > 1 and not has_one_verdict(places, outer, path):
-        draft.questions.append(
-            Question(
-                "records",
-                f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?",
-                {"records": "?"},
-                (outer, path),
-            )
-        )
+        sentence = f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?"
+    elif outer is not None and may_be_turns(places, outer, path):
+        sentence = f"each of `{path}` has a verdict: is it a rollout, or a turn of the record around it (`{outer}`)?"
+        options = (path, outer)
     elif is_judged_whole(places, path):
-        whole = outer or WHOLE_RECORD
         judged = f"`{whole}`" if whole != WHOLE_RECORD else f"`{whole}`, each record of the file,"
         sentence = f"{judged} has the verdict, and holds `{path}`: which of the two are the rollouts?"
-        draft.questions.append(Question("records", sentence, {"records": "?"}, (whole, path)))
     elif twin is not None:
-        draft.questions.append(
-            Question(
-                "records",
-                f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?",
-                {"records": "?"},
-                (path, twin),
-            )
-        )
-    return path, why
+        sentence = f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?"
+        options = (path, twin)
+    else:
+        return None
+    return Question("records", sentence, {"records": "?"}, options)
 
 
 def _chat_in_file(places: Places) -> dict[str, Any] | None:

@@ -90,14 +90,15 @@ RANKS = {
 
 _ANSWERS = _bag("response reply output completion generation answer prediction responses resps generations")
 _ANSWERED_BY = _bag(
-    "model victim target llm assistant system agent bot raw final actual generated ai chat text preview full content response "
-    "output the patch result"
+    "model victim target llm assistant system agent bot generator generated defender chatbot raw final actual ai chat text "
+    "preview full content response output the patch result"
 )
 _ASKING = _bag("prompt input question query instruction request probe")
-_ASKED_BY = _bag(
-    "user attack attacked adversarial jailbreak human final modified mutated injected full text raw input attacker malicious "
-    "test prompt"
+_ATTACKING = _bag(
+    "attack attacker attacked adversarial adversary jailbreak malicious red team redteam redteaming injected"
 )
+_ASKED_BY = _ATTACKING | _bag("user human final modified mutated full text raw input test prompt")
+_PASSED_ON = _bag("text string sent received returned")  # what follows `prompt` or `response` in names of texts
 # Words of what is not the target's: what it is compared with, and what judges it.
 _NOT_OURS = _bag(
     "expected reference gold golden correct ideal judge truth ground desired judged evaluator evaluation grader scorer"
@@ -209,6 +210,8 @@ Words = tuple[str, ...]
 
 
 def _is_of_another(words: Words, bag: frozenset[str]) -> bool:
+    if words == ("attacker", "prompt"):  # what an attacker asks, unlike what it is asked for by a `judge_prompt`
+        return False
     return bool(bag & _OF_OTHERS and bag & _OWNED) or bool(words[-1] == "id" and bag & _PEOPLE)
 
 
@@ -221,8 +224,11 @@ def _is_reference(words: Words, bag: frozenset[str]) -> bool:
 
 
 def _is_prompt(words: Words, bag: frozenset[str]) -> bool:
-    is_text = words[0] in _ASKING and words[1:] in {("text",), ("string",)}
-    return is_text or words[-1] == "prompt" or (words[-1] in _ASKING and {*words[:-1]} <= _ASKED_BY | _ASKING)
+    if len(words) == 2 and words[0] in _ASKING and words[1] in _PASSED_ON:
+        return True
+    is_attackers = words[-1] in {"message", "msg"} and bool(bag & _ATTACKING)  # any other message may be of anybody
+    is_asking = (words[-1] in _ASKING or is_attackers) and {*words[:-1]} <= _ASKED_BY | _ASKING
+    return words[-1] == "prompt" or is_asking
 
 
 def _is_time(words: Words, bag: frozenset[str]) -> bool:
@@ -235,6 +241,8 @@ def _is_time(words: Words, bag: frozenset[str]) -> bool:
 
 def _is_answer(words: Words, bag: frozenset[str]) -> bool:
     ends = {words[-1], re.sub(r"(\d|[ab])$", "", words[-1])}
+    if len(words) == 2 and words[0] in _ANSWERS and words[1] in _PASSED_ON:
+        return True
     if ends & _ANSWERS and {*words[:-1]} <= _ANSWERED_BY:
         return True
     is_known = bag <= _ANSWERS | _ANSWERED_BY | {"1", "2", "a", "b"}

@@ -9,6 +9,7 @@ from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speak
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.ratings import may_rate, question_of
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, SAYS_LITTLE, Verdict
+from rollwise.readers.roles.votes import RULE, votes_in
 from rollwise.readers.roles.words import without_categories, word
 
 _ANSWERS = ("true", "false", "null")
@@ -65,6 +66,20 @@ def unnamed(table: Table) -> list[Question]:
     return [Question(names[0], sentence, {"succeeded": (names[0], dict.fromkeys(labels, ASK))} | of, _ANSWERS)]
 
 
+def voted(table: Table) -> list[Question]:
+    """Return the question what the votes in the only column with lists of votes say, of which the majority counts."""
+    columns = [column for column in table.of_records if column.has_votes]
+    if {"succeeded", "outcome", "solved"} & table.named or len(columns) != 1:
+        return []
+    column = columns[0]
+    votes = {vote for value in column.distinct for vote in votes_in(value) or () if word(vote).side is not None}
+    labels = {label: word(label).side if word(label).whose == "attack" else ASK for label in sorted(map(_label, votes))}
+    of = {} if speaks_of_attacks_alone(table.words) or ASK not in labels.values() else {"of": ASK}
+    whose = "the attack succeeded" if not of else "it succeeded, and whose success is it: attack or task"
+    sentence = f"`{column.own}` holds several votes ({', '.join(labels)}), {RULE}: do they say whether {whose}?"
+    return [Question(column.own, sentence, {"succeeded": (column.own, labels)} | of, _ANSWERS)]
+
+
 def rated(table: Table) -> list[Question]:
     """Return the question from which rating on an attack succeeded, where a judge wrote ratings and no score is there."""
     if {"succeeded", "outcome", "solved", "score"} & table.named or table.holds("score"):
@@ -118,7 +133,8 @@ def with_rivals(question: Question, rivals: list[Verdict]) -> Question:
     if not rivals:
         return question
     names = " and ".join(f"`{candidate.column.own}`" for candidate in rivals)
-    return question._replace(sentence=f"{question.sentence} {names} has the same words, and differs")
+    differ = "has the same words, and differs" if len(rivals) == 1 else "have the same words, and differ"
+    return question._replace(sentence=f"{question.sentence} {names} {differ}")
 
 
 def of_conversations(verdict: Verdict) -> Question:

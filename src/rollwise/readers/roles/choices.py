@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rollwise.readers.roles.asked import of_conversations, question, rated, unnamed, which, with_rivals
+from rollwise.readers.roles.asked import of_conversations, question, rated, unnamed, voted, which, with_rivals
 from rollwise.readers.roles.columns import Table, is_constant, is_rate
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
@@ -37,7 +37,7 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     for whose in sorted(groups, key=lambda whose: min(map(_likelihood, groups[whose]), default=())):
         choice.ask(groups[whose], whose)
     if not choice.roles and not choice.questions:
-        choice.questions += rated(table) or unnamed(table)
+        choice.questions += voted(table) or rated(table) or unnamed(table)
     return choice.roles, choice.questions
 
 
@@ -145,7 +145,9 @@ def _says_no_of_errors(verdict: Verdict, others: list[Verdict]) -> bool:
 
 def _has_words_of(first: Verdict, second: Verdict) -> bool:
     """Return whether two columns in doubt have the same words, and differ: of two judges, or of one and the truth."""
-    if not first.column.kind == second.column.kind == "words" or first.labels != second.labels:
+    are_words = first.column.kind == second.column.kind == "words" and first.labels == second.labels
+    are_votes = first.column.kind == second.column.kind and bool(first.column.words & second.column.words & {"judge"})
+    if not are_words and not are_votes:
         return False
     return bool((first.column.values != second.column.values).any())
 

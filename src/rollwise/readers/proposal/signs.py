@@ -78,8 +78,8 @@ def judges(field: Field) -> bool:
     claim = verdict_claim(field.name)
     if claim is None or field.kind not in _VERDICTS or not field.non_null:
         return False
-    if field.kind != "words":
-        return claim.whose != "named"
+    if field.kind != "words":  # a name of something else beside the same value everywhere says nothing
+        return claim.whose != "named" and (claim.doubt is None or len(field.distinct) > 1)
     return len(field.distinct) <= _MOST_WORDS and any(word(value).side is not None for value in field.distinct)
 
 

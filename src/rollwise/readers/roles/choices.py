@@ -16,6 +16,8 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     for verdict in candidates:
         settle(table, verdict)
     candidates = [verdict for verdict in candidates if is_open(table, verdict)]
+    if len(candidates) == 1 and is_rate(candidates[0].column.own) and table.holds("response"):
+        _take_rate_of_one(candidates[0])
     if any(
         candidate.whose in {"attack", "either"} and candidate.sides and not is_negative(candidate.column.own)
         for candidate in candidates
@@ -39,6 +41,13 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     if not choice.roles and not choice.questions:
         choice.questions += voted(table) or rated(table) or unnamed(table)
     return choice.roles, choice.questions
+
+
+def _take_rate_of_one(verdict: Verdict) -> None:
+    """Take a rate for a verdict where nothing else is one: beside an answer, 0 and 1 are of this attempt."""
+    is_of_one = verdict.column.kind == "binary" and len(verdict.column.distinct) == 2
+    if is_of_one and verdict.doubt == verdict.claim.doubt:
+        verdict.doubt = None
 
 
 def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:

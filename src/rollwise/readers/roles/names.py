@@ -108,6 +108,10 @@ _OF_OTHERS = _bag("judge attacker evaluator evaluation grader scorer helper defe
 _PEOPLE = _bag(
     "attacker defender judge evaluator grader scorer annotator rater user client cluster"
 )  # whose ids are no rollouts'
+# Words of what a run may use, unlike what it used.
+LIMITS = _bag(
+    "max min maximum minimum limit limits threshold budget timeout backoff retry delay interval sleep estimated estimate"
+)
 COUNTS = _bag(
     "total n num count counts number successes failures attempts max min avg mean median pct percent rate asr accuracy "
     "iterations"
@@ -215,6 +219,12 @@ def _is_of_another(words: Words, bag: frozenset[str]) -> bool:
     return bool(bag & _OF_OTHERS and bag & _OWNED) or bool(words[-1] == "id" and bag & _PEOPLE)
 
 
+def _is_limit(words: Words, bag: frozenset[str]) -> bool:
+    return bool(bag & LIMITS) and bool(
+        bag & {"cost", "costs", "usd", "tokens", "seconds", "secs", "time", "s", "ms", "duration"}
+    )
+
+
 def _is_score(words: Words, bag: frozenset[str]) -> bool:
     return words[-1] in {"score", "rating"} and not bag & COUNTS
 
@@ -256,6 +266,7 @@ def _is_cost(words: Words, bag: frozenset[str]) -> bool:
 # The first that is so counts.
 _RULES: tuple[tuple[str, Callable[[Words, frozenset[str]], bool]], ...] = (
     ("other", _is_of_another),
+    ("other", _is_limit),
     ("score", _is_score),
     ("reference", _is_reference),
     ("tokens", lambda _, bag: "tokens" in bag),

@@ -123,3 +123,45 @@ def test_a_rate_beside_an_answer_is_that_of_the_attempt(tmp_path: Path) -> None:
     turns = rw.read(written(tmp_path, records))
     assert turns["outcome"].to_list() == ["failure", "success"] * 2
     assert rw.read(written(tmp_path, [row | {"asr": 1} for row in records]))["outcome"].count() == 0
+
+
+@pytest.mark.parametrize("prices", [{"input": 0.8, "output": 3.2}, {"pricing": {"input": 5, "output": 25.0}}])
+def test_prices_of_input_and_output_are_no_texts(tmp_path: Path, prices: dict[str, Any]) -> None:
+    models = [{"model_id": f"m{n}", "provider": "p"} | prices for n in range(3)]
+    assert "is not recognized" in refusal(tmp_path, {"version": "1", "models": models})
+
+
+def test_numbers_answer_questions(tmp_path: Path) -> None:
+    rows = [{"id": f"q{n}", "prompt": f"What is {n} + 7?", "response": n + 7, "correct": n > 1} for n in range(5)]
+    turns = rw.read(written(tmp_path, rows))
+    assert turns["response"].to_list() == ["7", "8", "9", "10", "11"]
+
+
+def test_rows_of_words_alone_are_no_verdicts_by_name(tmp_path: Path) -> None:
+    """An object of verdicts by id is one file; a row with a word for each of its columns is a row."""
+    path = tmp_path / "a.csv"
+    path.write_text("is_attack,evasion_type,caught\nFalse,benign,False\nTrue,plain,True\nFalse,benign,True\n")
+    with pytest.raises(ReadError, match="is not recognized: it holds no answer, verdict or score"):
+        rw.read(path)
+
+
+def test_one_column_of_prompts_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("prompt\nHow do I kill a process?\nHow do I shoot a film?\n")
+    with pytest.raises(ReadError, match="holds prompts, not rollouts"):
+        rw.read(path)
+
+
+@pytest.mark.parametrize("name", ["defense_blocked", "guardrail_blocked", "defense_bypassed", "guardrail_breached"])
+def test_what_a_defense_did_is_asked_about(tmp_path: Path, name: str) -> None:
+    """Where it let an attack through, the target may have refused: `defense_blocked` was once read as a success."""
+    records = [row | {"response": f"Here is {n}", name: n % 2 > 0} for n, row in enumerate(prompts(attack="dan"))]
+    turns = rw.read(written(tmp_path, records))
+    assert turns["succeeded"].count() == turns["outcome"].count() == 0
+
+
+@pytest.mark.parametrize(("name", "side"), [("defense_success", False), ("guardrail_failed", True)])
+def test_the_success_of_a_defense_is_the_failure_of_the_attack(tmp_path: Path, name: str, side: bool) -> None:
+    records = [row | {"response": f"Here is {n}", name: n % 2 > 0} for n, row in enumerate(prompts(attack="dan"))]
+    turns = rw.read(written(tmp_path, records))
+    assert turns["outcome"].to_list() == ["failure", "success"] * 2 if side else ["success", "failure"] * 2

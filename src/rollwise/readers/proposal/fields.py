@@ -49,6 +49,11 @@ class Field:
         """Role of the name."""
         return role_of(self.name)
 
+    @cached_property
+    def is_number(self) -> bool:
+        """True if all values are numbers, and none is the text of one."""
+        return bool(self.non_null) and all(isinstance(value, int | float) for value in self.non_null)
+
     @property
     def is_usual(self) -> bool:
         """True if enough records have it."""

@@ -197,9 +197,17 @@ def counted(item: Item) -> list[str]:
 
 
 def roles_of(fields: dict[str, Field]) -> set[str]:
-    """Return the roles of fields that enough records have; lists are neither prompts nor answers."""
+    """Return the roles of fields that enough records have; lists are neither prompts nor answers, and numbers no prompts."""
     usual = [field for field in fields.values() if field.role is not None and field.is_usual]
-    return {str(field.role) for field in usual if field.kind != "list" or field.role not in {"prompt", "response"}}
+    prompts = [field for field in usual if field.role == "prompt" and field.kind != "list" and not field.is_number]
+    # A number may answer a question; without one it is a price.
+    others = [
+        field
+        for field in usual
+        if field.role != "prompt"
+        and (field.role != "response" or (field.kind != "list" and (prompts or not field.is_number)))
+    ]
+    return {str(field.role) for field in [*prompts, *others]}
 
 
 def below(path: str, places: Places) -> dict[str, list[Item]]:

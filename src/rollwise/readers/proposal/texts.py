@@ -152,7 +152,9 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     if turns is not None and ("response" in draft.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
         return
     prompts = [
-        field for field in fields.values() if field.role == "prompt" and field.non_null and field.kind not in _NO_TEXTS
+        field
+        for field in fields.values()
+        if field.role == "prompt" and field.non_null and field.kind not in _NO_TEXTS and not field.is_number
     ]
     # Of `prompt` and `adversarial_prompt`, the target got the second one.
     prompts.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
@@ -160,7 +162,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         draft.data["prompt"] = prompts[0].path
     if any("response" in question.names for question in draft.questions):
         return
-    answers = [field for field in fields.values() if _answers(field)]
+    answers = [field for field in fields.values() if _answers(field) and (prompts or not field.is_number)]
     pair = [
         field for field in answers if any(_half(field) == _half(rival) != "" for rival in answers if rival is not field)
     ]

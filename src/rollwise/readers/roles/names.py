@@ -305,8 +305,10 @@ def verdict_claim(name: str) -> Claim | None:
     if when_true is None:
         return Claim("named", None, doubt) if bag & JUDGED else None
     is_turned = bool(bag & _NOT) ^ (sum(is_negated for _, is_negated in cores) % 2 == 1)
-    if bag & _DEFENDER:
+    if bag & _DEFENDER and whose == "either":
         whose, is_turned = "attack", not is_turned
+    elif bag & _DEFENDER:
+        doubt = doubt or "It is of the defense alone"  # where it let an attack through, the target may have refused
     if whose == "either":
         whose = (
             "attack" if bag & {"attack", "jailbreak", "injection"} else "task" if bag & {"task", "test"} else "either"

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.readers.roles.names import role_of
 from tests.readers.any_file.stranger import command_in, typed
 
 
@@ -111,3 +112,30 @@ def test_rounds_with_a_verdict_each_are_rollouts_or_turns(
     typed([word.replace("=?", f"={answer.replace('LIST', f'{name}[*]')}") for word in line])
     measured = rw.measure(pl.read_parquet("turns.parquet"), rw.metrics.attack_success)
     assert (measured.height, measured["attack_success"].sum()) == (rollouts, won)
+
+
+@pytest.mark.parametrize(
+    "names", [("turn_local0",), ("turn_idx_raw", "turn_local1"), ("round_number_global", "turn_no_1")]
+)
+def test_the_number_that_counts_within_an_id_is_that_of_the_turns(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Of several numbers of turns one may go on over all rows; whatever each is called, these rows are no rollouts."""
+    records = [
+        {
+            "group_id": f"g{n}",
+            names[0]: 3 * n + k,
+            names[-1]: k,
+            "attacker": f"ask {n} {k} now",
+            "target": f"say {n} {k} now",
+        }
+        | {"jailbroken": n == k}
+        for n in range(4)
+        for k in range(3)
+    ]
+    turns = rw.read(lines(tmp_path / "log.jsonl", records))
+    assert (turns["rollout_id"].n_unique(), turns.height) == (4, 12)
+    assert turns["turn"].to_list() == [1, 2, 3] * 4
+
+
+@pytest.mark.parametrize("name", ["turn_total", "turn_count", "turn_score", "turn_label", "round_success"])
+def test_what_is_said_of_turns_does_not_number_them(name: str) -> None:
+    assert role_of(name) != "turn"

@@ -98,6 +98,7 @@ _ATTACKING = _bag(
     "attack attacker attacked adversarial adversary jailbreak malicious red team redteam redteaming injected"
 )
 _ASKED_BY = _ATTACKING | _bag("user human final modified mutated full text raw input test prompt")
+_NUMBERING = _bag("idx index id no num number local global raw absolute relative order") | {""}
 _PASSED_ON = _bag("text string sent received returned")  # what follows `prompt` or `response` in names of texts
 # Words of what is not the target's: what it is compared with, and what judges it.
 _NOT_OURS = _bag(
@@ -249,6 +250,10 @@ def _is_time(words: Words, bag: frozenset[str]) -> bool:
     return words[-1] == "time" and bag <= {"wall", "total", "run", "response", "execution", "elapsed", "time"}
 
 
+def _is_turn(words: Words, bag: frozenset[str]) -> bool:
+    return words[0] in {"turn", "round"} and {word.rstrip("0123456789") for word in words[1:]} <= _NUMBERING
+
+
 def _is_answer(words: Words, bag: frozenset[str]) -> bool:
     ends = {words[-1], re.sub(r"(\d|[ab])$", "", words[-1])}
     if len(words) == 2 and words[0] in _ANSWERS and words[1] in _PASSED_ON:
@@ -269,6 +274,7 @@ _RULES: tuple[tuple[str, Callable[[Words, frozenset[str]], bool]], ...] = (
     ("other", _is_limit),
     ("score", _is_score),
     ("reference", _is_reference),
+    ("turn", _is_turn),
     ("tokens", lambda _, bag: "tokens" in bag),
     ("moment", lambda words, bag: bool(bag & {"timestamp", "datetime"}) or words[-1] == "at"),
     ("prompt", _is_prompt),

@@ -22,6 +22,8 @@ def question(verdict: Verdict) -> Question:
     name = "solved" if verdict.whose == "task" or _speaks_of_tasks(verdict) else "succeeded"
     subject = f"`{column}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.is_unknown:
+        if verdict.claim.doubt is not None:  # of a code of several numbers, 0 and 1 are not no and yes
+            labels = {label: ASK if word(label).whose == "answer" else side for label, side in labels.items()}
         unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
         names: dict[str, Any] = {name: (column, labels)}
         is_open = _has_tests(verdict) if name == "succeeded" else verdict.column.words & SAYS_LITTLE

@@ -87,7 +87,7 @@ def test_a_measurement_beside_an_answer_is_of_a_rollout(tmp_path: Path) -> None:
     ],
 )
 def test_parts_that_add_up_to_a_total_are_counts(tmp_path: Path, parts: dict[str, int], says: str) -> None:
-    rows = [{"dataset": name, "total": 100} | parts for name in ("squad", "news")]
+    rows: Records = [{"dataset": name, "total": 100, **parts} for name in ("squad", "news")]
     assert f"counts groups of rollouts: {says}" in refusal(tmp_path, rows)
 
 

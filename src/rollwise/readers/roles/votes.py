@@ -32,8 +32,9 @@ def votes_in(value: object) -> list[Any] | None:
     if isinstance(value, str):
         texts = re.findall(_VOTE, value) if _LIST.fullmatch(value) else []
         return [None if text in _ABSENT else text.strip("\"'") for text in texts] or None
-    is_several = isinstance(value, list | tuple) and len(value) > 1
-    return [*value] if is_several and not any(isinstance(vote, list | dict) for vote in value) else None  # type: ignore[misc]
+    if not isinstance(value, list | tuple) or len(value) < 2 or any(isinstance(vote, list | dict) for vote in value):
+        return None
+    return [*value]
 
 
 def as_texts(values: pl.Series) -> pl.Series:

@@ -133,7 +133,7 @@ class Fields:
                 if column in self._meanings:
                     labels = _labels_of_samples(value, record.values()) if is_record else None
                     result[column] = (
-                        self._meaning(column, value)
+                        self._meaning(column, value, may_vote=is_record)
                         if labels is None
                         else [self._meaning(column, label) for label in labels]
                     )
@@ -144,10 +144,10 @@ class Fields:
                 raise hiding(name, source)
         return result
 
-    def _meaning(self, column: str, value: Any) -> Any:
+    def _meaning(self, column: str, value: Any, *, may_vote: bool = False) -> Any:
         """Return what a label means in a column of TURNS; null for one that is not understood, which `check_labels` reports."""
         label = _decoded(value)
-        if isinstance(label, list) and votes_in(label) is not None:
+        if may_vote and isinstance(label, list) and votes_in(label) is not None:
             label = msgspec.json.encode(label).decode()
         if isinstance(label, dict | list):
             kind = "an object" if isinstance(label, dict) else "a list"

@@ -38,12 +38,13 @@ def votes_in(value: object) -> list[Any] | None:
 
 
 def as_texts(values: pl.Series) -> pl.Series:
-    """Return a column of lists as texts such as `[1,0,1]`; any other column as it is."""
+    """Return a column of votes as texts such as `[1,0,1]`; any other column as it is."""
     if not isinstance(values.dtype, pl.List) or values.dtype.inner.is_nested():
         return values
-    texts = [
-        None if votes is None else json.dumps(votes, separators=(",", ":"), default=str) for votes in values.to_list()
-    ]
+    lists = values.to_list()
+    if any(votes is not None and votes_in(votes) is None for votes in lists):
+        return values
+    texts = [None if votes is None else json.dumps(votes, separators=(",", ":"), default=str) for votes in lists]
     return pl.Series(values.name, texts, pl.String)
 
 

@@ -151,7 +151,7 @@ def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[p
 
     The caller's ledger records the problems, if there is one.
     """
-    from rollwise.readers.problems import NULLED, WITHOUT_NAME, Problems, in_words_of
+    from rollwise.readers.problems import FILLED, NULLED, WITHOUT_NAME, Problems, in_words_of
     from rollwise.readers.read import read_into
     from rollwise.schema.labels import counted
 
@@ -169,7 +169,9 @@ def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[p
     _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
         where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
-        say(f"{'' if reason.endswith((WITHOUT_NAME, NULLED)) else 'left out: '}{file}: {where}{in_options(reason)}")
+        say(
+            f"{'' if reason.endswith((WITHOUT_NAME, NULLED, FILLED)) else 'left out: '}{file}: {where}{in_options(reason)}"
+        )
     if ledger.collect and problems.height > MOST_LISTED:
         say(f"and {counted(problems.height - MOST_LISTED, 'more problem')}")
     return turns, problems

@@ -15,6 +15,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.problems import LabelError, nulled
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.votes import as_texts, majority, votes_in
 from rollwise.readers.roles.words import ANSWERS, ATTACKS, BLANK, REFUSALS, RESULTS, TASKS, TESTS, normal
 from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
 
@@ -99,6 +100,7 @@ def values_of(
     """Return a column of labels in the dtype of the column `name` of TURNS; null and blank stay null."""
     dtype = TURNS.dtypes[name]
     words = meanings(name, column, values)
+    series = as_texts(series)
     if isinstance(series.dtype, pl.Categorical | pl.Enum) and series.dtype != dtype:
         series = series.cast(pl.String)
     is_plain = series.dtype == dtype and values is None and {"true", "false"} <= words.keys()
@@ -117,16 +119,30 @@ def values_of(
         # A file's own column: its other rows are read. What the user named or mapped is to be named or mapped in full.
         if column != name or values is not None or not nulled(name, f"{problem.reason}: null there; {problem.remedy}"):
             raise problem
-    sides = [words.get(normal(label)) for label in labels.to_list()]
+    sides = [side_of(label, words) for label in labels.to_list()]
     return series.replace_strict(labels, pl.Series(sides, dtype=dtype), default=None, return_dtype=dtype).alias(
         series.name
     )
 
 
+def side_of(label: object, words: Mapping[str, Any]) -> Any:
+    """Return what a label means; of several votes, what more than half of them mean."""
+    votes = votes_in(label)
+    if votes is None or normal(label) in words:
+        return words.get(normal(label))
+    return majority(votes, lambda vote: words.get(normal(vote)))
+
+
 def unknown_labels(labels: Iterable[object], words: Mapping[str, Any]) -> list[object]:
     """Return the labels without a meaning; blank ones mean that nothing was judged, unless they are mapped."""
     labeled = words.keys() | BLANK
-    return [label for label in labels if label is not None and normal(label) not in labeled]
+    unknown: dict[object, None] = {}
+    for label in labels:
+        if label is not None and normal(label) not in labeled:
+            votes = votes_in(label)
+            parts = [label] if votes is None else [vote for vote in votes if vote is not None]
+            unknown |= dict.fromkeys(part for part in parts if normal(part) not in labeled)
+    return [*unknown]
 
 
 def refusal(

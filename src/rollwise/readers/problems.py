@@ -18,6 +18,7 @@ from rollwise.schema.labels import say
 
 LEAVE = f'errors="collect" reads the rest{PAIR}'
 NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
+FILLED = "what is missing at the end is null"
 IS_NULL = "the field is null"
 TOO_DEEP = "is nested too deeply, and became null where it is"
 WITHOUT_NAME = "as it would be without that name"

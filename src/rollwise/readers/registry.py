@@ -66,6 +66,7 @@ from rollwise.readers.proposal.structure import is_elsewhere
 from rollwise.readers.results.hints import holds_outcomes, holds_rollouts, of_other_tool
 from rollwise.readers.results.lookalikes import Lookalike, lookalike
 from rollwise.readers.roles.columns import CUSTOM, MAPPING
+from rollwise.readers.roles.names import role_of
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, wrapping
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.encodings import misspelled
@@ -315,9 +316,10 @@ def _refusal(document: Document, kind: Lookalike | None) -> str | None:
 
 
 def _may_hold_rollouts(document: Document) -> bool:
-    """Return whether a file of an unknown kind holds records: JSON, or a table with several columns."""
+    """Return whether a file of an unknown kind holds records: JSON, or a table with several columns, or one of a known name."""
     if document.kind == "table":
-        return len(document.header) > 1 and document.suffix in TABLES
+        is_named = len(document.header) > 1 or any(map(role_of, document.header))
+        return is_named and document.suffix in TABLES
     return document.kind in {"json", "lines", "parquet", "arrow"}
 
 

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.readers.roles.names import role_of
+from tests.readers.any_file.stranger import command_in, typed
 
 
 def lines(path: Path, records: list[dict[str, Any]]) -> Path:
@@ -86,3 +88,54 @@ def test_an_answer_beside_the_chat_in_a_cell_is_its_last(tmp_path: Path, *, ends
     turns = rw.read(tmp_path / "log.csv").filter(pl.col("rollout_id").str.ends_with("/c1"))
     last = "assistant 1" if ends_with_answer else "No 1."
     assert turns.select("prompt", "response").rows() == [("user 0", "assistant 0"), ("user 1", last)]
+
+
+@pytest.mark.parametrize("name", ["rounds", "iterations"])
+@pytest.mark.parametrize(("answer", "rollouts", "won"), [(".", 4, 2), ("LIST", 12, 2)])
+def test_rounds_with_a_verdict_each_are_rollouts_or_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, answer: str, rollouts: int, won: int
+) -> None:
+    """Each may begin anew, or go on with the one before: only the user knows."""
+    monkeypatch.chdir(tmp_path)
+    rounds = [
+        {
+            name: [{"prompt": f"p {n} {k}", "response": f"r {n} {k}", "jailbroken": k == n} for k in (2, 3, 5)],
+            "goal": f"g{n}",
+        }
+        for n in range(4)
+    ]
+    lines(tmp_path / "log.jsonl", rounds)
+    asked = typed(["read", "log.jsonl", "--out", "turns.parquet"])
+    assert f"each of `{name}[*]` has a verdict: is it a rollout, or a turn of the record around it (`.`)?" in asked.text
+    line = command_in(asked.text)
+    assert line is not None
+    typed([word.replace("=?", f"={answer.replace('LIST', f'{name}[*]')}") for word in line])
+    measured = rw.measure(pl.read_parquet("turns.parquet"), rw.metrics.attack_success)
+    assert (measured.height, measured["attack_success"].sum()) == (rollouts, won)
+
+
+@pytest.mark.parametrize(
+    "names", [("turn_local0",), ("turn_idx_raw", "turn_local1"), ("round_number_global", "turn_no_1")]
+)
+def test_the_number_that_counts_within_an_id_is_that_of_the_turns(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Of several numbers of turns one may go on over all rows; whatever each is called, these rows are no rollouts."""
+    records = [
+        {
+            "group_id": f"g{n}",
+            names[0]: 3 * n + k,
+            names[-1]: k,
+            "attacker": f"ask {n} {k} now",
+            "target": f"say {n} {k} now",
+        }
+        | {"jailbroken": n == k}
+        for n in range(4)
+        for k in range(3)
+    ]
+    turns = rw.read(lines(tmp_path / "log.jsonl", records))
+    assert (turns["rollout_id"].n_unique(), turns.height) == (4, 12)
+    assert turns["turn"].to_list() == [1, 2, 3] * 4
+
+
+@pytest.mark.parametrize("name", ["turn_total", "turn_count", "turn_score", "turn_label", "round_success"])
+def test_what_is_said_of_turns_does_not_number_them(name: str) -> None:
+    assert role_of(name) != "turn"

@@ -133,3 +133,15 @@ def test_lists_without_verdicts_of_each_may_be_turns(tmp_path: Path, beside: dic
     path.write_text(json.dumps(texts | beside))
     with pytest.raises(ReadError):
         rw.read(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+@pytest.mark.parametrize("count", [3, 3000])
+def test_lines_that_end_with_returns_alone_are_lines(tmp_path: Path, suffix: str, count: int) -> None:
+    """As old spreadsheets of a Mac write CSV: breaks within a text are new lines, and stay."""
+    path = tmp_path / f"mac.{suffix}"
+    rows = "\r".join(f'please do {n},"Here\nis {n}",{n % 2}' for n in range(count))
+    path.write_bytes(f"prompt,response,jailbroken\r{rows}\r".encode())
+    turns = rw.read(path)
+    assert (turns.height, turns["succeeded"].sum()) == (count, count // 2)
+    assert turns["response"][1] == "Here\nis 1"

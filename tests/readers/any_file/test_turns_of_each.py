@@ -123,3 +123,34 @@ def test_paths_that_begin_alike_are_both_named_and_either_reads(tmp_path) -> Non
     assert "`attempts[*]` has the verdict, and holds `attempts[*].iterations[*]`: which of the two" in typed(line).text
     assert typed([*line, "--column", "records=attempts[*]"]).code == 0
     check(pl.read_parquet(tmp_path / "turns.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("asking", "answering"),
+    [
+        ("attacker_prompt", "generator_output"),
+        ("malicious_message", "victim_response"),
+        ("redteam_input", "llm_completion"),
+        ("Attack Message", "Target Output"),
+        ("prompt_sent", "response_received"),
+        ("poisoned_prompt", "gpt4_response"),
+        ("attacker_message", "defender_message"),
+        ("jailbreakQuery", "chatbotReply"),
+    ],
+)
+def test_compound_names_say_who_asks_and_who_answers(tmp_path, asking, answering) -> None:
+    rows = [
+        {asking: text("one", goal, 0), answering: text("other", goal, 0), "jailbroken": goal < 2} for goal in range(6)
+    ]
+    turns = rw.read(written(tmp_path, rows))
+    assert turns["prompt"].to_list() == [text("one", goal, 0) for goal in range(6)]
+    assert turns["response"].to_list() == [text("other", goal, 0) for goal in range(6)]
+
+
+@pytest.mark.parametrize(
+    "name", ["judge_prompt", "attacker_model", "judge_response", "claude_judge_response", "message"]
+)
+def test_what_judges_and_attackers_are_told_is_neither_prompt_nor_response(tmp_path, name) -> None:
+    rows = [{"goal": f"g{goal}", name: text("one", goal, 0), "jailbroken": goal < 2} for goal in range(6)]
+    turns = rw.read(written(tmp_path, rows))
+    assert turns["prompt"].null_count() == turns["response"].null_count() == 6

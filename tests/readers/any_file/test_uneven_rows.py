@@ -61,3 +61,35 @@ def test_uneven_rows_below_two_columns_of_one_name_are_one_sentence(tmp_path: Pa
     path = written(tmp_path, "do 7,Sure,1,0", header="prompt,response,response")
     with pytest.raises(ReadError, match="names two columns alike in its first line, and has uneven rows"):
         rw.read(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize("blank", [False, True])
+def test_rows_with_fewer_fields_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str, *, blank: bool
+) -> None:
+    """Polars fills them with nulls; blank lines and fields that are left empty are no such rows."""
+    rows = [
+        "prompt,response,jailbroken",
+        'do 1,"a\nb",1',
+        *([""] if blank else []),
+        "do 2",
+        "do 3,,",
+        "do 4,No",
+        "do 5,Here,0",
+    ]
+    path = tmp_path / f"a.{suffix}"
+    path.write_text("\n".join(rows if suffix == "csv" else [row.replace(",", "\t") for row in rows]))
+    turns = rw.read(path)
+    assert (turns.height, turns["succeeded"].to_list()) == (5, [True, None, None, None, False])
+    line = 5 if blank else 4
+    sentence = "2 rows have fewer fields than the first line: what is missing at the end is null"
+    assert f"{path}: {sentence} (first in line {line})" in capsys.readouterr().err
+    _, problems = rw.read(path, errors="collect")
+    assert problems.select("record", "reason").rows() == [(f"in line {line}", sentence)]
+
+
+def test_rows_whose_last_fields_are_empty_are_even(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "do 7,No,", "do 8,,", "")
+    assert rw.read(path).height == 9
+    assert "fewer fields" not in capsys.readouterr().err

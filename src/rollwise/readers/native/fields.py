@@ -12,9 +12,10 @@ from rollwise.readers.chat_names import LISTS
 from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.reading import ANSWER_COLUMNS
 from rollwise.readers.json_texts import lenient, surface, surface_if_any
-from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, refusal, unknown_labels
+from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, refusal, side_of, unknown_labels
 from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.problems import BrokenError
+from rollwise.readers.roles.votes import votes_in
 from rollwise.readers.roles.words import normal
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, fact
@@ -53,7 +54,8 @@ class Fields:
             labels = [label for label, _ in first_seen.values()]
             unknown = unknown_labels(labels, self._meanings[name])
             if unknown:
-                column, (_, rollout_id) = self._source_of[name], first_seen[normal(unknown[0])]
+                column = self._source_of[name]
+                _, rollout_id = first_seen.get(normal(unknown[0]), (None, None))  # None for a vote in a list
                 is_mapped = name in self._values
                 raise refusal(unknown, name, column, labels, is_mapped=is_mapped, rollout_id=rollout_id)
 
@@ -131,7 +133,7 @@ class Fields:
                 if column in self._meanings:
                     labels = _labels_of_samples(value, record.values()) if is_record else None
                     result[column] = (
-                        self._meaning(column, value)
+                        self._meaning(column, value, may_vote=is_record)
                         if labels is None
                         else [self._meaning(column, label) for label in labels]
                     )
@@ -142,9 +144,11 @@ class Fields:
                 raise hiding(name, source)
         return result
 
-    def _meaning(self, column: str, value: Any) -> Any:
+    def _meaning(self, column: str, value: Any, *, may_vote: bool = False) -> Any:
         """Return what a label means in a column of TURNS; null for one that is not understood, which `check_labels` reports."""
         label = _decoded(value)
+        if may_vote and isinstance(label, list) and votes_in(label) is not None:
+            label = msgspec.json.encode(label).decode()
         if isinstance(label, dict | list):
             kind = "an object" if isinstance(label, dict) else "a list"
             raise BrokenError(f"is {kind}, not a label", field=self._source_of[column])
@@ -152,7 +156,7 @@ class Fields:
             return None
         words = normal(label)
         self._labels[column].setdefault(words, (label, self._rollout_id))
-        return self._meanings[column].get(words)
+        return side_of(label, self._meanings[column])
 
     def _move_verdict(self, record: Mapping[str, Any], result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
         """Move a verdict that is a field of the record, and not of its turns, to `outcome`: it is on the whole rollout."""

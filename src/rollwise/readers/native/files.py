@@ -28,7 +28,7 @@ from rollwise.readers.sources.encodings import misspelled
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.shapes import NAMED, Shapes
-from rollwise.readers.sources.uneven import even_rows
+from rollwise.readers.sources.uneven import even_rows, note_short_rows
 from rollwise.readers.table import Traits, TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
@@ -226,6 +226,7 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
+    note_short_rows(frame, document.data, document.separator)
     facts = {name: value for name, value in facts_in(document.comments).items() if name not in frame.columns}
     return csv_frame(frame, texts, document.separator).with_columns(
         **{name: pl.lit(text) for name, text in facts.items()}

@@ -5,12 +5,19 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.numbered import speaker_of, speakers_by_name
 from rollwise.readers.roles.values import kind_of
 
 DEEPEST = 3  # objects within a record whose fields are looked at
 RARELY = 0.05  # share of records below which a field says nothing of all
+# Names of models, as columns and objects are called by.
+MODELS = re.compile(
+    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b"
+    r"|(?<![a-z])(?:kimi|glm|o[134]\b|yi\b|baichuan|internlm|ernie|palm|bard|bloom|falcon|mpt|alpaca|koala|guanaco|dolly|wizard"
+    r"|zephyr|tulu|olmo|granite|jamba|sonnet|opus|haiku|davinci|nova|dbrx|nemotron)",
+    re.IGNORECASE,
+)
 _PLAIN = re.compile(r'[^.\[\]{}"@^\s][^.\[\]{}"\s]*')
 
 
@@ -42,6 +49,11 @@ class Field:
         """Role of the name."""
         return role_of(self.name)
 
+    @cached_property
+    def is_number(self) -> bool:
+        """True if all values are numbers, and none is the text of one."""
+        return bool(self.non_null) and all(isinstance(value, int | float) for value in self.non_null)
+
     @property
     def is_usual(self) -> bool:
         """True if enough records have it."""
@@ -61,17 +73,39 @@ def fields_of(records: Iterable[Any]) -> dict[str, Field]:
         name: Field(name, path, [row[name][1] if name in row else None for row in rows]) for name, path in paths.items()
     }
     _set_speakers(fields)
+    _set_answer(fields)
     return fields
 
 
 def _set_speakers(fields: Mapping[str, Field]) -> None:
     """Take two texts that are called by who speaks, such as `attacker` and `target`, for a prompt and its response."""
-    if any(field.role in {"prompt", "response"} for field in fields.values()):
+    if any(field.role in {"prompt", "response"} and not _is_message(name) for name, field in fields.items()):
         return
     # Few names are those of speakers: only the values of these are looked at.
     texts = (name for name, field in fields.items() if speaker_of(name) is not None and field.kind == "text")
     for role, name in speakers_by_name(texts).items():
         fields[name].role = role
+
+
+def _is_message(name: str) -> bool:
+    """Return whether a name is one of messages, of whom the other may be called so as well: `attacker_message, target_message`."""
+    return words_of(name)[-1:] in {("message",), ("msg",)}
+
+
+def _set_answer(fields: Mapping[str, Field]) -> None:
+    """Take the only text that is called by a model and an answer, such as `gpt4_response`, for the answer, where none is there."""
+    if any(field.role == "response" for field in fields.values()):
+        return
+    named = [field for name, field in fields.items() if _is_answer_of_model(name) and field.kind == "text"]
+    if len(named) == 1:
+        named[0].role = "response"
+
+
+def _is_answer_of_model(name: str) -> bool:
+    """Return whether a name is that of a model, and then a word for answers."""
+    model, _, answer = name.rpartition("_")
+    is_plain = not {*words_of(model)} & {"judge", "evaluator", "grader", "attacker"}
+    return is_plain and role_of(answer) == "response" and MODELS.search(model) is not None
 
 
 def flat(record: Mapping[str, Any], name: str = "", path: str = "", depth: int = 0) -> dict[str, tuple[str, Any]]:

@@ -3,14 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from rollwise.readers.proposal.fields import Field
+from rollwise.readers.proposal.fields import MODELS, Field
 from rollwise.readers.proposal.places import DEEPEST, Item
 from rollwise.readers.proposal.signs import roles_of
 from rollwise.readers.roles.names import words_of
 
-MODELS = re.compile(
-    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b", re.IGNORECASE
-)
 _STEP = re.compile(r'"[^"]*"|[^.\[\]{}"]+|\[\*\]|\{\*\}')
 _OF_TURNS = frozenset({"turn", "round", "step", "iteration", "exchange", "message"})
 _SPLIT = "split"
@@ -43,7 +40,7 @@ def facts_of_levels(path: str, items: Sequence[Item], fields: dict[str, Field]) 
     return {str(column): rule for column, rule in zip(columns, rules, strict=True)}
 
 
-def may_be_turns(path: str, items: Sequence[Item]) -> bool:
+def are_numbered(path: str, items: Sequence[Item]) -> bool:
     """Return whether records by name, within records by name, may be the turns of these: their names say so, or are numbers."""
     if not path.endswith("{*}{*}"):
         return False

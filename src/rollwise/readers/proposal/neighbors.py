@@ -9,7 +9,17 @@ from typing import Any
 
 from rollwise.readers.proposal.fields import fields_of
 from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places
-from rollwise.readers.proposal.signs import ENOUGH, LEAST, ROUNDS, judges, merit, outside
+from rollwise.readers.proposal.signs import (
+    ENOUGH,
+    LEAST,
+    REPEATED,
+    ROUNDS,
+    are_all_judged,
+    judges,
+    merit,
+    noun_of,
+    outside,
+)
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.words import says_side
 
@@ -54,6 +64,14 @@ def is_judged_whole(places: Places, path: str) -> bool:
     verdicts = [field for field in around if field.kind != "binary" and judges(field)]  # a number may count them
     name = {*words_of(path.removesuffix("[*]").rpartition(".")[2])}
     return bool(verdicts and name & ROUNDS)
+
+
+def may_be_turns(places: Places, outer: str, path: str) -> bool:
+    """Return whether records with a verdict each are called rounds of the records around them: independent tries, or turns."""
+    items = places[path]
+    if len(places.get(outer, ())) < 2 or noun_of(path) not in REPEATED or len(items) < 2 * len(places[outer]):
+        return False
+    return are_all_judged(fields_of(item.value for item in items[:ENOUGH] if isinstance(item.value, dict)))
 
 
 def twin_of(places: Places, path: str) -> str | None:

@@ -36,7 +36,7 @@ def places_in(contents: Sequence[Content]) -> Places:
     """Return the candidates of files that are alike, by path."""
     places: Places = {}
     for number, content in enumerate(contents):
-        walk = _Walk(places, number)
+        walk = _Walk(places, number, is_lone=not isinstance(content.value, list))
         for value in content.records:
             walk.record(value)
     return places
@@ -45,9 +45,10 @@ def places_in(contents: Sequence[Content]) -> Places:
 class _Walk:
     """Collects the candidates of one file."""
 
-    def __init__(self, places: Places, file: int) -> None:
+    def __init__(self, places: Places, file: int, *, is_lone: bool) -> None:
         self._found = places
         self._file = file
+        self._is_lone = is_lone  # whether the file is one object
 
     def record(self, value: Any) -> None:
         """Add a line, row or item of a list, and what is in it."""
@@ -80,7 +81,7 @@ class _Walk:
         """Add what is in an object; one of several objects of records holds some, even where it holds one alone."""
         if depth > DEEPEST:
             return
-        if is_one_of_several or _holds_records(value, path):
+        if is_one_of_several or _holds_records(value, are_verdicts=self._is_lone and not path):
             are_several = hold_records(value)
             place = f"{path}{{*}}"
             around = (
@@ -120,8 +121,8 @@ def _are_answers(name: str, values: Any, record: Mapping[str, Any]) -> bool:
     return role_of(name) == "response" and any(role_of(sibling) == "prompt" for sibling in record)
 
 
-def _holds_records(value: Mapping[str, Any], path: str) -> bool:
-    """Return whether an object has records by name: similar objects, lists of them, or verdicts."""
+def _holds_records(value: Mapping[str, Any], *, are_verdicts: bool) -> bool:
+    """Return whether an object has records by name: similar objects, lists of them, or verdicts, where it may have these."""
     values = [*value.values()]
     if len(values) < 2 or _EXCHANGE & value.keys():
         return False
@@ -129,7 +130,7 @@ def _holds_records(value: Mapping[str, Any], path: str) -> bool:
         return similar(values) or hold_records(value)
     if all(isinstance(inner, list) and all(isinstance(item, dict) for item in inner) for inner in values):
         return similar([item for inner in values for item in inner])
-    if path or len(values) < 3:
+    if not are_verdicts or len(values) < 3:
         return False
     if all(isinstance(inner, bool) for inner in values):  # by ids, which have numbers; names without are of settings
         return sum(any(map(str.isdigit, name)) for name in value) > 0.5 * len(values)

@@ -26,7 +26,6 @@ RESULTS_BESIDE_LOGS = (
 SAMPLES = "read each place in the lists `{}` of a record as a rollout of its own, a sample"
 JUDGED = "read the rows of one `{}` as one rollout, with a score for each `{}`"
 IN_ORDER = "read the rows of one `{}` as one rollout, a turn each in the order of `{}`"
-UNREAD = "may hold further records, in a form that is not read"
 MOST_FIELDS = 20  # that a refusal lists
 
 
@@ -69,8 +68,8 @@ def mappings_for(
                     problems.suggest([IN_ORDER.format("` and `".join(rows["by"]), rows["turn"])])
                 run = run_of(document, lambda name: name.removesuffix("/1") in runs)
                 runs.add(run)
-                for field in (name for source, name in draft.unread if source is document):
-                    problems.warned(document.name, None, field, UNREAD)
+                for field, reason in ((name, reason) for source, name, reason in draft.unread if source is document):
+                    problems.warned(document.name, None, field, reason)
                 yield document, is_named[document], mapping_of({"run": {"value": run}, **draft.data})
 
 

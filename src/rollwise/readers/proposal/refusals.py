@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import combinations
 
 import polars as pl
 
 from rollwise.readers.proposal.contents import LINES, Content
 from rollwise.readers.proposal.fields import Field, fields_of, flat
-from rollwise.readers.proposal.places import Item, Places
+from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places
 from rollwise.readers.proposal.signs import are_turns, below, holds_messages, judges, roles_of, speaking
 from rollwise.readers.roles.names import (
     ATTACK_FALSE,
@@ -16,9 +17,11 @@ from rollwise.readers.roles.names import (
     COUNTS,
     EITHER_FALSE,
     EITHER_TRUE,
+    LIMITS,
     OF_PROMPTS,
     TASK_FALSE,
     TASK_TRUE,
+    judges_attacks,
     may_be_of_prompts,
     verdict_claim,
     words_of,
@@ -28,9 +31,14 @@ from rollwise.readers.roles.ratings import may_rate, question_of
 from rollwise.readers.roles.words import word
 
 LESSONS = "holds questions with answers, which may be data to learn from: name the answer if a model gave it"
-_LESSONS = frozenset({"question", "answer", "instruction", "input", "output", "completion", "context", "explanation"})
+_LESSONS = frozenset(
+    {
+        "question", "answer", "instruction", "input", "output", "completion", "context", "explanation", "choices", "options",
+    }
+)  # fmt: skip
 NOTHING = "is not recognized"
 NO_RECORDS = "has no records: check that it was written whole"
+MAPPING = "is a mapping, which says how other files are read: name these, and give it as `--mapping`"
 SPANS = "holds spans of traces, not rollouts: export whole traces of a tool that is known"
 CALLS = "holds calls of tools, not rollouts"
 _OF_CALLS, _TOOLS = frozenset({"callid", "toolcallid"}), frozenset({"tool", "toolname", "functionname"})
@@ -38,6 +46,8 @@ PAIRS = "holds judgments of pairs of answers, not rollouts: `{}` says which of t
 _WINNERS = frozenset({"winner", "preferred", "preference", "choice", "won"})
 _TIES = frozenset({"tie", "tied", "draw", "equal", "both", "neither"})
 MEASUREMENTS = "holds measurements, not rollouts: scores without an id, a task or a text"
+OF_GROUPS = "holds measurements of groups, not rollouts: no single one has a `{}`"
+_OF_GROUPS = frozenset({"fpr", "fnr", "tpr", "tnr", "mcc", "auroc", "auc", "auprc", "macro", "micro", "support"})
 _IN_A_ROW = "attempts in a row"
 PROMPTS = "holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
 _OF_PROMPTS = OF_PROMPTS | {"label", "classification"}
@@ -57,7 +67,9 @@ _KINDS = {"type", "kind", "event"}  # words of names that tell lines apart
 def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | None:
     """Return the predicate of a sentence on records that are no rollouts; None where they may be some."""
     names = {"".join(words_of(name)) for name in fields}
-    parts = _of_logs(names, roles_of(dict(fields)))
+    is_mapping = path == WHOLE_RECORD and _are_mappings(fields, places)
+    is_attacked = any(judges_attacks(field.name) and judges(field) for field in fields.values())
+    parts = MAPPING if is_mapping else None if is_attacked else _of_logs(names, roles_of(dict(fields)))
     if parts is not None:
         return parts
     has_answers = _has_answers(path, fields, places)
@@ -77,16 +89,26 @@ def refusal_of(path: str, fields: Mapping[str, Field], places: Places) -> str | 
     # Data sets of prompts label the prompt itself as harmful or not: as verdicts, these would be a rate of no target.
     if groups is None and _are_labeled_prompts(fields, verdicts) and not has_answers:
         return PROMPTS
+    groups = groups or (None if has_answers or "prompt" in roles_of(dict(fields)) else _measured_in_groups(fields))
     if groups is not None or is_clear or has_answers:
         return groups or (LESSONS if _are_lessons(fields) else None)
     return _refusal_without_answers(fields, verdicts)
+
+
+def _are_mappings(fields: Mapping[str, Field], places: Places) -> bool:
+    """Return whether records say how other files are read: where their records are, or what their verdicts are made of."""
+    where = [] if "records" not in fields else fields["records"].non_null
+    is_path = any(isinstance(path, str) and path.endswith(("[*]", "{*}")) for path in where)
+    rules = [item.value for item in places.get("verdicts[*]", ()) if isinstance(item.value, dict)]
+    return is_path or "made.by" in fields or any({"of", "from"} <= rule.keys() for rule in rules)
 
 
 def _refusal_without_answers(fields: Mapping[str, Field], verdicts: Sequence[Field]) -> str | None:
     """Return that of records without an answer or a clear verdict; None where they may be some."""
     roles = roles_of(dict(fields)) | ({"score"} if any(map(rating_in, fields.values())) else set())
     is_named = bool(roles & {"id", "task"})
-    measured = [field for field in fields.values() if field.role is None and field.kind in _NUMBERS | {"bool"}]
+    unknown = [field for field in fields.values() if field.role is None and not {*words_of(field.name)} & LIMITS]
+    measured = [field for field in unknown if field.kind in _NUMBERS | {"bool"} and len(field.distinct) > 1]
     if "prompt" in roles:
         # Verdicts on answers show that prompts were tried, though the answers were not stored.
         of_answers = [field for field in verdicts if not {*words_of(field.name)} & _OF_PROMPTS]
@@ -193,6 +215,13 @@ def _are_answered(name: str, items: Sequence[Item]) -> bool:
     return bool(speaking(values)) or bool({"response", "turn"} & roles_of(fields)) or are_turns(name, fields, items)
 
 
+def _measured_in_groups(fields: Mapping[str, Field]) -> str | None:
+    """Return the sentence on records with what only a group of rollouts has, such as a rate of false alarms; None for others."""
+    numbers = (field.name for field in fields.values() if field.is_usual and field.kind in _NUMBERS)
+    name = next((name for name in numbers if {*words_of(name)} & _OF_GROUPS), None)
+    return None if name is None else OF_GROUPS.format(name)
+
+
 def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
     """Return the sentence on rows that count the rollouts of groups; None for other rows."""
     numbers = {name: {*words_of(name)} for name, field in fields.items() if field.kind in _NUMBERS}
@@ -204,6 +233,17 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
         for name, words in numbers.items()
         if words & _TOTALS and not words & {"cost", "tokens"} and max(map(float, fields[name].non_null)) > 1
     ]
+    for total in totals:
+        parts = [
+            name
+            for name, words in numbers.items()
+            if name not in totals and words & _PARTS and words <= _PARTS | {"ok"}
+        ]
+        both = next(
+            (pair for pair in combinations(parts, 2) if _add_up([fields[part] for part in pair], fields[total])), None
+        )
+        if both is not None:
+            return f"counts groups of rollouts: `{both[0]}` and `{both[1]}` are `{total}`; read the rollouts themselves"
     rates = [name for name, words in numbers.items() if words & {"rate", "asr", "accuracy", "percent", "pct"}]
     for rate in rates:
         for total in totals:
@@ -215,6 +255,18 @@ def counts_of_groups(fields: Mapping[str, Field]) -> str | None:
                 ):
                     return f"counts groups of rollouts: `{part}` of `{total}` is `{rate}`; read the rollouts themselves"
     return None
+
+
+def _add_up(parts: Sequence[Field], total: Field) -> bool:
+    """Return whether parts are the total in all rows, and are no verdicts: one of them is more than 1."""
+    rows = [[*map(_number, row)] for row in zip(*(part.values for part in parts), total.values, strict=True)]
+    known = [row for row in rows if None not in row]
+    are_counts = any(max(row[:-1]) > 1 for row in known if row)  # type: ignore[type-var,operator]
+    return bool(known) and are_counts and all(sum(row[:-1]) == row[-1] for row in known)  # type: ignore[arg-type]
+
+
+def _number(value: object) -> float | None:
+    return None if value is None or value == "" else float(str(value))
 
 
 def _is_share(part: Field, total: Field, rate: Field) -> bool:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.proposal.contents import LINES, Content, content_of
-from rollwise.readers.proposal.fields import Field, fields_of, quoted
-from rollwise.readers.proposal.levels import MODELS
+from rollwise.readers.proposal.fields import MODELS, Field, fields_of, quoted
 from rollwise.readers.proposal.signs import judges, roles_of
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question

@@ -36,7 +36,9 @@ def ids_of(
 
     `named` is the field that the user names as the id of rollouts, or ``@key`` where each record is one.
     """
-    turn = next((field for field in fields.values() if field.role == "turn" and field.kind in INTEGERS), None)
+    owners = [field for field in fields.values() if _is_id(field) and _is_filled(field) and not _is_own(field, files)]
+    owners = [field for field in owners if {*words_of(field.name)} & CONVERSATIONS] or owners
+    turn = _number_of_turns(fields, owners if named is None else [*filter(None, [fields.get(named)])], files)
     speaks = speaking(values)
     if named is not None and (named in fields or named == "@key"):
         path = fields[named].path if named in fields else None  # each record has an id of its own
@@ -46,8 +48,6 @@ def ids_of(
         draft.data["rows"] = {"by": [path]} | ({"turn": turn.path} if turn is not None else {})
         draft.data |= {"turns": "rows", **speakers(speaks)}
         return True
-    owners = [field for field in fields.values() if _is_id(field) and _is_filled(field) and not _is_own(field, files)]
-    owners = [field for field in owners if {*words_of(field.name)} & CONVERSATIONS] or owners
     if speaks is not None and owners:
         by = {"by": [owners[0].path]} | ({"turn": turn.path} if turn is not None else {})
         draft.data |= {"rows": by, "turns": "rows", "rollout": [owners[0].path], **speakers(speaks)}
@@ -78,6 +78,23 @@ def ids_of(
     return False
 
 
+def _number_of_turns(fields: dict[str, Field], owners: Sequence[Field], files: Sequence[int]) -> Field | None:
+    """Return the number of turns: of several, one that counts from 0 or 1 within an id, if there is one."""
+    numbers = [field for field in fields.values() if field.role == "turn" and field.kind in INTEGERS]
+    counting = (
+        field for field in numbers if _is_filled(field) and any(_counts_up(field, owner, files) for owner in owners)
+    )
+    return next(counting, next(iter(numbers), None)) if len(numbers) > 1 else next(iter(numbers), None)
+
+
+def _counts_up(number: Field, owner: Field, files: Sequence[int]) -> bool:
+    """Return whether a number counts from 0 or 1 without gaps within the records of each id."""
+    counts = [sorted(map(int, numbers)) for numbers in _by_owner(number, owner, files)]
+    return all(
+        numbers == [*range(numbers[0], numbers[0] + len(numbers))] and numbers[0] in {0, 1} for numbers in counts
+    )
+
+
 def _is_pair(
     draft: "Structure", turn: Field, owners: Sequence[Field], fields: dict[str, Field], files: Sequence[int]
 ) -> bool:
@@ -91,8 +108,7 @@ def _is_pair(
         if _counts_within(turn, owner, files):
             continue
         for attempt in attempts:
-            counts = [sorted(map(int, numbers)) for numbers in _by_owner(turn, _joint(owner, attempt), files)]
-            if all(numbers == [*range(numbers[0], numbers[0] + len(numbers))] and numbers[0] < 2 for numbers in counts):
+            if _counts_up(turn, _joint(owner, attempt), files):
                 by = [owner.path, attempt.path]
                 draft.data |= {"rows": {"by": by, "turn": turn.path}, "turns": "rows", "rollout": by}
                 draft.why.append(
@@ -161,8 +177,7 @@ def _counts_within(turn: Field, owner: Field, files: Sequence[int]) -> bool:
 
 def _are_turns(turn: Field, owner: Field, fields: dict[str, Field]) -> bool:
     """Return whether numbers count turns, rather than rounds of attempts without texts or steps of training."""
-    words = words_of(turn.name)
-    is_named = "turn" in words and words[-1] in _OF_TURNS
+    is_named = words_of(turn.name)[0] == "turn"
     is_conversation = bool({*words_of(owner.name)} & CONVERSATIONS)
     return is_named or (is_conversation and {"prompt", "response"} <= roles_of(fields))
 

@@ -50,6 +50,7 @@ ROUNDS = frozenset(
         "candidates", "steps", "probes", "interactions", "events",
     }
 )  # fmt: skip
+REPEATED = frozenset({"rounds", "iterations", "refinements"})  # names of lists of turns, or of tries that start anew
 _ANSWERING = frozenset(
     {"assistant", "ai", "model", "gpt", "chatgpt", "bot", "agent", "target", "llm", "chatbot", "victim"}
 )
@@ -81,9 +82,14 @@ def judges(field: Field) -> bool:
     claim = verdict_claim(field.name)
     if claim is None or field.kind not in _VERDICTS or not field.non_null:
         return False
-    if field.kind != "words":
-        return claim.whose != "named"
+    if field.kind != "words":  # a name of something else beside the same value everywhere says nothing
+        return claim.whose != "named" and (claim.doubt is None or len(field.distinct) > 1)
     return len(field.distinct) <= _MOST_WORDS and any(word(value).side is not None for value in field.distinct)
+
+
+def are_all_judged(fields: dict[str, Field]) -> bool:
+    """Return whether most records have a verdict."""
+    return any(judges(field) and 2 * len(field.non_null) > len(field.values) for field in fields.values())
 
 
 def holds_messages(field: Field) -> bool:
@@ -181,6 +187,12 @@ def are_parts(path: str, places: Places) -> bool:
     return bool({*name} & _PARTS) and not speaks(path, places)
 
 
+def are_judgments(path: str, fields: dict[str, Field]) -> bool:
+    """Return whether a list in each record holds verdicts on it by several judges or checks, without texts of its own."""
+    is_named = bool({*words_of(path.removesuffix("[*]").rpartition(".")[2])} & _PARTS)
+    return is_named and any(map(judges, fields.values())) and "response" not in roles_of(fields)
+
+
 def speaks(path: str, places: Places) -> bool:
     """Return whether the records of a place have answers, messages or turns."""
     fields = fields_of(item.value for item in places[path][:ENOUGH] if isinstance(item.value, dict))
@@ -198,9 +210,17 @@ def counted(item: Item) -> list[str]:
 
 
 def roles_of(fields: dict[str, Field]) -> set[str]:
-    """Return the roles of fields that enough records have; lists are neither prompts nor answers."""
+    """Return the roles of fields that enough records have; lists are neither prompts nor answers, and numbers no prompts."""
     usual = [field for field in fields.values() if field.role is not None and field.is_usual]
-    return {str(field.role) for field in usual if field.kind != "list" or field.role not in {"prompt", "response"}}
+    prompts = [field for field in usual if field.role == "prompt" and field.kind != "list" and not field.is_number]
+    # A number may answer a question; without one it is a price.
+    others = [
+        field
+        for field in usual
+        if field.role != "prompt"
+        and (field.role != "response" or (field.kind != "list" and (prompts or not field.is_number)))
+    ]
+    return {str(field.role) for field in [*prompts, *others]}
 
 
 def below(path: str, places: Places) -> dict[str, list[Item]]:

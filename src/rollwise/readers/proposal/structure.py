@@ -10,10 +10,11 @@ from typing import Any
 from rollwise.readers.proposal import offers, refusals, reshaped, wide
 from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
-from rollwise.readers.proposal.levels import may_be_turns, numbered_turns
+from rollwise.readers.proposal.levels import are_numbered, numbered_turns
 from rollwise.readers.proposal.neighbors import (
     has_one_verdict,
     is_judged_whole,
+    may_be_turns,
     of_outcomes,
     outer_of,
     twin_of,
@@ -37,7 +38,7 @@ from rollwise.readers.proposal.signs import (
     speaks,
     without_turns,
 )
-from rollwise.readers.proposal.texts import SIDE_BY_SIDE, around_of, lists_of, stated, texts_of
+from rollwise.readers.proposal.texts import SIDE_BY_SIDE, UNREAD, around_of, lists_of, stated, texts_of
 from rollwise.readers.roles.names import role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.documents import Document
@@ -61,7 +62,9 @@ class Structure:
     refusal: str | None = None  # why the files are not read, as the predicate of a sentence; null where they are
     questions: list[Question] = default(default_factory=list)  # of the structure; where there is one, nothing is read
     examples: dict[str, list[Any]] = default(default_factory=dict)  # fields of the records, with some values of each
-    unread: list[tuple[Document, str]] = default(default_factory=list)  # fields with records in a form that is not read
+    unread: list[tuple[Document, str, str]] = default(
+        default_factory=list
+    )  # fields with records that are not read, and why
     offered: tuple[Question, ...] = ()  # what makes files readable that are not read because no field is called so
 
     @property
@@ -137,7 +140,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if path is None:
         return draft
     items = places[path]
-    draft.unread = [(contents[file].document, name) for file, name in unread(places, path)]
+    draft.unread = [(contents[file].document, name, UNREAD) for file, name in unread(places, path)]
     if header:
         draft.data["header"] = True
     draft.data |= {} if path == WHOLE_RECORD else {"records": path}
@@ -260,30 +263,34 @@ def _best(places: Places, names: Mapping[str, str], draft: Structure) -> tuple[s
     if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places) and speaks(outer, places):
         return outer, merit(outer, places)[1]
     question = _which_records(path, outer, places)
-    if question is not None:
-        draft.questions.append(Question("records", question[0], {"records": "?"}, question[1]))
+    draft.questions += [] if question is None else [question]
     return path, why
 
 
-def _which_records(path: str, outer: str | None, places: Places) -> tuple[str, tuple[str, str]] | None:
-    """Return a question and its two answers where the records of another place may be the rollouts; null where none may."""
-    if outer is not None and len(places.get(outer, ())) > 1:
-        if are_parts(path, places):
-            return f"are the `{path}` rollouts, or parts of what is around them?", (outer, path)
-        if not has_one_verdict(places, outer, path):
-            sentence = f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?"
-            return sentence, (outer, path)
-    if is_judged_whole(places, path):
-        whole = outer or WHOLE_RECORD
-        judged = f"`{whole}`" if whole != WHOLE_RECORD else f"`{whole}`, each record of the file,"
-        return f"{judged} has the verdict, and holds `{path}`: which of the two are the rollouts?", (whole, path)
-    if may_be_turns(path, places[path]):
-        whole = path.removesuffix("{*}")
-        return f"are the records of each (`{path}`) rollouts, or turns of one rollout (`{whole}`)?", (whole, path)
+def _which_records(path: str, outer: str | None, places: Places) -> Question | None:
+    """Return the question which records are the rollouts, where those at another path may be; None without such a doubt."""
     twin = twin_of(places, path)
-    if twin is None:
+    whole = outer or WHOLE_RECORD
+    options = (whole, path)
+    if outer is not None and len(places.get(outer, ())) > 1 and are_parts(path, places):
+        sentence = f"are the `{path}` rollouts, or parts of what is around them?"
+    elif outer is not None and len(places.get(outer, ())) > 1 and not has_one_verdict(places, outer, path):
+        sentence = f"each record (`{outer}`) and what it holds (`{path}`) have a verdict: which are the rollouts?"
+    elif outer is not None and may_be_turns(places, outer, path):
+        sentence = f"each of `{path}` has a verdict: is it a rollout, or a turn of the record around it (`{outer}`)?"
+        options = (path, outer)
+    elif is_judged_whole(places, path):
+        judged = f"`{whole}`" if whole != WHOLE_RECORD else f"`{whole}`, each record of the file,"
+        sentence = f"{judged} has the verdict, and holds `{path}`: which of the two are the rollouts?"
+    elif are_numbered(path, places[path]):
+        options = (path.removesuffix("{*}"), path)
+        sentence = f"are the records of each (`{path}`) rollouts, or turns of one rollout (`{options[0]}`)?"
+    elif twin is not None:
+        sentence = f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?"
+        options = (path, twin)
+    else:
         return None
-    return f"`{path}` and `{twin}` hold records of one kind: which are the rollouts?", (path, twin)
+    return Question("records", sentence, {"records": "?"}, options)
 
 
 def _chat_in_file(places: Places) -> dict[str, Any] | None:

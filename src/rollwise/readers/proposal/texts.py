@@ -11,7 +11,10 @@ from rollwise.readers.proposal.places import Item, Places
 from rollwise.readers.proposal.rows import INTEGERS, speakers
 from rollwise.readers.proposal.signs import (
     OF_TURNS,
+    REPEATED,
     TOLD,
+    are_all_judged,
+    are_judgments,
     are_turns,
     below,
     holds_messages,
@@ -52,6 +55,10 @@ _OF_ALL = frozenset(TURNS.names) - {
 }  # of all records that it surrounds
 _OF_TURNS = {"succeeded", "refused", "score", "reward"}  # columns of TURNS on a turn, which a field of that name fills
 SIDE_BY_SIDE = "holds several answers to each prompt side by side (`{}`): make each a row, with its verdict"
+UNREAD = "may hold further records, in a form that is not read"
+JUDGMENTS = (
+    "holds several judgments of a record, which are not read: write the one that counts as a field of the record"
+)
 _NO_TEXTS = {"bool", "binary", "unit", "list", "empty"}
 
 
@@ -74,6 +81,7 @@ def lists_of(
             draft.why.append(f"`{place.removesuffix('[*]')}` are the messages of each")
             return
     _scores(draft, inner)
+    _note_judgments(draft, inner, fields)
     for place, items in inner.items():
         inside = fields_of(item.value for item in items[:200])
         name, roles = place.removesuffix("[*]"), roles_of(inside)
@@ -86,10 +94,11 @@ def lists_of(
                 draft.questions.append(Question(name, sentence, {"response": "?"}, texts))
             else:
                 # Steps of an agent are no turns under any name that the user could give, and must not vanish unsaid.
-                draft.unread += [(document, name) for document in draft.files]
+                draft.unread += [(document, name, UNREAD) for document in draft.files]
             return
-        # A record that names its rollout and holds answers without verdicts is the rollout, and these are its rounds.
-        are_rounds = is_named and "response" in roles and not any(map(judges, inside.values()))
+        # A record that the user names as the rollout is one: its answers without verdicts, or its rounds, are turns.
+        are_judged = any(map(judges, inside.values())) and not (noun in REPEATED and are_all_judged(inside))
+        are_rounds = is_named and "response" in roles and not are_judged
         is_told = noun in TOLD and {"prompt", "response"} <= roles
         if are_rounds or is_told or are_turns(place, inside, items):
             draft.data["turns"] = name
@@ -101,6 +110,14 @@ def lists_of(
             draft.data["turns"] = field.path
             draft.why.append(f"`{field.name}` holds the messages of each as text")
             return
+
+
+def _note_judgments(draft: "Structure", inner: dict[str, list[Item]], fields: dict[str, Field]) -> None:
+    """Note the lists of judgments in records without a verdict of their own."""
+    for place, items in inner.items():
+        inside = fields_of(item.value for item in items[:200])
+        if are_judgments(place, inside) and not any(map(judges, fields.values())):
+            draft.unread += [(document, place.removesuffix("[*]"), JUDGMENTS) for document in draft.files]
 
 
 def _scores(draft: "Structure", inner: dict[str, list[Item]]) -> None:
@@ -134,7 +151,9 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
     if turns is not None and ("response" in draft.data or not has_answer or speaking([dict.fromkeys(fields, "user")])):
         return
     prompts = [
-        field for field in fields.values() if field.role == "prompt" and field.non_null and field.kind not in _NO_TEXTS
+        field
+        for field in fields.values()
+        if field.role == "prompt" and field.non_null and field.kind not in _NO_TEXTS and not field.is_number
     ]
     # Of `prompt` and `adversarial_prompt`, the target got the second one.
     prompts.sort(key=lambda field: not {*words_of(field.name)} & _ATTACKING)
@@ -142,7 +161,7 @@ def texts_of(draft: "Structure", fields: dict[str, Field]) -> None:
         draft.data["prompt"] = prompts[0].path
     if any("response" in question.names for question in draft.questions):
         return
-    answers = [field for field in fields.values() if _answers(field)]
+    answers = [field for field in fields.values() if _answers(field) and (prompts or not field.is_number)]
     pair = [
         field for field in answers if any(_half(field) == _half(rival) != "" for rival in answers if rival is not field)
     ]

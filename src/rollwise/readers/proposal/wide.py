@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rollwise.readers.proposal.fields import Field
-from rollwise.readers.proposal.levels import MODELS
+from rollwise.readers.proposal.fields import MODELS, Field
 from rollwise.readers.proposal.signs import roles_of
 from rollwise.readers.roles.names import verdict_claim
 from rollwise.readers.roles.questions import OPEN, Question
@@ -18,11 +17,6 @@ COMMA = ","
 _WIDE = "holds a column for each of several models (`{}`), which may be the verdicts on them"
 _NOWHERE = "has no column `{}`: its columns are `{}`"
 _NUMBERS = {"unit", "number", "whole"}
-_FURTHER = re.compile(
-    r"(?<![a-z])(?:kimi|glm|o[134]\b|yi\b|baichuan|internlm|ernie|palm|bard|bloom|falcon|mpt|alpaca|koala|guanaco|dolly|wizard"
-    r"|zephyr|tulu|olmo|granite|jamba|sonnet|opus|haiku|davinci|nova|dbrx|nemotron)",
-    re.IGNORECASE,
-)
 
 
 def ask_targets(draft: "Structure", fields: Mapping[str, Field]) -> None:
@@ -71,7 +65,7 @@ def _columns_of_models(fields: Mapping[str, Field]) -> list[Field]:
         if COMMA not in field.name and field.is_usual and (kind := _kind(field)) is not None:
             groups.setdefault(kind, []).append(field)
     for columns in groups.values():
-        models = [field for field in columns if MODELS.search(field.name) or _FURTHER.search(field.name)]
+        models = [field for field in columns if MODELS.search(field.name)]
         if len(models) > 1 and 2 * len(models) > len(columns):
             return columns
     return []

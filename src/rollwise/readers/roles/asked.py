@@ -9,6 +9,7 @@ from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speak
 from rollwise.readers.roles.questions import Question
 from rollwise.readers.roles.ratings import may_rate, question_of
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, SAYS_LITTLE, Verdict
+from rollwise.readers.roles.votes import RULE, votes_in
 from rollwise.readers.roles.words import without_categories, word
 
 _ANSWERS = ("true", "false", "null")
@@ -21,6 +22,8 @@ def question(verdict: Verdict) -> Question:
     name = "solved" if verdict.whose == "task" or _speaks_of_tasks(verdict) else "succeeded"
     subject = f"`{column}` ({', '.join([*labels][:MOST_LABELS])})"
     if verdict.is_unknown:
+        if verdict.claim.doubt is not None:  # of a code of several numbers, 0 and 1 are not no and yes
+            labels = {label: ASK if word(label).whose == "answer" else side for label, side in labels.items()}
         unknown = " or ".join([f"'{label}'" for label, side in labels.items() if side == ASK][:MOST_LABELS])
         names: dict[str, Any] = {name: (column, labels)}
         is_open = _has_tests(verdict) if name == "succeeded" else verdict.column.words & SAYS_LITTLE
@@ -63,6 +66,20 @@ def unnamed(table: Table) -> list[Question]:
     labels = sorted(_label(value) for value in candidates[0].distinct if word(value).whose == "answer")
     sentence = f"does `{names[0]}` ({', '.join(labels)}) say {whose}?"
     return [Question(names[0], sentence, {"succeeded": (names[0], dict.fromkeys(labels, ASK))} | of, _ANSWERS)]
+
+
+def voted(table: Table) -> list[Question]:
+    """Return the question what the votes in the only column with lists of votes say, of which the majority counts."""
+    columns = [column for column in table.of_records if column.has_votes]
+    if {"succeeded", "outcome", "solved"} & table.named or len(columns) != 1:
+        return []
+    column = columns[0]
+    votes = {vote for value in column.distinct for vote in votes_in(value) or () if word(vote).side is not None}
+    labels = {label: word(label).side if word(label).whose == "attack" else ASK for label in sorted(map(_label, votes))}
+    of = {} if speaks_of_attacks_alone(table.words) or ASK not in labels.values() else {"of": ASK}
+    whose = "the attack succeeded" if not of else "it succeeded, and whose success is it: attack or task"
+    sentence = f"`{column.own}` holds several votes ({', '.join(labels)}), {RULE}: do they say whether {whose}?"
+    return [Question(column.own, sentence, {"succeeded": (column.own, labels)} | of, _ANSWERS)]
 
 
 def rated(table: Table) -> list[Question]:
@@ -118,7 +135,8 @@ def with_rivals(question: Question, rivals: list[Verdict]) -> Question:
     if not rivals:
         return question
     names = " and ".join(f"`{candidate.column.own}`" for candidate in rivals)
-    return question._replace(sentence=f"{question.sentence} {names} has the same words, and differs")
+    differ = "has the same words, and differs" if len(rivals) == 1 else "have the same words, and differ"
+    return question._replace(sentence=f"{question.sentence} {names} {differ}")
 
 
 def of_conversations(verdict: Verdict) -> Question:

@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from rollwise.readers.roles.asked import of_conversations, question, rated, unnamed, which, with_rivals
+from rollwise.readers.roles.asked import of_conversations, question, rated, unnamed, voted, which, with_rivals
 from rollwise.readers.roles.columns import Table, is_constant, is_rate
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
-from rollwise.readers.roles.verdicts import SAYS_LITTLE, Verdict, is_open, settle, verdict_of
+from rollwise.readers.roles.verdicts import DOUBT_OF_PROMPTS, SAYS_LITTLE, Verdict, is_open, settle, verdict_of
 from rollwise.readers.roles.words import word
 
 
@@ -16,10 +16,9 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     for verdict in candidates:
         settle(table, verdict)
     candidates = [verdict for verdict in candidates if is_open(table, verdict)]
-    if any(
-        candidate.whose in {"attack", "either"} and candidate.sides and not is_negative(candidate.column.own)
-        for candidate in candidates
-    ):
+    if len(candidates) == 1 and is_rate(candidates[0].column.own) and table.holds("response"):
+        _take_rate_of_one(candidates[0])
+    if any(map(_asks_for_success, candidates)):
         # A column that says whether the attack succeeded counts, not one that says whether it was blocked.
         candidates = [
             candidate
@@ -37,20 +36,29 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     for whose in sorted(groups, key=lambda whose: min(map(_likelihood, groups[whose]), default=())):
         choice.ask(groups[whose], whose)
     if not choice.roles and not choice.questions:
-        choice.questions += rated(table) or unnamed(table)
+        choice.questions += voted(table) or rated(table) or unnamed(table)
     return choice.roles, choice.questions
+
+
+def _take_rate_of_one(verdict: Verdict) -> None:
+    """Take a rate for a verdict where nothing else is one: beside an answer, 0 and 1 are of this attempt."""
+    is_of_one = verdict.column.kind == "binary" and len(verdict.column.distinct) == 2
+    if is_of_one and verdict.doubt == verdict.claim.doubt:
+        verdict.doubt = None
 
 
 def _overlap(verdict: Verdict, others: list[Verdict]) -> bool:
     """Return whether a column without negation has values in the same rows."""
-    positive = (
-        candidate
-        for candidate in others
-        if candidate.whose in {"attack", "either"} and candidate.sides and not is_negative(candidate.column.own)
-    )
     return any(
-        (candidate.column.values.is_not_null() & verdict.column.values.is_not_null()).any() for candidate in positive
+        (candidate.column.values.is_not_null() & verdict.column.values.is_not_null()).any()
+        for candidate in filter(_asks_for_success, others)
     )
+
+
+def _asks_for_success(verdict: Verdict) -> bool:
+    """Return whether a column asks if the attack succeeded, rather than if the target held, and is no label of the prompt."""
+    is_of_answers = verdict.whose in {"attack", "either"} and verdict.doubt != DOUBT_OF_PROMPTS
+    return is_of_answers and verdict.sides and not is_negative(verdict.column.own)
 
 
 class _Choice:
@@ -128,9 +136,9 @@ class _Choice:
 def _likelihood(verdict: Verdict) -> tuple[bool, ...]:
     """Return a key by which the likeliest of several columns in doubt is asked about first."""
     speaks = any(word(label).whose in {"attack", "task", "test"} for label in verdict.labels)  # without its name, too
-    return (
-        verdict.claim.doubt is not None, verdict.doubt is not None, bool(verdict.column.words & SAYS_LITTLE), not speaks
-    )  # fmt: skip
+    is_of_prompts = verdict.doubt == DOUBT_OF_PROMPTS
+    says_little = bool(verdict.column.words & SAYS_LITTLE)
+    return is_of_prompts, verdict.claim.doubt is not None, verdict.doubt is not None, not speaks, says_little
 
 
 def _says_no_of_errors(verdict: Verdict, others: list[Verdict]) -> bool:
@@ -145,7 +153,9 @@ def _says_no_of_errors(verdict: Verdict, others: list[Verdict]) -> bool:
 
 def _has_words_of(first: Verdict, second: Verdict) -> bool:
     """Return whether two columns in doubt have the same words, and differ: of two judges, or of one and the truth."""
-    if not first.column.kind == second.column.kind == "words" or first.labels != second.labels:
+    are_words = first.column.kind == second.column.kind == "words" and first.labels == second.labels
+    are_votes = first.column.kind == second.column.kind and bool(first.column.words & second.column.words & {"judge"})
+    if not are_words and not are_votes:
         return False
     return bool((first.column.values != second.column.values).any())
 

@@ -10,6 +10,7 @@ import polars as pl
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, Claim, joined, role_of, verdict_claim, words_of
 from rollwise.readers.roles.ratings import may_rate
 from rollwise.readers.roles.values import MOST_WORDS, kind_of
+from rollwise.readers.roles.votes import are_votes, may_vote
 from rollwise.readers.roles.words import word
 from rollwise.schema import NO_ATTACK, TURNS
 from rollwise.schema.named import values_named
@@ -53,7 +54,7 @@ def may_matter(column: str) -> bool:
     if column in TURNS.names:
         return column == "error"
     name = name_in_file(column)
-    is_known = role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or may_rate(name)
+    is_known = role_of(name) not in _NO_ROLES or verdict_claim(name) is not None or may_rate(name) or may_vote(name)
     return is_known or bool({*words_of(name)} & _TELLING)
 
 
@@ -116,6 +117,14 @@ class Column:
         return {meaning.whose for meaning in meanings} == {"attack"} and len(
             {meaning.side for meaning in meanings}
         ) == 2
+
+    @cached_property
+    def has_votes(self) -> bool:
+        """True if each value is a list of votes."""
+        is_list = isinstance(self.dtype, pl.List) and not self.dtype.inner.is_nested()
+        if not may_vote(self.own) or not (is_list or self.dtype == pl.String):
+            return False
+        return self.values.head(_FIRST).n_unique() <= _MOST_VALUES and are_votes(self.own, self.distinct)
 
     @property
     def claim(self) -> Claim | None:

@@ -90,14 +90,16 @@ RANKS = {
 
 _ANSWERS = _bag("response reply output completion generation answer prediction responses resps generations")
 _ANSWERED_BY = _bag(
-    "model victim target llm assistant system agent bot raw final actual generated ai chat text preview full content response "
-    "output the patch result"
+    "model victim target llm assistant system agent bot generator generated defender chatbot raw final actual ai chat text "
+    "preview full content response output the patch result"
 )
 _ASKING = _bag("prompt input question query instruction request probe")
-_ASKED_BY = _bag(
-    "user attack attacked adversarial jailbreak human final modified mutated injected full text raw input attacker malicious "
-    "test prompt"
+_ATTACKING = _bag(
+    "attack attacker attacked adversarial adversary jailbreak malicious red team redteam redteaming injected"
 )
+_ASKED_BY = _ATTACKING | _bag("user human final modified mutated full text raw input test prompt")
+_NUMBERING = _bag("idx index id no num number local global raw absolute relative order") | {""}
+_PASSED_ON = _bag("text string sent received returned")  # what follows `prompt` or `response` in names of texts
 # Words of what is not the target's: what it is compared with, and what judges it.
 _NOT_OURS = _bag(
     "expected reference gold golden correct ideal judge truth ground desired judged evaluator evaluation grader scorer"
@@ -107,6 +109,10 @@ _OF_OTHERS = _bag("judge attacker evaluator evaluation grader scorer helper defe
 _PEOPLE = _bag(
     "attacker defender judge evaluator grader scorer annotator rater user client cluster"
 )  # whose ids are no rollouts'
+# Words of what a run may use, unlike what it used.
+LIMITS = _bag(
+    "max min maximum minimum limit limits threshold budget timeout backoff retry delay interval sleep estimated estimate"
+)
 COUNTS = _bag(
     "total n num count counts number successes failures attempts max min avg mean median pct percent rate asr accuracy "
     "iterations"
@@ -209,7 +215,15 @@ Words = tuple[str, ...]
 
 
 def _is_of_another(words: Words, bag: frozenset[str]) -> bool:
+    if words == ("attacker", "prompt"):  # what an attacker asks, unlike what it is asked for by a `judge_prompt`
+        return False
     return bool(bag & _OF_OTHERS and bag & _OWNED) or bool(words[-1] == "id" and bag & _PEOPLE)
+
+
+def _is_limit(words: Words, bag: frozenset[str]) -> bool:
+    return bool(bag & LIMITS) and bool(
+        bag & {"cost", "costs", "usd", "tokens", "seconds", "secs", "time", "s", "ms", "duration"}
+    )
 
 
 def _is_score(words: Words, bag: frozenset[str]) -> bool:
@@ -221,8 +235,11 @@ def _is_reference(words: Words, bag: frozenset[str]) -> bool:
 
 
 def _is_prompt(words: Words, bag: frozenset[str]) -> bool:
-    is_text = words[0] in _ASKING and words[1:] in {("text",), ("string",)}
-    return is_text or words[-1] == "prompt" or (words[-1] in _ASKING and {*words[:-1]} <= _ASKED_BY | _ASKING)
+    if len(words) == 2 and words[0] in _ASKING and words[1] in _PASSED_ON:
+        return True
+    is_attackers = words[-1] in {"message", "msg"} and bool(bag & _ATTACKING)  # any other message may be of anybody
+    is_asking = (words[-1] in _ASKING or is_attackers) and {*words[:-1]} <= _ASKED_BY | _ASKING
+    return words[-1] == "prompt" or is_asking
 
 
 def _is_time(words: Words, bag: frozenset[str]) -> bool:
@@ -233,8 +250,14 @@ def _is_time(words: Words, bag: frozenset[str]) -> bool:
     return words[-1] == "time" and bag <= {"wall", "total", "run", "response", "execution", "elapsed", "time"}
 
 
+def _is_turn(words: Words, bag: frozenset[str]) -> bool:
+    return words[0] in {"turn", "round"} and {word.rstrip("0123456789") for word in words[1:]} <= _NUMBERING
+
+
 def _is_answer(words: Words, bag: frozenset[str]) -> bool:
     ends = {words[-1], re.sub(r"(\d|[ab])$", "", words[-1])}
+    if len(words) == 2 and words[0] in _ANSWERS and words[1] in _PASSED_ON:
+        return True
     if ends & _ANSWERS and {*words[:-1]} <= _ANSWERED_BY:
         return True
     is_known = bag <= _ANSWERS | _ANSWERED_BY | {"1", "2", "a", "b"}
@@ -248,8 +271,10 @@ def _is_cost(words: Words, bag: frozenset[str]) -> bool:
 # The first that is so counts.
 _RULES: tuple[tuple[str, Callable[[Words, frozenset[str]], bool]], ...] = (
     ("other", _is_of_another),
+    ("other", _is_limit),
     ("score", _is_score),
     ("reference", _is_reference),
+    ("turn", _is_turn),
     ("tokens", lambda _, bag: "tokens" in bag),
     ("moment", lambda words, bag: bool(bag & {"timestamp", "datetime"}) or words[-1] == "at"),
     ("prompt", _is_prompt),
@@ -286,8 +311,10 @@ def verdict_claim(name: str) -> Claim | None:
     if when_true is None:
         return Claim("named", None, doubt) if bag & JUDGED else None
     is_turned = bool(bag & _NOT) ^ (sum(is_negated for _, is_negated in cores) % 2 == 1)
-    if bag & _DEFENDER:
+    if bag & _DEFENDER and whose == "either":
         whose, is_turned = "attack", not is_turned
+    elif bag & _DEFENDER:
+        doubt = doubt or "It is of the defense alone"  # where it let an attack through, the target may have refused
     if whose == "either":
         whose = (
             "attack" if bag & {"attack", "jailbreak", "injection"} else "task" if bag & {"task", "test"} else "either"

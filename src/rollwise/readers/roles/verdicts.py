@@ -135,7 +135,7 @@ def verdict_of(column: Column) -> Verdict | None:
 def _may_hold_verdicts(column: Column) -> bool:
     """Return whether the values of a column may be verdicts, and its name does not mean something else."""
     is_total = column.name in column.table.enclosing and column.dtype.is_numeric()
-    if column.role in _NO_VERDICTS or not column.has_few or is_total:
+    if column.role in _NO_VERDICTS or not column.has_few or is_total or column.has_votes:
         return False
     if column.kind == "whole":
         return column.role != "score" and len(column.distinct) <= _FEW

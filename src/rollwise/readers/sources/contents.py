@@ -40,6 +40,12 @@ ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
+def ends_with_returns(start: bytes) -> bool:
+    """Return whether lines end with carriage returns alone, as old spreadsheets of a Mac write them."""
+    first = start.find(b"\r")
+    return first >= 0 and b"\r\n" not in start and b"\n" not in start[:first]
+
+
 class Contents:
     """The bytes of a file, read as far as needed; compressed files are unpacked on the way."""
 
@@ -76,10 +82,12 @@ class Contents:
                 raise unreadable(error) from error
         written = unpacked(data, self.budget) if data.startswith(MARKS) else data
         text, self.encoding = in_utf_8(written)
-        self.comments = []
+        self.comments, self.has_returns = [], False
+        if self.suffix in TEXT_SUFFIXES and ends_with_returns(text[:HEAD]):
+            text, self.has_returns = text.replace(b"\r", b"\n"), True
         if self.suffix in TEXT_SUFFIXES and begins_with_comment(text[:HEAD]):
             text, self.comments = without_comments(text)
-        if self.encoding is not None or self.comments:
+        if self.encoding is not None or self.comments or self.has_returns:
             self.digest = _checksum([written])  # ids come from the file as it is
         return text
 
@@ -107,7 +115,9 @@ class Contents:
     def _is_at_hand(self) -> bool:
         """True where all data are read before anything else is known of them."""
         is_at_hand = "data" in vars(self) or self.is_small or self.start.startswith(MARKS)
-        return is_at_hand or (self.suffix in TEXT_SUFFIXES and begins_with_comment(self.start))
+        if is_at_hand or self.suffix not in TEXT_SUFFIXES:
+            return is_at_hand
+        return begins_with_comment(self.start) or ends_with_returns(self.start)
 
     @cached_property
     def head(self) -> bytes:
@@ -129,7 +139,8 @@ class Contents:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
         # The name may not be UTF-8.
         is_packed = writable(str(self.path)) != str(self.path) or self.start.startswith(MARKS)
-        return is_packed or self.encoding is not None or bool(self.comments)
+        is_rewritten = self.encoding is not None or bool(self.comments)  # looking for them reads what is at hand
+        return is_packed or is_rewritten or bool(vars(self).get("has_returns"))
 
     @cached_property
     def start(self) -> bytes:

@@ -23,6 +23,7 @@ from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.members import is_archive, members_of
 from rollwise.readers.sources.tables import as_table
+from rollwise.readers.sources.yaml_files import as_json
 
 SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
 TURNS = "turns.parquet"
@@ -75,7 +76,7 @@ def _opened(
         problems.record_counts.of(member.name)  # a file that cannot be read is accounted for as well
         opened = None
         with problems.record(member.name):
-            opened = as_table(member, problems)
+            opened = as_table(as_json(member) if by_name else member, problems)
         if opened is not None:
             yield opened, by_name
 

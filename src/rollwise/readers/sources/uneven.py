@@ -1,4 +1,4 @@
-"""Rows of CSV that Polars rejects: which line is uneven, and the rows that are not."""
+"""Uneven rows of CSV: those that Polars rejects, with the rows that are even, and those that it fills with nulls."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import counted
-from rollwise.readers.problems import RECORD, REMEDY, BrokenError, is_collecting
+from rollwise.readers.problems import FILLED, RECORD, REMEDY, BrokenError, is_collecting
 
 _ADVICE = "write a text with quotes or separators in it within quotes, and quotes in it twice"
 _MOST = 40  # characters of a row that a message shows
@@ -54,6 +54,30 @@ def even_rows(text: bytes, separator: str) -> tuple[pl.DataFrame, int]:
             raise problem
         current[0].broken(current[1], problem)
     return frame, len(problems)
+
+
+def note_short_rows(frame: pl.DataFrame, text: bytes, separator: str) -> None:
+    """Say how many rows of a table have fewer fields than its first line, which Polars fills with nulls; blank lines are none."""
+    current = RECORD.get()
+    if current is None or frame.width < 2 or not frame[frame.columns[-1]].null_count():
+        return
+    limit = csv.field_size_limit(2**31 - 1)
+    try:  # as lenient as Polars, which has read them
+        reader = csv.reader(io.StringIO(text.decode("utf-8-sig", "replace"), newline=""), delimiter=separator)
+        lines = [reader.line_num for row in reader if row and len(row) < frame.width and any(row)]
+    except csv.Error:
+        return
+    finally:
+        csv.field_size_limit(limit)
+    if not lines:
+        return
+    problems, file, _ = current
+    rows = counted(len(lines), "row has", "rows have")
+    sentence = f"{rows} fewer fields than the first line: {FILLED}"
+    row = (file, f"in line {lines[0]}", None, sentence)
+    if row not in problems.rows:  # a file may be looked at several times
+        problems.rows.append(row)
+        problems.suggest([] if problems.collect else [f"{file}: {sentence} (first in line {lines[0]})"])
 
 
 def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

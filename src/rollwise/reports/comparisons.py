@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.estimation.contrast import JUDGED_BY, contrast
+from rollwise.estimation.comparable import JUDGED_BY
+from rollwise.estimation.contrast import contrast
 from rollwise.reports.grouping import attacked
 from rollwise.schema.arguments import Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
@@ -99,15 +100,18 @@ def judges_of(rows: pl.DataFrame, of: Sequence[str], within: Sequence[str] = ())
     return groups.filter(pl.col(JUDGES).n_unique().over(at) > 1)
 
 
-def judges_of_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
-    """Return who judged the rollouts and the earlier ones, in words; without rows where these are the same."""
-    editions = {NOW: rollouts, EARLIER: earlier}
-    columns = [[name for name in JUDGED_BY if name in frame.columns] for frame in editions.values()]
+def judges_of_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return who judged the rollouts and the earlier ones, of all or else of a group; without rows where these are the same."""
     parts = [
-        frame.select(pl.lit(edition).alias(EDITION), *(column_named(name).cast(pl.String) for name in names))
-        for (edition, frame), names in zip(editions.items(), columns, strict=True)
+        frame.select(
+            pl.lit(edition).alias(EDITION),
+            *(column_named(name).cast(pl.String) for name in (*by, *JUDGED_BY) if name in frame.columns),
+        )
+        for edition, frame in ((NOW, rollouts), (EARLIER, earlier))
     ]
-    return judges_of(pl.concat(parts, how="diagonal"), [EDITION])
+    both = pl.concat(parts, how="diagonal")
+    found = (judges_of(both, [EDITION], by[:number]) for number in range(len(by) + 1))
+    return next((judged for judged in found if judged.height), judges_of(both.clear(), [EDITION]))
 
 
 def baseline_in(arms: Sequence[str]) -> str | None:

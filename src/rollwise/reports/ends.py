@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
+from rollwise.estimation.comparable import JUDGED_BY
 from rollwise.reports.comparisons import (
-    EDITION,
     JUDGES,
     UNITS,
     assessed,
@@ -226,19 +226,30 @@ def between(named: pl.DataFrame, *, rate: bool) -> str:
     )
 
 
-def other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
+def other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str], rollouts: pl.DataFrame | None = None) -> str:
     """Say who judged which of these groups where not all had the same judges; empty where they had."""
-    if named.is_empty() or not by:
+    rows = data.rollouts if rollouts is None else rollouts
+    if named.is_empty() or not by or not any(rows[name].count() for name in JUDGED_BY if name in rows.columns):
         return ""
     metric, columns = named["metric"][0], columns_named(by)
-    tried = assessed(data.rollouts, metric) if metric in UNITS else data.rollouts.drop_nulls(columns_named([metric]))
+    tried = assessed(rows, metric) if metric in UNITS else rows.drop_nulls(columns_named([metric]))
     shown = tried.join(named.select(columns), on=columns, how="semi", nulls_equal=True)
     return in_words(judges_of(shown, by), by)
 
 
+def of_other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str], rollouts: pl.DataFrame | None = None) -> str:
+    """Say, after the numbers of some groups, that not all had the same judges; empty where they had."""
+    judges = other_judges(data, named, by, rollouts)
+    return f"; the groups {OF_JUDGES.removeprefix('which ')} ({judges})" if judges else ""
+
+
 def judges_since(data: Frames) -> str:
     """Say who judged the rollouts and who the earlier ones; empty where these are the same."""
-    return "" if data.earlier is None else in_words(judges_of_editions(data.rollouts, data.earlier.rollouts), [EDITION])
+    if data.earlier is None or data.changes is None:
+        return ""
+    by = [name for name in data.by if name in data.changes.columns]
+    judged = judges_of_editions(data.rollouts, data.earlier.rollouts, by)
+    return in_words(judged, [name for name in judged.columns if name != JUDGES])
 
 
 def in_words(judged: pl.DataFrame, by: Sequence[str]) -> str:

@@ -71,7 +71,7 @@ def of_rates(data: Frames, metric: str) -> str:
     else:
         highest, lowest = (_end(named, by, place, rate=True) for place in (0, -1))
         text = f"{done} most often for {highest}, and least often for {lowest} ({sizes(named, data.noun)})"
-    return labels.sentence(text + unnamed(few, limit))
+    return with_unnamed(text, few, limit)
 
 
 def of_scores(data: Frames, metric: str) -> str:
@@ -97,7 +97,7 @@ def of_scores(data: Frames, metric: str) -> str:
     else:
         highest, lowest = (_end(named, by, place, rate=False) for place in (0, -1))
         text = f"the mean {what} is highest for {highest}, and lowest for {lowest} ({sizes(named, data.noun)})"
-    return labels.sentence(text + unnamed(few, limit))
+    return with_unnamed(text, few, limit)
 
 
 def _over_common(
@@ -110,10 +110,10 @@ def _over_common(
     if rows is None:
         return (
             f"{subject} {'in ' if rate else ''}{between(named, rate=rate)}{of} in {groups} ({sizes(named, noun)}), "
-            f"which did not meet the same {plural(shared.unit)} (all met {shared.words()}), so that this does not say which "
+            f"which did not meet the same {plural(shared.unit)} ({shared.all_met()}), so that this does not say which "
             "is higher"
         )
-    over = f"over the {shared.words()} that {'both groups' if named.height == 2 else f'all {groups}'} met, {subject}"
+    over = f"over {shared.over('both groups' if named.height == 2 else f'all {groups}')}, {subject}"
     if not apart(rows):
         values = f"{'in ' if rate else ''}{between(rows, rate=rate)}{of} ({sizes(rows, noun)})"
         return f"{over} {values}, which their intervals do not tell apart"
@@ -140,6 +140,12 @@ def large_groups(rows: pl.DataFrame, known: str, noun: str = "rollout") -> tuple
     named = rows.filter(large, pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
     unit = labels.cluster_heading(rows)
     return named, rows.filter(large.not_()).height, f"fewer than {FEWEST} {known} {noun}s or {FEWEST_CLUSTERS} {unit}"
+
+
+def with_unnamed(text: str, few: int, limit: str) -> str:
+    """Return a sentence that also says how many groups are too small to be named."""
+    more = unnamed(few, limit)
+    return labels.sentence(f"{text[:-1]};{more.replace('(', '', 1)}" if more and text.endswith(")") else text + more)
 
 
 def unnamed(few: int, limit: str) -> str:

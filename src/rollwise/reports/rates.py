@@ -135,7 +135,7 @@ def unordered(data: Frames, metric: str, by: list[str], rows: pl.DataFrame) -> l
     """Say that groups did not meet the same goals, or did not have the same judge, so that their order is that of their names."""
     shared = data.shared.get(metric)
     judged = other_judges(data, rows.filter(pl.col("n") > 0), by)
-    why = [f"did not meet the same {plural(shared.unit)} (all met {shared.words()})"] if shared is not None else []
+    why = [f"did not meet the same {plural(shared.unit)} ({shared.all_met()})"] if shared is not None else []
     why += ["did not have the same judge"] if judged else []
     return [f"The groups {' and '.join(why)}: they are not ordered by these values."] if why else []
 

@@ -33,11 +33,13 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
 
     `lost` is the number of records of the earlier logs that could not be read.
     """
-    scored = scores(data, images, level)
+    scored, trained = scores(data, images, level), _training(data, images, level)
+    is_first = data.trend.height > 0  # what the title is about
     sections = [
+        *([trained] if is_first else []),
         *([] if data.is_rated else [scored]),
         *rates(data, images, level),
-        _training(data, images, level),
+        *([] if is_first else [trained]),
         _curve(data, images.get("curve")),
         _grid(data, images.get("heat_map")),
         _taxonomies(data, images, level),

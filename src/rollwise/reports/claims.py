@@ -292,6 +292,8 @@ def _best(data: Frames, head: Headline) -> Claim | None:
     if rows.is_empty() or (named.height == 1 and 0 < named["estimate"][0] < 1):
         return None
     bound = rows[end].min() if least else rows[end].max()
+    if bound == (1 if least else 0):  # which says nothing
+        return None
     rows = rows.filter((column_named(end) - bound).abs() <= 1e-12)
     row = rows.row(0, named=True)
     worst = tied(named, 0 if least else -1)

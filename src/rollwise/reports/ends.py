@@ -130,7 +130,8 @@ def sizes(rows: pl.DataFrame, noun: str, column: str = "n") -> str:
 def over_common(shared: Shared, named: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame | None:
     """Return the groups over the goals that all of them met, the highest first; None where these are too few."""
     rows = shared.rows.join(named.select(columns_named(by)), on=columns_named(by), how="semi", nulls_equal=True)
-    rows = rows.filter(pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
+    rows = rows.filter(is_large(), pl.col("estimate").is_not_null())
+    rows = rows.sort("estimate", descending=True, maintain_order=True)
     return None if shared.common < FEWEST_CLUSTERS or rows.height < named.height else rows
 
 

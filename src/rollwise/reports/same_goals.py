@@ -62,8 +62,7 @@ def shared_goals(
     """
     rows = summary.filter(is_large(), pl.col("estimate").is_not_null(), metric=metric, statistic="mean")
     names = varying(rows, by)
-    tried = assessed(rollouts, metric) if metric in UNITS else rollouts
-    tried = tried.filter(column_named(metric).is_not_null())
+    tried = assessed(rollouts, metric) if metric in UNITS else rollouts.filter(column_named(metric).is_not_null())
     unit = (
         unit_in(metric, tried)
         if metric in UNITS

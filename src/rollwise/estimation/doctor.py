@@ -12,7 +12,7 @@ from rollwise.estimation.clusters import way_out_of_one
 from rollwise.estimation.comparable import judges_of, other_judges
 from rollwise.estimation.doctor_facts import USUAL_GROUPS, Facts, step_in
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE
-from rollwise.estimation.plan import of_pilot
+from rollwise.estimation.plan import of_columns
 from rollwise.estimation.unjudged import Unknown
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
@@ -293,7 +293,7 @@ def _plan_flaw(table: Facts, flaw: str | None) -> str | None:
     if flaw:
         return f"{flaw}; give `rw.plan` rate= and icc= instead"
     try:
-        _, icc, _ = of_pilot(table.rollouts, table.metric, "auto", None, None)
+        _, icc, _ = of_columns(table.data, table.metric, "auto")
     except ArgumentError:
         icc = None
     return (

@@ -1,7 +1,9 @@
 """Groups that different judges decided on are not compared as if one judge had: the verbs refuse it, and training says it."""
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -9,7 +11,7 @@ import rollwise as rw
 from rollwise.errors import ArgumentError
 
 ARMS = rw.measure(rw.simulate(goals=12, targets={"a": 0.4, "b": 0.1}, attacks=["p", "q"], seed=1)[0])
-BASE = {"of": "target", "baseline": "a"}
+BASE: dict[str, Any] = {"of": "target", "baseline": "a"}
 COMPARISONS: dict[str, Callable[..., pl.DataFrame]] = {
     "contrast": lambda frame, **options: rw.contrast(frame, metrics="attack_success", **BASE, **options),
     "rank": lambda frame, **options: rw.rank(frame, of="target", metric="attack_success", **options),
@@ -85,8 +87,9 @@ def test_a_line_is_interrupted_where_the_judge_changes() -> None:
         (10.0, False), (20.0, False), (30.0, True), (30.0, False), (40.0, False),
     ]  # fmt: skip
     drawn = rw.plots.training(found)
-    (line,) = (line for line in drawn.axes[0].lines if len(line.get_xdata()) > 2)
-    assert [str(value) == "nan" for value in line.get_ydata()] == [False, False, True, False, False]
+    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in drawn.axes[0].lines]
+    (heights,) = (heights for heights in lines if heights.size > 2)
+    assert np.isnan(heights).tolist() == [False, False, True, False, False]
     assert "`judge` was gpt and is guard" in drawn.caption
 
 

@@ -138,7 +138,7 @@ def test_the_first_screen_says_where_training_went(rise: float, by: str) -> None
         assert str(claim).startswith("No change shown: between step 10 and step 30, the first and the last: ")
 
 
-@needs_chromium
+@needs_chromium  # type: ignore[untyped-decorator]
 @pytest.mark.integration
 def test_the_list_says_at_which_step_an_attempt_was_made(browser: Browser, tmp_path: Path) -> None:
     """Attempts of several steps at one task would look alike; and what a row has no room for is left out piece by piece."""

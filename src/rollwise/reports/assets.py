@@ -50,7 +50,7 @@ def _hash(text: str) -> str:
 
 def _unbroken(text: str) -> str:
     """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it."""
-    joined = r"\d (?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d| ·"
+    joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d| ·"
     return re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 

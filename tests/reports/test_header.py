@@ -39,7 +39,7 @@ def test_extremes_of_a_few_rollouts_are_not_named() -> None:
     assert "least often for strong: 0 %" in line
     assert "lucky" not in line
     assert "one goal" not in line
-    assert "(2 groups with fewer than 10 judged rollouts or 3 goals not named)" in line
+    assert "(40 rollouts each; 2 groups with fewer than 10 judged rollouts or 3 goals not named)" in line
     assert line.count(".") == line.rstrip(".").count(".") + 1
 
 

@@ -5,6 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+import rollwise as rw
+from rollwise.reports.calls import call
+from rollwise.reports.claims import claims
 from rollwise.reports.ends import of_rates, of_scores
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.results import results
@@ -108,9 +111,9 @@ NO_ORDER = (
 SIBLINGS: dict[str, Any] = {
     "no goal in both": ({"A": goals(0, 50), "B": goals(50, 100, 50)}, "0 of 100 goals"),
     "two goals in both": ({"A": goals(0, 50), "B": goals(48, 98, 50)}, "2 of 98 goals"),
-    "A crashed on the hard ones": (
+    "A is unjudged on the hard ones": (
         {"A": goals(0, 2) | dict.fromkeys(goals(2, 50)) | goals(50, 60), "B": goals(0, 50, 50)},
-        "2 of 60 goals",
+        "50 of 60 goals",
     ),
     "goals renamed": ({"A": goals(0, 50), "B": {f"{goal} ": True for goal in goals(0, 50)}}, "0 of 100 goals"),
 }
@@ -118,9 +121,9 @@ SIBLINGS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", SIBLINGS)
 def test_too_few_common_goals_leave_groups_without_an_order(kind: str) -> None:
-    """Disjoint, hardly shared, crashed, renamed: the range of the rates, and that it does not say which is higher."""
+    """Disjoint, hardly shared, hardly judged, renamed: the range of the rates, and that it does not say which is higher."""
     arms, words = SIBLINGS[kind]
-    least, sizes = ("0 %", "12–50") if kind == "A crashed on the hard ones" else ("0.0 %", "50")
+    least, sizes = ("0 %", "12–50") if kind == "A is unjudged on the hard ones" else ("0.0 %", "50")
     assert of_rates(found_in(tried(arms)), "attack_success") == NO_ORDER.format(least, sizes, words)
 
 
@@ -178,3 +181,39 @@ def test_scores_over_other_goals_are_not_ordered_either() -> None:
     texts, cells = section(found, "scores")
     assert [row[0] for row in cells] == ["A", "B"]
     assert texts[0].endswith("(all met 50 of 100 goals): they are not ordered by these values.")
+
+
+def test_a_difference_that_unjudged_rollouts_could_undo_does_not_stand() -> None:
+    """A was broken on the ten goals on which B is judged, too, and B on half of them: the ten others of B may all be broken."""
+    turns = tried({"A": goals(0, 20, 10), "B": goals(0, 10, 5) | dict.fromkeys(goals(10, 20))})
+    found = found_in(turns)
+    own = rw.contrast(rw.measure(turns), of="target", metrics="attack_success", cluster="goal").row(0, named=True)
+    row = found.contrasts.row(0, named=True)
+    assert {name: row[name] for name in ("difference", "low", "high", "p_value", "n_pairs")} == {
+        name: own[name] for name in ("difference", "low", "high", "p_value", "n_pairs")
+    }
+    assert row["p_value"] == 1
+    assert title(found) == "No difference between 2 targets is shown: attacks reach 50 %"
+    assert "No difference shown" in " ".join(map(str, claims(found)))
+    assert found.shared == {}  # both met the 20 goals
+
+
+def test_few_goals_in_common_are_those_that_are_compared() -> None:
+    """Ten of 30: over these B is broken more often, over all of each less often; the page says the first, everywhere."""
+    turns = tried({"A": goals(0, 20, 12), "B": goals(10, 30, 4)})
+    found = found_in(turns)
+    assert found.contrasts["difference"].item() == pytest.approx(0.2)
+    assert found.contrasts["n_pairs"].item() == 10
+    assert title(found).startswith("No difference between 2 targets is shown: over the 10 of 30 goals that all met")
+    (difference,) = (claim for claim in claims(found) if claim.kind == "difference")
+    assert "the largest is B above A, 20 points" in str(difference)
+    words = call("contrast_attack_success_target", found, found.contrasts.drop("target"))
+    assert "paired=True" in words
+    drawn = eval(words.replace("rw.plots.contrast", "", 1), {"rw": rw, "turns": turns})
+    assert drawn["difference"].item() == pytest.approx(0.2)
+
+
+def test_a_bound_that_bounds_nothing_is_no_claim() -> None:
+    """All attacks succeeded: 'at most 100 %' is no news."""
+    found = found_in(tried({"A": goals(0, 20, 20), "B": goals(0, 20, 20)}))
+    assert [claim.kind for claim in claims(found)] == ["worst", "difference"]

@@ -4,14 +4,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]
 
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import plots
+from rollwise.reports.claims import claims
 from rollwise.reports.ends import of_rates
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.results import results
+from rollwise.reports.title import title
 
 RATES = {1000: 0.9, 50: 0.2, 200: 0.5}  # neither in the order of their numbers nor of their text
 
@@ -94,3 +97,68 @@ def test_rewards_are_followed_where_nobody_called_them_a_success(tmp_path: Path)
     table = next(part.table for part in section.parts if part.table)
     assert [head.name for head in table.columns][:3] == ["step", "mean [95 %]", "change"]
     assert [row[1].split()[0] for row in table.rows] == ["0.42", "0.58"]  # 5 and 7 of 12
+
+
+def rewarded(rise: float) -> pl.DataFrame:
+    """Rewards of 12 tasks at three steps, in rollouts of two attempts, that rise by so much from one step to the next."""
+    rows = [
+        (
+            f"{step}/{task}/{attempt}",
+            f"t{task}",
+            attempt + 1,
+            step,
+            0.3 + rise * place + (task * 5 + attempt * 3 + step) % 7 / 20,
+        )
+        for place, step in enumerate((10, 20, 30))
+        for task in range(12)
+        for attempt in range(2)
+    ]
+    names = ["rollout_id", "task", "attempt", "train_step", "reward"]
+    return pl.DataFrame(rows, schema=names, orient="row").with_columns(turn=1, target=pl.lit("policy"))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("rise", "by"), [(0.1, "auto"), (0.1, "train_step"), (0.0, "auto")])
+def test_the_first_screen_says_where_training_went(rise: float, by: str) -> None:
+    """The mean over all steps answers nothing: the title has both ends, a claim their paired difference, as `training` has it."""
+    turns = rw.turns(rewarded(rise))
+    data = frames(turns, by=by, cluster="auto", level=0.95, seed=0)
+    ends = rw.measure(turns, m.total_reward(), keep="train_step").filter(pl.col("train_step") != 20)
+    before, now = rw.training(ends, metric="total_reward", step="train_step").rows(named=True)
+    (claim,) = (claim for claim in claims(data) if claim.kind == "difference")
+    assert f"{before['estimate']:.3f} [" in claim.detail
+    assert "paired by 12 tasks" in claim.detail
+    assert data.trend["estimate"].to_list() == [before["estimate"], now["estimate"]]
+    if rise:
+        assert title(data).startswith("The mean reward went from 0.4")
+        assert str(claim).startswith(f"{now['difference']:.3f} [")
+        assert "step 30 above step 10, the first" in str(claim)
+    else:
+        assert title(data).startswith("No change from step 10 to step 30 is shown: the mean reward is 0.4")
+        assert str(claim).startswith("No change shown: between step 10 and step 30, the first and the last: ")
+
+
+@needs_chromium  # type: ignore[untyped-decorator]
+@pytest.mark.integration
+def test_the_list_says_at_which_step_an_attempt_was_made(browser: Browser, tmp_path: Path) -> None:
+    """Attempts of several steps at one task would look alike; and what a row has no room for is left out piece by piece."""
+    rw.report(
+        rw.turns(rewarded(0.1).with_columns(prompt_tokens=123_456, cost_usd=0.123)), tmp_path / "page", progress=False
+    )
+    browser.open(tmp_path / "page" / "report.html")
+    rows = browser.run("return [...document.querySelectorAll('.row b')].slice(0, 3).map((one) => one.textContent)")
+    assert rows == [
+        "train step 10 · attempt 1 of 2",
+        "train step 10 · attempt 2 of 2",
+        "train step 20 · attempt 1 of 2",
+    ]
+    assert browser.run("return [...document.querySelectorAll('#filters select')].map((one) => one.dataset.column)") == [
+        "train_step"
+    ]
+    shown = browser.run(
+        "const row = document.querySelector('.row .became'), box = row.getBoundingClientRect();"
+        "const boxes = [...row.children].map((one) => one.getBoundingClientRect());"
+        "return boxes.map((one) => [one.right <= box.right + 1, one.top < box.bottom])"
+    )
+    assert all(fits for fits, _ in shown)
+    assert [visible for _, visible in shown] == [True, True, False, False]

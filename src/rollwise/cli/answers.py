@@ -59,7 +59,7 @@ def answer_of(result: "pl.DataFrame") -> str:
 
 def _other_goals(reasons: Sequence[str]) -> list[str]:
     """Return over which goals groups are compared, where they did not meet the same; once."""
-    from rollwise.estimation.same_goals import OTHER_GOALS
+    from rollwise.estimation.comparable import OTHER_GOALS
     from rollwise.schema import labels
 
     parts = [part for reason in reasons for part in reason.split("; ") if part.startswith(OTHER_GOALS)]

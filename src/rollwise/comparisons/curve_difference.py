@@ -12,6 +12,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arguments import check_time, rollouts_frame
 from rollwise.estimation.arrays import Columns, causes, endings, join_reasons, rows_of
 from rollwise.estimation.clusters import Unit, unit_of
+from rollwise.estimation.comparable import refuse_other_judges
 from rollwise.estimation.curve_support import PAST_THE_DATA, few_at_risk
 from rollwise.estimation.stopped_loops import later_attempts
 from rollwise.schema.arguments import (
@@ -44,6 +45,7 @@ def curve_difference(
     cluster: Cluster = "auto",
     competing: Sequence[str] = schema.COMPETING,
     level: float | Sequence[float] = 0.95,
+    force: bool = False,
 ) -> pl.DataFrame:
     """Estimate the difference between each group's curve and the baseline's, turn by turn.
 
@@ -55,6 +57,8 @@ def curve_difference(
         The column whose values are compared, and the value that the others are compared with.
     metric, by, cluster, competing, level
         As for `curve`. Goals in both arms count as pairs.
+    force
+        As for `contrast`.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def curve_difference(
     Raises
     ------
     SchemaError, ArgumentError
-        As for `curve`, and if the baseline does not occur.
+        As for `curve`, and if the baseline does not occur, or had different judges.
 
     Examples
     --------
@@ -84,6 +88,8 @@ def curve_difference(
     data = Columns(frame, (of, *by))
     ways = endings(data, metric, competing)
     result = []
+    if not force:
+        _check_judges(data, by, of, baseline, "curve_difference")
     for arms in _arms(data, by, of, baseline, metric, cluster):
         cause = causes(ways, arms.rows)
         for level_ in levels:
@@ -130,12 +136,13 @@ def curve_test(
     by: By = (),
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
+    force: bool = False,
 ) -> pl.DataFrame:
     """Compare two curves by one number each: the log-rank test, and the difference between restricted mean times.
 
     Parameters
     ----------
-    rollouts, of, baseline, metric, by, cluster, level
+    rollouts, of, baseline, metric, by, cluster, level, force
         As for `curve_difference`.
 
     Returns
@@ -169,6 +176,8 @@ def curve_test(
     data = Columns(frame, (of, *by))
     _, observed = data.times(metric)
     result = []
+    if not force:
+        _check_judges(data, by, of, baseline, "curve_test")
     for arms in _arms(data, by, of, baseline, metric, cluster):
         event = observed[arms.rows]
         for level_ in levels:
@@ -217,6 +226,13 @@ def _check_arguments(
     if value_in_words(frame[of], baseline) not in values:
         raise ArgumentError(f"{verb}: baseline={baseline!r} is not a value of {of!r}; available: {listing(values)}")
     return frame, by, check_levels(level)
+
+
+def _check_judges(data: Columns, by: tuple[str, ...], of: str, baseline: object, verb: str) -> None:
+    """Raise an error if a group had other judges than the baseline."""
+    word = value_in_words(data.frame[of], baseline)
+    names = values_named(data.frame, of).drop_nulls().unique().sort().cast(pl.String)
+    refuse_other_judges(data, by, of, [(name, word) for name in names if name != word], verb)
 
 
 class _Arms:

@@ -14,6 +14,7 @@ from rollwise.choices import Unjudged
 from rollwise.errors import ArgumentError, counted, plural
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, in_each_group, join_reasons, rows_of
+from rollwise.estimation.comparable import refuse_other_judges
 from rollwise.estimation.missingness import statuses
 from rollwise.estimation.unjudged import Unknown, at_the_bounds, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
@@ -40,6 +41,7 @@ def portfolio(
     cluster: str = "auto",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
+    force: bool = False,
 ) -> pl.DataFrame:
     """Count the goals that each pair of attacks reaches alone and together, and order attacks by how many goals they add.
 
@@ -65,6 +67,8 @@ def portfolio(
     unjudged
         How to treat rollouts without a verdict, in whole or in part, as in `summarize`: the share counts a goal that only
         unjudged turns leave open with its expected outcome. ``"censor"``: an interval that takes the expected outcomes as known.
+    force
+        As in `contrast`.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def portfolio(
     SchemaError
         If the table is not ROLLOUTS.
     ArgumentError
-        If an option names a missing column or has an invalid value.
+        If an option names a missing column or has an invalid value, or members had different judges.
 
     References
     ----------
@@ -126,7 +130,11 @@ def portfolio(
         & column_named(cluster).is_not_null()
         & (column_named(members).cast(pl.String) != schema.NO_ATTACK)
     )
-    tried = _with_versions(frame.filter(is_attempt), (*by, members), metric, unjudged)
+    frame = frame.filter(is_attempt)
+    if not force:
+        names = values_named(frame, members).cast(pl.String).unique().sort()
+        refuse_other_judges(Columns(frame, by), by, members, list(combinations(names, 2)), "portfolio")
+    tried = _with_versions(frame, (*by, members), metric, unjudged)
     reached = tried.group_by(
         *columns_named(by),
         column_named(members).cast(pl.String).alias("\0member"),

@@ -13,9 +13,9 @@ from rollwise.errors import ArgumentError
 from rollwise.estimation.arguments import metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator, unit_of
+from rollwise.estimation.comparable import overlap
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.missingness import VALUE, statuses
-from rollwise.estimation.same_goals import overlap
 from rollwise.estimation.summary import summarize
 from rollwise.estimation.unjudged import left_open
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_one_value, names_of

@@ -49,7 +49,8 @@ def best(
         ``"higher"`` or ``"lower"``; by default the direction in the catalog of metrics.
     goals
         ``"same"``: candidates of different numbers of goals are refused, because they did not meet the same ones. (A SUMMARY
-        does not say which they met: equal numbers may be of other goals, which `contrast` tells.) ``"all"`` compares them.
+        does not say which they met, nor who judged them: equal numbers may be of other goals, or of other judges, which
+        `contrast` tells.) ``"all"`` compares them.
 
     Returns
     -------

@@ -5,6 +5,8 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
+from rollwise.estimation.arrays import Columns
+from rollwise.estimation.comparable import refuse_other_judges
 from rollwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
@@ -15,7 +17,15 @@ _OF_RESULT = ("group", "baseline", "difference", "change")
 
 
 def changes(
-    rollouts: object, *, of: str, group: str, baseline: object, metric: str, by: By = (), cluster: str = "auto"
+    rollouts: object,
+    *,
+    of: str,
+    group: str,
+    baseline: object,
+    metric: str,
+    by: By = (),
+    cluster: str = "auto",
+    force: bool = False,
 ) -> pl.DataFrame:
     """Compare goals between two groups: gained, lost, added and removed goals, largest change first.
 
@@ -31,6 +41,8 @@ def changes(
         Columns to group by first.
     cluster
         The column that names the goals; ``"auto"`` is `goal`, or `task` where only that has a value.
+    force
+        As in `contrast`.
 
     Returns
     -------
@@ -44,7 +56,7 @@ def changes(
     SchemaError
         If the table is not ROLLOUTS.
     ArgumentError
-        If a column or value does not exist.
+        If a column or value does not exist, or the two groups had different judges.
 
     Examples
     --------
@@ -87,6 +99,8 @@ def changes(
     for value in (group, baseline):
         if value not in values:
             raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; available: {listing(values)}")
+    if not force:
+        refuse_other_judges(Columns(frame, (of, *by)), by, of, [(group, baseline)], "changes")
     # NaN would make the mean of a goal NaN; it counts as unknown.
     numbers = column_named(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, cluster]

@@ -9,10 +9,11 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.choices import Adjust, DifferenceMethod, Unjudged
-from rollwise.errors import ArgumentError, listing, plural
+from rollwise.errors import ArgumentError, listing
 from rollwise.estimation.arguments import announce_many, compared_columns, rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
+from rollwise.estimation.comparable import refuse_other_judges
 from rollwise.estimation.comparisons import Comparison, Options
 from rollwise.estimation.missingness import statuses
 from rollwise.schema.arguments import (
@@ -33,8 +34,6 @@ from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
 from rollwise.stats.statistics import COMPARED, DEFAULT_STATISTICS, check_statistics
 
-JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
-"""Columns that say who judged a rollout: arms judged by different ones are not compared."""
 _FAMILY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "max-t": "max-T"}
 
 
@@ -176,6 +175,8 @@ def contrast(
     else:
         reference = value_in_words(frame[of], baseline)
         pairs = [(reference, value) for value in values if value != reference]
+    if not force:
+        refuse_other_judges(data, by, of, [(group, lower) for lower, group in pairs], "contrast")
     comparisons = []
     for key, rows in data.groups(by):
         arms = {value: rows[codes[rows] == number] for number, value in enumerate(values)}
@@ -196,9 +197,6 @@ def contrast(
                     )
                     for lower, group in pairs
                 ]
-    # Judges are compared within each group, because groups may differ in their judges.
-    if not force:
-        _check_judges(data, comparisons)
     rows_of_comparisons = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
     _adjust(comparisons, rows_of_comparisons, adjust, levels, options)
     finished = [row for of_comparison in rows_of_comparisons for row in of_comparison]
@@ -229,25 +227,6 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
         problem = f"one value, {values[0]!r}" if values else "no value"
         raise ArgumentError(f"contrast: `{of}` has {problem}; a comparison needs two")
     return values
-
-
-def _check_judges(data: Columns, comparisons: Sequence[Comparison]) -> None:
-    """Raise an error if two compared groups have verdicts of different judges."""
-    for name in JUDGED_BY:
-        if not data.has(name):
-            continue
-        words = data.frame[name].cast(pl.String)
-        for comparison in comparisons:
-            group_judges, baseline_judges = (
-                set(words.gather(rows).drop_nulls().unique())
-                for rows in (comparison.group_rows, comparison.baseline_rows)
-            )
-            if group_judges and baseline_judges and group_judges != baseline_judges:
-                raise ArgumentError(
-                    f"contrast: `{name}` is {listing(group_judges)} for {comparison.group!r} but {listing(baseline_judges)} for "
-                    f"{comparison.baseline!r}: a difference of judges would look like one of {plural(comparison.options.of)}; "
-                    "judge both with the same judge, or compare them anyway with force=True"
-                )
 
 
 def _adjust(

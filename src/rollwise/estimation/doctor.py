@@ -9,16 +9,16 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.clusters import way_out_of_one
-from rollwise.estimation.contrast import JUDGED_BY
+from rollwise.estimation.comparable import judges_of, other_judges
 from rollwise.estimation.doctor_facts import USUAL_GROUPS, Facts, step_in
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE
-from rollwise.estimation.plan import of_pilot
+from rollwise.estimation.plan import of_columns
 from rollwise.estimation.unjudged import Unknown
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.coercion import with_dtypes
-from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 
 _STOPPED = "attempts stopped at the first success"
@@ -169,7 +169,9 @@ def _of_time(table: Facts) -> Iterator[Finding]:
     )
     if name and not flaw:
         arms = _arms(table.rollouts.filter(pl.Series(followed)), name)
-        comparison_flaw = None if len(arms) > 1 else f"only one value of {name} was followed"
+        comparison_flaw = (
+            _flaw_of_judges(table, name, arms[0]) if len(arms) > 1 else f"only one value of {name} was followed"
+        )
         arguments = f"{measured}, of={name!r}, baseline={arms[0]!r}" if arms else ""
     else:
         arguments = ""
@@ -193,18 +195,14 @@ def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
     )
 
 
-def _other_judge(rollouts: pl.DataFrame, name: str | None, baseline: str) -> str | None:
-    """Return the column by which a value of the compared column had other judges than the baseline."""
-    for column in JUDGED_BY:
-        if name is None or column not in rollouts.columns:
-            continue
-        named = (
-            rollouts.select(arm=column_named(name), judge=column_named(column).cast(pl.String)).drop_nulls().unique()
-        )
-        judges = dict(named.group_by("arm").agg(pl.col("judge").sort()).iter_rows())
-        if baseline in judges and any(of_arm != judges[baseline] for of_arm in judges.values()):
-            return column
-    return None
+def _flaw_of_judges(table: Facts, name: str, baseline: str) -> str | None:
+    """Say by which column a value of the compared column had other judges than the baseline; None where none had."""
+    rows = np.arange(table.rollouts.height)
+    judges = judges_of(table.data, rows, values_named(table.rollouts, name).cast(pl.String))
+    names = [other_judges(of_arm, judges[str(baseline)]) for of_arm in judges.values()]
+    judge = next(filter(None, names), None)
+    flaw = f"`{judge}` differs between values of `{name}`: judge all with the same judge, or pass force=True"
+    return flaw if judge else None
 
 
 def _of_contrasts(table: Facts) -> Iterator[Finding]:
@@ -212,13 +210,11 @@ def _of_contrasts(table: Facts) -> Iterator[Finding]:
     arms: list[str] = []
     if name:
         arms = _arms(table.rollouts.filter(pl.Series(table.statuses_of(metric) == VALUE)), name)
-    flaw = call = None
-    if len(arms) > 1 and (judge := _other_judge(table.rollouts, name, arms[0])):
-        flaw = f"`{judge}` differs between values of `{name}`: judge all with the same judge, or pass force=True"
-    elif len(arms) > 1:
+    flaw: str | None = f"nothing to compare: none of {listing(USUAL_GROUPS)} has several values with verdicts"
+    call = None
+    if name and len(arms) > 1:
+        flaw = _flaw_of_judges(table, name, arms[0])
         call = f"rw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
-    else:
-        flaw = f"nothing to compare: none of {listing(USUAL_GROUPS)} has several values with verdicts"
     yield "difference of rates, paired by goal", flaw, None, call
 
 
@@ -297,7 +293,7 @@ def _plan_flaw(table: Facts, flaw: str | None) -> str | None:
     if flaw:
         return f"{flaw}; give `rw.plan` rate= and icc= instead"
     try:
-        _, icc, _ = of_pilot(table.rollouts, table.metric, "auto", None, None)
+        _, icc, _ = of_columns(table.data, table.metric, "auto")
     except ArgumentError:
         icc = None
     return (

@@ -10,11 +10,11 @@ from rollwise.choices import Goals
 from rollwise.errors import ArgumentError, counted, listing, plural
 from rollwise.estimation.arrays import Columns
 from rollwise.estimation.clusters import unit_of
+from rollwise.estimation.comparable import Overlap, overlap, without_goals
 from rollwise.estimation.contrast import contrast
 from rollwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
 from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Statuses, of_those_drawn, statuses
 from rollwise.estimation.requirements import Required
-from rollwise.estimation.same_goals import Overlap, overlap, without_goals
 from rollwise.schema.arguments import Cluster
 from rollwise.stats.differences import TWO_METHODS
 from rollwise.stats.estimate import IntArray

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rollwise.estimation.clusters import Unit
-from rollwise.estimation.same_goals import compared_over
+from rollwise.estimation.comparable import compared_over
 from rollwise.stats.differences import Arm
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 

@@ -147,7 +147,13 @@ def of_pilot(
     frame = rollouts_frame(rollouts, "plan")
     if metric not in frame.columns or schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"plan: the pilot has no Boolean {metric!r}")
-    data = Columns(frame)
+    return of_columns(Columns(frame), metric, cluster, rate, icc)
+
+
+def of_columns(
+    data: Columns, metric: str, cluster: Cluster, rate: float | None = None, icc: float | None = None
+) -> tuple[float, float | None, str]:
+    """Return the same of a pilot whose columns are known."""
     rows = np.flatnonzero(statuses(data, metric) == VALUE)
     if not rows.size:
         raise ArgumentError(f"plan: the pilot has no rollout whose {metric} is known")

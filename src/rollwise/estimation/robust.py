@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class Goals:
         self.count = int(self.codes.max(initial=-1)) + 1
         self.binary = data.kinds[metric] == "proportion" or bool(np.isin(self.values, (0.0, 1.0)).all())
 
-    @property
+    @cached_property
     def means(self) -> FloatArray:
         """Mean of each goal: float (G,)."""
         counts = np.bincount(self.codes, minlength=self.count)

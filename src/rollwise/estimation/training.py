@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rollwise.errors import ArgumentError, counted, listing
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Columns, join_reasons, rows_of
 from rollwise.estimation.clusters import unit_of
+from rollwise.estimation.comparable import JUDGED_BY, STEP_OF_OTHERS, judges_of
 from rollwise.estimation.doctor_facts import names_a_step
 from rollwise.estimation.missingness import INAPPLICABLE, statuses
 from rollwise.estimation.summary import summarize
@@ -23,7 +25,7 @@ from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names
 from rollwise.schema.labels import say
 from rollwise.schema.named import column_named
 from rollwise.schema.option_types import check_option_types
-from rollwise.stats.estimate import BoolArray, FloatArray
+from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 from rollwise.stats.mean import mean
 from rollwise.stats.pairs import score_difference
 
@@ -39,6 +41,7 @@ def training(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
+    force: bool = False,
     seed: int = 0,
 ) -> pl.DataFrame:
     """Estimate the rate at each training step, its paired change since the previous step, and the share of uniform groups.
@@ -58,6 +61,8 @@ def training(
     unjudged
         How to treat rollouts without a verdict, in whole or in part, as in `summarize`. ``"bounds"``: the interval of a change
         covers both outcomes of each.
+    force
+        If True, a change between steps that different judges decided on is computed; otherwise `reason` says who they are.
 
     Returns
     -------
@@ -141,11 +146,14 @@ def training(
             of_step = unjudged_of(data, metric, rows[in_step], row_statuses[rows[in_step]], unjudged)
             is_unjudged[in_step], values[in_step] = of_step.extremes, of_step.expected
         changes = _Changes(repeats, steps, values, is_unjudged)
+        others = {} if force else _steps_of_others(data, rows)
         for level_ in levels:
             previous: tuple[float, dict[str, Any]] | None = None
             for at in distinct_steps:
                 rate = rates[*key.values(), at, level_]
-                change = changes.since(previous, (at, rate), level_) if previous else {}
+                change: dict[str, Any] = {"reason": others.get(at)}
+                if previous and at not in others:
+                    change = changes.since(previous, (at, rate), level_)
                 # Only attempts in this step count; values of other steps become missing.
                 uniform = _uniform_groups(repeats.with_values(np.where(steps == at, repeats.values, np.nan)))
                 row = {name: rate[name] for name in schema.TRAINING.names if name in rate}
@@ -196,6 +204,21 @@ def _check_names(frame: pl.DataFrame, metric: str, step: str, by: tuple[str, ...
     named = f"metric={(metrics or ['total_reward'])[0]!r}, step={(steps or ['my_step'])[0]!r}"
     carried = "" if steps and metrics else "carry your column along, `rw.measure(turns, ..., keep='my_step')`, then "
     raise ArgumentError(f"training: {' and '.join(flaws)}; {carried}write `rw.training(rollouts, {named})`")
+
+
+def _steps_of_others(data: Columns, rows: IntArray) -> dict[float, str]:
+    """Say who judged a step where these were not the judges of the step before; an unnamed judge is none of several named ones."""
+    judges = judges_of(data, rows, data.frame["\0step"].gather(rows))
+    notes: dict[float, str] = {}
+    for name in JUDGED_BY:
+        named = {step: judges[step].get(name, []) for step in sorted(judges)}
+        if len({tuple(names) for names in named.values() if names}) < 2:
+            continue
+        words = {step: listing(names) if names else "not named" for step, names in named.items()}
+        for before, at in pairwise(named):
+            if named[at] != named[before]:
+                notes.setdefault(at, f"{STEP_OF_OTHERS}: `{name}` was {words[before]} and is {words[at]}")
+    return notes
 
 
 def _uniform_groups(repeats: Attempts) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
+from rollwise.estimation.comparable import STEP_OF_OTHERS
 from rollwise.plots import curve_figure, curve_panel, drawn, layout
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
@@ -102,7 +103,7 @@ def training_marks(
     check_option_types(training_marks, locals(), "training")
     _refuse_a_summary(frame)
     frame = labels.finished(frame, schema.TRAINING, "training", metric=metric, level=level)
-    return curve_marks(
+    marks = curve_marks(
         as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
         min_at_risk=min_at_risk,
         colors=colors,
@@ -110,6 +111,20 @@ def training_marks(
         style="line",
         verb="training",
     )
+    return _interrupted(marks, frame)
+
+
+def _interrupted(marks: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Interrupt each line before a step whose judges are not those of the step before."""
+    if "reason" not in frame.columns:
+        return marks
+    others = frame.filter(pl.col("reason").cast(pl.String).str.contains(STEP_OF_OTHERS, literal=True))
+    key = pl.Series("key", labels.group_keys(others, labels.grouping(frame)), dtype=pl.String)
+    places = others.select(key, "metric", "level", at=pl.col("step").cast(pl.Float64))
+    gaps = marks.join(places, on=places.columns, how="semi", nulls_equal=True).with_columns(
+        pl.lit(None, marks.schema[name]).alias(name) for name in ("estimate", "low", "high")
+    )
+    return pl.concat([gaps, marks]).sort("panel", "series", "level", "at", maintain_order=True)
 
 
 def _refuse_a_summary(frame: object) -> None:

@@ -74,9 +74,9 @@ def report(
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
     (title and claims of the page, date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows, also
     ``headline`` and ``headline_contrast`` (the rates of the first grouping column over all others, and their differences),
-    ``common_goals``, ``rank``, ``contrast``, ``changes``, ``attempts``, ``profile``, ``training``, ``category_attack``,
-    ``taxonomy`` and ``costs.parquet``. It is written completely or not at all. In ``summary.csv``, text that a spreadsheet would
-    run as a formula begins with an apostrophe.
+    ``common_goals``, ``rank``, ``contrast``, ``changes``, ``attempts``, ``profile``, ``training``, ``training_ends``,
+    ``category_attack``, ``taxonomy`` and ``costs.parquet``. It is written completely or not at all. In ``summary.csv``, text that a
+    spreadsheet would run as a formula begins with an apostrophe.
 
     Parameters
     ----------

@@ -49,8 +49,8 @@ def _hash(text: str) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Keep a number with its unit in one line, the ends of an interval, and a p-value with its name."""
-    joined = r"\d (?:%|points?)(?!\w)|\d, [−\d.]+\]|\bp [<=] \d"
+    """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it."""
+    joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d| ·"
     return re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 

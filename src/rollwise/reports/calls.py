@@ -36,7 +36,11 @@ def call(name: str, data: Frames, frame: pl.DataFrame, **options: Any) -> str:
         # The differences of a report are paired by the unit of its attempts.
         unit = {"cluster": options.get("cluster", "auto")}
         unit = unit if unit["cluster"] != "auto" else {"cluster": data.unit(metric)}
-        how = f"of={of!r}{against}{_by(by)}, metrics={metric!r}{_options(_USUAL, {**options, **unit})}"
+        few = (
+            2 * frame["n_pairs"] < frame.select(pl.sum_horizontal("n_pairs", "only_group", "only_baseline")).to_series()
+        )
+        paired = ", paired=True" if few.any() else ""
+        how = f"of={of!r}{against}{_by(by)}, metrics={metric!r}{paired}{_options(_USUAL, {**options, **unit})}"
         return f"rw.plots.contrast(rw.contrast({_measured(data, [of, *by])}, {how}))"
     return _of_a_file(kind, rest, data, frame)
 

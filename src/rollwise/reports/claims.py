@@ -25,7 +25,7 @@ from rollwise.reports.headline import Headline
 from rollwise.reports.parts import Link, to_transcripts
 from rollwise.reports.same_goals import FEWEST
 from rollwise.reports.scored import score_name, threshold
-from rollwise.reports.title import in_order
+from rollwise.reports.title import in_order, since_the_first_step
 from rollwise.schema import labels
 from rollwise.schema.named import column_named
 
@@ -73,7 +73,7 @@ def _groups(data: Frames, head: Headline) -> tuple[pl.DataFrame, tuple[str, ...]
     if shared is None or named.height < 2:
         return named, by, "", unnamed(few, limit)
     common = over_common(shared, named, by)
-    return (named.clear() if common is None else common), by, shared.words(), unnamed(few, limit)
+    return (named.clear() if common is None else common), by, shared.over(), unnamed(few, limit)
 
 
 def _worst(data: Frames, head: Headline) -> Claim | None:
@@ -94,7 +94,7 @@ def _worst(data: Frames, head: Headline) -> Claim | None:
     else:
         text = [f"{'lowest' if lowest else 'highest'} of {labels.counted(named.height, 'group')}: "]
         text += _names(data, head, rows, by)
-    details += [f"over the {common} that all met"] if common else []
+    details += [f"over {common}"] if common else []
     details += [_ALONE] if rows.height < named.height else []
     details += _rank(head, named, rows, by, lowest=lowest) + _denied(data, head, rows, by, lowest=lowest)
     details += [few.strip(" ()")] if few else []
@@ -113,7 +113,7 @@ def _without_order(data: Frames, head: Headline) -> Claim | None:
     if shared is None or named.is_empty():
         return None
     text = f"range of {labels.counted(named.height, 'group')}, which did not meet the same {shared.unit}s"
-    detail = f"all met {shared.words()}, so that this does not say which is higher{unnamed(few, limit)}"
+    detail = f"{shared.all_met()}, so that this does not say which is higher{unnamed(few, limit)}"
     return Claim("worst", between(named, rate=head.is_rate), [text], detail)
 
 
@@ -187,6 +187,9 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
     """Return the largest difference that stands: since the earlier report, from the baseline, or between neighbors."""
     if data.changes is not None and head.is_rate:
         return _change(data, head)
+    if trained := since_the_first_step(data, head):
+        value, words, detail = trained
+        return Claim("difference", value, [words], detail)
     arms = in_order(head)
     factor = labels.label(head.factor)
     places = {arm["arm"]: place for place, arm in enumerate(arms)}
@@ -289,6 +292,8 @@ def _best(data: Frames, head: Headline) -> Claim | None:
     if rows.is_empty() or (named.height == 1 and 0 < named["estimate"][0] < 1):
         return None
     bound = rows[end].min() if least else rows[end].max()
+    if bound == (1 if least else 0):  # which says nothing
+        return None
     rows = rows.filter((column_named(end) - bound).abs() <= 1e-12)
     row = rows.row(0, named=True)
     worst = tied(named, 0 if least else -1)
@@ -307,7 +312,7 @@ def _best(data: Frames, head: Headline) -> Claim | None:
         value, text = sure, [*name, f": {_counts(data, head, rows)}"]
         details = [f"the {'lowest upper' if least else 'highest lower'} end of {groups}, {confidence}"]
     details += [_BOUND_ALONE] if rows.height < named.height else []
-    details += [f"over the {common} that all met"] if common else []
+    details += [f"over {common}"] if common else []
     return Claim("best", value, text, "; ".join(details))
 
 
@@ -323,7 +328,7 @@ def _lowest_score(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[s
     rows = tied(named, -1)
     value, details = _value(data, head, rows)
     text = [f"lowest of {labels.counted(named.height, 'group')}: ", *_names(data, head, rows, by)]
-    details += [f"over the {common} that all met"] if common else []
+    details += [f"over {common}"] if common else []
     return Claim("lowest", value, text, "; ".join(details))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from rollwise import schema
-from rollwise.estimation.contrast import JUDGED_BY, contrast
+from rollwise.estimation.comparable import JUDGED_BY
+from rollwise.estimation.contrast import contrast
 from rollwise.reports.grouping import attacked
 from rollwise.schema.arguments import Cluster, names_of
 from rollwise.schema.named import column_named, columns_named
@@ -30,10 +31,22 @@ def unit_in(metric: str, *rollouts: pl.DataFrame) -> str:
 
 
 def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return the rollouts with a value of the metric; for attack success only attacked ones, and those judged in part."""
-    if metric != "attack_success":
-        return rollouts.drop_nulls(columns_named(metric))
-    return attacked(rollouts.filter(column_named(metric).is_not_null() | (pl.col("num_judged") > 0)))
+    """Return the rollouts that have a verdict, or could have one: those that did not crash; none where no verdict is known.
+
+    A rollout without a verdict may be a success, so that comparisons need it. Of attack success only attacked ones have a part.
+    """
+    judged = column_named(metric).is_not_null()
+    if metric not in UNITS:
+        return rollouts.filter(judged)
+    judged |= (pl.col("num_judged") > 0) & (metric == "attack_success")
+    if not rollouts.select(judged.any()).item():
+        return rollouts.clear()
+    crashed = (pl.col("outcome") == schema.ERROR).fill_null(value=False)
+    crashed |= (pl.col("ending") == schema.ERROR).fill_null(value=False)
+    other, own = (pl.col(unit).is_null() for unit in sorted(UNITS.values(), key=lambda unit: unit == UNITS[metric]))
+    is_of_other = own & ~other & ((pl.col("attack").is_null()) | (metric != "attack_success"))
+    rows = rollouts.filter(judged | ~(crashed | is_of_other))
+    return attacked(rows) if metric == "attack_success" else rows
 
 
 def contrasts(
@@ -57,7 +70,8 @@ def contrasts(
                 frame = contrast_by_judges(
                     rows.filter(column_named(of).cast(pl.String).is_in(arms)), of, other_columns, metrics=metric,
                     cluster=unit if cluster == "auto" else cluster, unjudged=unjudged,
-                    baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]), **options,
+                    baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]),
+                    paired="auto" if cluster is None else True, **options,
                 )  # fmt: skip
                 # Contrasts of different columns have one schema: the compared column is null.
                 frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
@@ -99,15 +113,18 @@ def judges_of(rows: pl.DataFrame, of: Sequence[str], within: Sequence[str] = ())
     return groups.filter(pl.col(JUDGES).n_unique().over(at) > 1)
 
 
-def judges_of_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
-    """Return who judged the rollouts and the earlier ones, in words; without rows where these are the same."""
-    editions = {NOW: rollouts, EARLIER: earlier}
-    columns = [[name for name in JUDGED_BY if name in frame.columns] for frame in editions.values()]
+def judges_of_editions(rollouts: pl.DataFrame, earlier: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return who judged the rollouts and the earlier ones, of all or else of a group; without rows where these are the same."""
     parts = [
-        frame.select(pl.lit(edition).alias(EDITION), *(column_named(name).cast(pl.String) for name in names))
-        for (edition, frame), names in zip(editions.items(), columns, strict=True)
+        frame.select(
+            pl.lit(edition).alias(EDITION),
+            *(column_named(name).cast(pl.String) for name in (*by, *JUDGED_BY) if name in frame.columns),
+        )
+        for edition, frame in ((NOW, rollouts), (EARLIER, earlier))
     ]
-    return judges_of(pl.concat(parts, how="diagonal"), [EDITION])
+    both = pl.concat(parts, how="diagonal")
+    found = (judges_of(both, [EDITION], by[:number]) for number in range(len(by) + 1))
+    return next((judged for judged in found if judged.height), judges_of(both.clear(), [EDITION]))
 
 
 def baseline_in(arms: Sequence[str]) -> str | None:
@@ -211,6 +228,7 @@ def _changes(
         by=by,
         metrics=metric,
         cluster=cluster,
+        paired="auto" if cluster is None else True,
         unjudged=unjudged,
         force=True,
         **options,

@@ -11,6 +11,7 @@ from rollwise.reports.grouping import varying
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import figure_parts
+from rollwise.reports.scored import combined
 from rollwise.reports.title import value_in_title
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
@@ -21,7 +22,9 @@ _TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
 
 def effort(data: Frames, images: dict[str, FigureImages]) -> Section:
     """Return the totals in one sentence, a figure, and a folded table for each quantity, with one row per group."""
-    rows = data.summary.filter(pl.col("metric").is_in([*UNITS, *data.scores]).not_() & (pl.col("n") > 0))
+    # A score that repeats a verdict is not shown as one, and is no effort either.
+    results = [*UNITS, *(metric.meta.output_name() for metric in combined(data.turns))]
+    rows = data.summary.filter(pl.col("metric").is_in(results).not_() & (pl.col("n") > 0))
     if data.turn_count <= data.rollout_count:  # all rollouts have one turn
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
     parts: list[Part] = []

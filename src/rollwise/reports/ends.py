@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
+from rollwise.estimation.comparable import JUDGED_BY
 from rollwise.reports.comparisons import (
-    EDITION,
     JUDGES,
     UNITS,
     assessed,
@@ -71,7 +71,7 @@ def of_rates(data: Frames, metric: str) -> str:
     else:
         highest, lowest = (_end(named, by, place, rate=True) for place in (0, -1))
         text = f"{done} most often for {highest}, and least often for {lowest} ({sizes(named, data.noun)})"
-    return labels.sentence(text + unnamed(few, limit))
+    return with_unnamed(text, few, limit)
 
 
 def of_scores(data: Frames, metric: str) -> str:
@@ -97,7 +97,7 @@ def of_scores(data: Frames, metric: str) -> str:
     else:
         highest, lowest = (_end(named, by, place, rate=False) for place in (0, -1))
         text = f"the mean {what} is highest for {highest}, and lowest for {lowest} ({sizes(named, data.noun)})"
-    return labels.sentence(text + unnamed(few, limit))
+    return with_unnamed(text, few, limit)
 
 
 def _over_common(
@@ -110,10 +110,10 @@ def _over_common(
     if rows is None:
         return (
             f"{subject} {'in ' if rate else ''}{between(named, rate=rate)}{of} in {groups} ({sizes(named, noun)}), "
-            f"which did not meet the same {plural(shared.unit)} (all met {shared.words()}), so that this does not say which "
+            f"which did not meet the same {plural(shared.unit)} ({shared.all_met()}), so that this does not say which "
             "is higher"
         )
-    over = f"over the {shared.words()} that {'both groups' if named.height == 2 else f'all {groups}'} met, {subject}"
+    over = f"over {shared.over('both groups' if named.height == 2 else f'all {groups}')}, {subject}"
     if not apart(rows):
         values = f"{'in ' if rate else ''}{between(rows, rate=rate)}{of} ({sizes(rows, noun)})"
         return f"{over} {values}, which their intervals do not tell apart"
@@ -130,7 +130,8 @@ def sizes(rows: pl.DataFrame, noun: str, column: str = "n") -> str:
 def over_common(shared: Shared, named: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame | None:
     """Return the groups over the goals that all of them met, the highest first; None where these are too few."""
     rows = shared.rows.join(named.select(columns_named(by)), on=columns_named(by), how="semi", nulls_equal=True)
-    rows = rows.filter(pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
+    rows = rows.filter(is_large(), pl.col("estimate").is_not_null())
+    rows = rows.sort("estimate", descending=True, maintain_order=True)
     return None if shared.common < FEWEST_CLUSTERS or rows.height < named.height else rows
 
 
@@ -140,6 +141,12 @@ def large_groups(rows: pl.DataFrame, known: str, noun: str = "rollout") -> tuple
     named = rows.filter(large, pl.col("estimate").is_not_null()).sort("estimate", descending=True, maintain_order=True)
     unit = labels.cluster_heading(rows)
     return named, rows.filter(large.not_()).height, f"fewer than {FEWEST} {known} {noun}s or {FEWEST_CLUSTERS} {unit}"
+
+
+def with_unnamed(text: str, few: int, limit: str) -> str:
+    """Return a sentence that also says how many groups are too small to be named."""
+    more = unnamed(few, limit)
+    return labels.sentence(f"{text[:-1]};{more.replace('(', '', 1)}" if more and text.endswith(")") else text + more)
 
 
 def unnamed(few: int, limit: str) -> str:
@@ -226,19 +233,30 @@ def between(named: pl.DataFrame, *, rate: bool) -> str:
     )
 
 
-def other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
+def other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str], rollouts: pl.DataFrame | None = None) -> str:
     """Say who judged which of these groups where not all had the same judges; empty where they had."""
-    if named.is_empty() or not by:
+    rows = data.rollouts if rollouts is None else rollouts
+    if named.is_empty() or not by or not any(rows[name].count() for name in JUDGED_BY if name in rows.columns):
         return ""
     metric, columns = named["metric"][0], columns_named(by)
-    tried = assessed(data.rollouts, metric) if metric in UNITS else data.rollouts.drop_nulls(columns_named([metric]))
+    tried = assessed(rows, metric) if metric in UNITS else rows.drop_nulls(columns_named([metric]))
     shown = tried.join(named.select(columns), on=columns, how="semi", nulls_equal=True)
     return in_words(judges_of(shown, by), by)
 
 
+def of_other_judges(data: Frames, named: pl.DataFrame, by: Sequence[str], rollouts: pl.DataFrame | None = None) -> str:
+    """Say, after the numbers of some groups, that not all had the same judges; empty where they had."""
+    judges = other_judges(data, named, by, rollouts)
+    return f"; the groups {OF_JUDGES.removeprefix('which ')} ({judges})" if judges else ""
+
+
 def judges_since(data: Frames) -> str:
     """Say who judged the rollouts and who the earlier ones; empty where these are the same."""
-    return "" if data.earlier is None else in_words(judges_of_editions(data.rollouts, data.earlier.rollouts), [EDITION])
+    if data.earlier is None or data.changes is None:
+        return ""
+    by = [name for name in data.by if name in data.changes.columns]
+    judged = judges_of_editions(data.rollouts, data.earlier.rollouts, by)
+    return in_words(judged, [name for name in judged.columns if name != JUDGES])
 
 
 def in_words(judged: pl.DataFrame, by: Sequence[str]) -> str:

@@ -5,8 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from rollwise.estimation.comparable import STEP_OF_OTHERS
 from rollwise.reports.comparisons import standing
-from rollwise.reports.ends import names_of, of_rates, sizes
+from rollwise.reports.ends import between, names_of, of_other_judges, of_rates, sizes
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
 from rollwise.reports.parts import Part
@@ -34,7 +35,8 @@ def rates_found(data: Frames, metric: str) -> str:
         f"{labels.isolated(labels.group_name(arm, [head.factor or '']))} {labels.interval_text(arm, rate=True)}"
         for arm in arms
     )
-    return f"over{over}: {listed} ({sizes(pl.DataFrame(arms, infer_schema_length=None), data.noun)})"
+    rows = pl.DataFrame(arms, infer_schema_length=None)
+    return f"over{over}: {listed} ({sizes(rows, data.noun)}){of_other_judges(data, rows, [head.factor or ''])}"
 
 
 def _plural(names: Sequence[str]) -> str:
@@ -50,15 +52,18 @@ def curve_found(data: Frames) -> str:
     last = reached.group_by(columns_named(by), maintain_order=True).last() if by else reached.tail(1)
     last = last.sort("estimate", descending=True, maintain_order=True)
     rows, names = last.rows(named=True), naming(last, by)
+    ends = rows[:: max(len(rows) - 1, 1)]
+    turns = [f"by turn {labels.count(row['at'])}" for row in ends]
     texts = [
-        f"by turn {labels.count(row['at'])}, attacks succeeded in {labels.interval_text(row, rate=True)} of {data.noun}s"
-        f"{f' of {labels.isolated(labels.group_name(row, names))}' if by else ''}"
-        for row in rows[:: max(len(rows) - 1, 1)]
+        f"{f'{turn}, ' if turn != before else ''}{'' if before else 'attacks succeeded '}in {labels.interval_text(row, rate=True)} "
+        f"of {data.noun}s{f' of {labels.isolated(labels.group_name(row, names))}' if by else ''}"
+        for row, turn, before in zip(ends, turns, ["", *turns], strict=False)
     ]
-    return f"{', and '.join(texts)} ({sizes(data.curve.filter(at=0), data.noun, 'at_risk')})"
+    followed = sizes(data.curve.filter(at=0), data.noun, "at_risk")
+    return f"{', and '.join(texts)} ({followed}){of_other_judges(data, last, by)}"
 
 
-def cells_found(data: Frames, rows: pl.DataFrame, by: Sequence[str]) -> str:
+def cells_found(data: Frames, rows: pl.DataFrame, by: Sequence[str], rollouts: pl.DataFrame | None = None) -> str:
     """Name the cells, or the categories, with the highest and the lowest rate among those with enough rollouts."""
     large = rows.filter(is_large(), pl.col("estimate").is_not_null())
     large = large.sort("estimate", descending=True, maintain_order=True)
@@ -66,6 +71,10 @@ def cells_found(data: Frames, rows: pl.DataFrame, by: Sequence[str]) -> str:
         unit = labels.cluster_heading(rows)
         limit = f"{FEWEST} judged rollouts and {FEWEST_CLUSTERS} {unit}"
         return f"no row has at least {limit}, so that none is named" if rows.height else ""
+    if judges := of_other_judges(data, large, by, rollouts):
+        return (
+            f"{between(large, rate=True)} in {labels.counted(large.height, 'row')} ({sizes(large, data.noun)}){judges}"
+        )
     ends = [large.filter(pl.col("estimate") == large["estimate"][place]) for place in (0, -1)]
     texts = [
         f"{word} {names_of(end, by)}: {labels.interval_text(end.row(0, named=True), rate=True)}"
@@ -140,6 +149,7 @@ def attempts_found(data: Frames, metric: str) -> str:
     reach = data.reach.filter(pl.col("estimate").is_not_null(), metric=metric, kind=kind)
     unit = f"{data.unit(metric)}s"
     by = varying(reach, data.by) if reach.height else ()
+    judges = of_other_judges(data, reach, by)
     gains: list[tuple[float, dict[str, Any], dict[str, Any]]] = []
     for _, part in reach.group_by(columns_named(by) or ["metric"], maintain_order=True):
         first, last = part.sort("at").row(0, named=True), part.sort("at").row(-1, named=True)
@@ -151,7 +161,7 @@ def attempts_found(data: Frames, metric: str) -> str:
         return (
             f"{labels.counted(last['at'], 'attempt')} instead of {labels.count(first['at'])} raise the share of {unit} that "
             f"succeed{most}: from {labels.interval_text(first, rate=True)} to {labels.interval_text(last, rate=True)} "
-            f"({labels.counted(last['n_clusters'], data.unit(metric))})"
+            f"({labels.counted(last['n_clusters'], data.unit(metric))}){judges if most else ''}"
         )
     ever = data.profiles.filter(pl.col("at") == 0, pl.col("estimate").is_not_null(), metric=metric)
     ever = ever.sort("estimate", descending=True, maintain_order=True)
@@ -160,19 +170,29 @@ def attempts_found(data: Frames, metric: str) -> str:
     rows = ever.rows(named=True)
     by = varying(ever, data.by) if ever.height > 1 else ()
     ends = rows[:: max(len(rows) - 1, 1)]
-    return "succeeded at least once: " + ", ".join(
-        f"{labels.interval_text(row, rate=True)} of {labels.counted(row['n'], data.unit(metric))}"
-        f"{f' of {labels.isolated(labels.group_name(row, by))}' if by else ''}"
-        for row in ends
+    return (
+        "succeeded at least once: "
+        + ", ".join(
+            f"{labels.interval_text(row, rate=True)} of {labels.counted(row['n'], data.unit(metric))}"
+            f"{f' of {labels.isolated(labels.group_name(row, by))}' if by else ''}"
+            for row in ends
+        )
+        + of_other_judges(data, ever, by)
     )
 
 
 def training_found(data: Frames, metric: str, by: Sequence[str], *, rate: bool) -> str:
-    """Say from where to where a rate went between the first and the last step, and how many changes between steps stand."""
+    """Say from where to where a rate went between two steps of the same judges, and how many changes between steps stand."""
     rows = data.trained.filter(pl.col("estimate").is_not_null(), metric=metric)
     if rows.is_empty():
         return ""
-    parts = [part.sort("step") for _, part in rows.group_by(columns_named(by) or ["metric"], maintain_order=True)]
+    begun = pl.col("reason").str.contains(STEP_OF_OTHERS, literal=True).fill_null(value=False).cum_sum()
+    spans = rows.sort("step", maintain_order=True).with_columns(span=begun.over(columns_named(by)) if by else begun)
+    parts = [part for part in spans.partition_by(*by, "span", maintain_order=True) if part.height > 1]
+    if not parts:
+        why = "no two had the same judges" if spans["span"].max() else "no group has two of them"
+        values = between(rows.sort("estimate", descending=True), rate=rate)
+        return f"{labels.label(metric)} is {values} at {labels.counted(rows['step'].n_unique(), 'step')}; {why}"
     part = max(parts, key=lambda one: abs(one["estimate"][-1] - one["estimate"][0]))
     ends = [part.row(place, named=True) for place in (0, -1)]
     texts = [
@@ -182,8 +202,9 @@ def training_found(data: Frames, metric: str, by: Sequence[str], *, rate: bool) 
     of = f" for {labels.isolated(labels.group_name(ends[0], by))}" if by and len(parts) > 1 else ""
     changed = rows.filter((pl.col("difference_low") > 0) | (pl.col("difference_high") < 0)).height
     steps = rows.filter(pl.col("difference").is_not_null()).height
-    between = f"; the interval of {labels.count(changed)} of {labels.counted(steps, 'change')} between steps excludes 0"
-    return f"{labels.label(metric)}{of} went from {' to '.join(texts)}{between if steps else ''}"
+    changes = f"; the interval of {labels.count(changed)} of {labels.counted(steps, 'change')} between steps excludes 0"
+    apart = "; steps of different judges are not compared" if spans["span"].max() else ""
+    return f"{labels.label(metric)}{of} went from {' to '.join(texts)}{changes if steps else ''}{apart}"
 
 
 def effort_found(data: Frames, rows: pl.DataFrame) -> str:

@@ -61,8 +61,9 @@ class Frames(Rollouts):
     grouping column that share goals or tasks, and
     `changes` these rollouts with earlier ones (None without any). `reach` (CURVE over attempts) and `profiles` are empty unless
     goals were tried repeatedly. `trained` is TRAINING over the column `step`, if `doctor` finds training steps; of rewards, if
-    there are no verdicts. `costs` has the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout
-    that is a tree has one row per path in `rollouts`.
+    there are no verdicts; `trend` that of the first and the last step alone, if no other column groups the rollouts. `costs` has
+    the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout that is a tree has one row per path
+    in `rollouts`.
     """
 
     unjudged: Unjudged
@@ -78,6 +79,7 @@ class Frames(Rollouts):
     profiles: pl.DataFrame
     step: str | None
     trained: pl.DataFrame
+    trend: pl.DataFrame
     costs: pl.DataFrame
     doctor: pl.DataFrame
     origins: pl.DataFrame
@@ -109,6 +111,7 @@ class Frames(Rollouts):
             ("attempts", self.reach),
             ("profile", self.profiles),
             ("training", self.trained),
+            ("training_ends", self.trend),
             ("category_attack", self.grid),
             ("taxonomy", self.hazards),
             ("costs", self.costs),
@@ -194,12 +197,16 @@ def frames(
             refused[name] = str(error)
             return schema.empty(_SHAPES.get(name, schema.SUMMARY))
 
-    trained = schema.empty(schema.TRAINING)
+    trained = trend = schema.empty(schema.TRAINING)
     if step is not None:
         trained = of_section("training", _trained, rollouts, list(UNITS), step, groups, treated)
         if trained.is_empty():  # logs of trainers have rewards without a verdict
             rewards = scored_in(turns, rollouts)[:MOST_TRAINED]
             trained = of_section("training", _trained, rollouts, rewards, step, groups, treated)
+        followed = trained["metric"].unique(maintain_order=True).to_list()
+        trend = of_section(
+            "training", _trained, _at_ends(rollouts, trained, step, groups), followed, step, groups, treated
+        )
     # The step is a grouping column only if requested.
     if likely_step is not None and likely_step not in groups:
         rollouts = rollouts.drop(columns_named(likely_step))
@@ -233,6 +240,7 @@ def frames(
         profiles=profiles,
         step=step,
         trained=trained,
+        trend=trend,
         costs=pl.DataFrame()
         if schema.is_tree(turns)
         else _costs(rollouts, groups),  # paths of a tree share their costs
@@ -262,6 +270,13 @@ def _trained(
         if values_named(assessed(rollouts, metric), step).drop_nulls().n_unique() > 1
     ]
     return pl.concat(parts) if parts else schema.empty(schema.TRAINING)
+
+
+def _at_ends(rollouts: pl.DataFrame, trained: pl.DataFrame, step: str, by: tuple[str, ...]) -> pl.DataFrame:
+    """Return the rollouts of the first and the last step; none where other columns group them."""
+    if set(by) - {step}:
+        return rollouts.clear()
+    return rollouts.filter(column_named(step).cast(pl.Float64).is_in([trained["step"].min(), trained["step"].max()]))
 
 
 def _applicable(summary: pl.DataFrame, *, timed: bool, attacked: bool) -> pl.DataFrame:

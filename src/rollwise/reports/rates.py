@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import plural
-from rollwise.reports.ends import REMEDY
+from rollwise.reports.ends import REMEDY, other_judges
 from rollwise.reports.findings import finding, rates_found
 from rollwise.reports.frames import Frames
 from rollwise.reports.links import Groups
@@ -45,7 +45,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
         *group_columns(by), Head(f"rate [{labels.level_text(level)}]"), Head("of judged"), *map(Head, unknown),
         *([Head("if those fail – succeed")] if unknown else []), Head(labels.cluster_heading(rows)),
     ]  # fmt: skip
-    ordered = in_order(by, selected, same_goals=metric not in data.shared)
+    ordered = in_order(data, metric, by, selected)
     cells = [
         [
             *group_cells(by, row), labels.interval_text(row, rate=True),
@@ -58,7 +58,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     # Unjudged turns widen the interval; what else can be done follows once, as on the command line.
     if any(OPTION in reason for reason in why):
         why = [*(reason.replace(OPTION, "") for reason in why), labels.sentence(REMEDY)]
-    notes = " ".join([*why, *of_other_goals(data, metric), *_mixed(data, by, rows)])
+    notes = " ".join([*why, *unordered(data, metric, by, rows), *_mixed(data, by, rows)])
     parts = [
         *finding(rates_found(data, metric)),
         *figure_parts(figure),
@@ -105,9 +105,9 @@ def _summary(data: Frames, rows: pl.DataFrame, metric: str) -> str:
     return f"{known} {'has' if judged == 1 else 'have'} a known result{groups}. {better}"
 
 
-def in_order(by: list[str], rows: pl.DataFrame, *, same_goals: bool) -> pl.DataFrame:
-    """Sort by descending rate; by names where groups did not meet the same goals, and by training steps and other numbers."""
-    if not same_goals or any(rows.schema[name].is_numeric() for name in by):
+def in_order(data: Frames, metric: str, by: list[str], rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort by descending rate; by names where groups had other goals or judges, and by training steps and other numbers."""
+    if unordered(data, metric, by, rows) or any(rows.schema[name].is_numeric() for name in by):
         return rows.sort(columns_named(by), nulls_last=True)
     return rows.sort("estimate", descending=True, nulls_last=True)
 
@@ -131,14 +131,13 @@ def reasons(rows: pl.DataFrame) -> list[str]:
     ]
 
 
-def of_other_goals(data: Frames, metric: str) -> list[str]:
-    """Say that groups did not meet the same goals, so that their order is that of their names."""
-    if metric not in data.shared:
-        return []
-    shared = data.shared[metric]
-    return [
-        f"The groups did not meet the same {plural(shared.unit)} (all met {shared.words()}): they are not ordered by these values."
-    ]
+def unordered(data: Frames, metric: str, by: list[str], rows: pl.DataFrame) -> list[str]:
+    """Say that groups did not meet the same goals, or did not have the same judge, so that their order is that of their names."""
+    shared = data.shared.get(metric)
+    judged = other_judges(data, rows.filter(pl.col("n") > 0), by)
+    why = [f"did not meet the same {plural(shared.unit)} ({shared.all_met()})"] if shared is not None else []
+    why += ["did not have the same judge"] if judged else []
+    return [f"The groups {' and '.join(why)}: they are not ordered by these values."] if why else []
 
 
 def _mixed(data: Frames, by: list[str], rows: pl.DataFrame) -> list[str]:

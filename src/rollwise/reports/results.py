@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from rollwise.estimation.comparable import STEP_OF_OTHERS
 from rollwise.reports.differences import differences, since_earlier
 from rollwise.reports.effort import effort
 from rollwise.reports.findings import cells_found, curve_found, finding, training_found
@@ -23,7 +24,7 @@ from rollwise.reports.parts import (
 from rollwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from rollwise.reports.repeats import repeats
 from rollwise.reports.scores import scores
-from rollwise.reports.taxonomy import KEYS, SEVERITY, drawn_rates
+from rollwise.reports.taxonomy import KEYS, SEVERITY, categorized, drawn_rates
 from rollwise.schema import labels
 
 
@@ -32,11 +33,13 @@ def results(data: Frames, images: dict[str, FigureImages], level: float, lost: i
 
     `lost` is the number of records of the earlier logs that could not be read.
     """
-    scored = scores(data, images, level)
+    scored, trained = scores(data, images, level), _training(data, images, level)
+    is_first = data.trend.height > 0  # what the title is about
     sections = [
+        *([trained] if is_first else []),
         *([] if data.is_rated else [scored]),
         *rates(data, images, level),
-        _training(data, images, level),
+        *([] if is_first else [trained]),
         _curve(data, images.get("curve")),
         _grid(data, images.get("heat_map")),
         _taxonomies(data, images, level),
@@ -95,8 +98,21 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
             groups=groups.of_rows(rows, by) if by else (),
         )
         parts += finding(training_found(data, metric, by, rate=rate))
-        parts += [*figure, *note, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
+        parts += [*figure, *note, *_other_judges(data, metric, by)]
+        parts += [Part("folded" if figure else "table", text="The steps in numbers", table=table)]
     return Section("training", heading, [*parts, Part("method", text=text)])
+
+
+def _other_judges(data: Frames, metric: str, by: list[str]) -> list[Part]:
+    """Say at which steps who judged changes; nothing where the same judges decided on all steps."""
+    rows = data.trained.filter(pl.col("reason").str.contains(STEP_OF_OTHERS, literal=True), metric=metric)
+    lines = [
+        f"Step {labels.value_name(row['step'])}{f' of {labels.group_name(row, by)}' if by else ''}: {labels.plain(reason)}."
+        for row in rows.rows(named=True)
+        for reason in row["reason"].split("; ")
+        if reason.startswith(STEP_OF_OTHERS)
+    ]
+    return [Part("list", text="Changes of judges, over which nothing is compared", lines=lines)] if lines else []
 
 
 def _curve(data: Frames, figure: FigureImages | None) -> Section:
@@ -198,7 +214,7 @@ def _taxonomies(data: Frames, images: dict[str, FigureImages], level: float) -> 
         "taxonomy",
         heading,
         [
-            *finding(cells_found(data, rates, KEYS)),
+            *finding(cells_found(data, rates, KEYS, pl.concat(categorized(data.rollouts)))),
             *(
                 part
                 for place, name in enumerate(drawn_rates(rates), 1)

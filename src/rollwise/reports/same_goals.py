@@ -27,10 +27,25 @@ class Shared:
     common: int  # goals that all groups met, at each value of the columns that describe goals
     met: int  # goals that any group met
     rows: pl.DataFrame  # SUMMARY over the common goals
+    of: str = (
+        ""  # the columns that describe goals, in words: only groups with the same values of them could meet the same
+    )
 
-    def words(self) -> str:
-        """Say how many goals all groups met."""
+    @property
+    def _who(self) -> str:
+        return f"all groups of the same {self.of}" if self.of else "all"
+
+    @property
+    def _goals(self) -> str:
         return f"{labels.count(self.common)} of {labels.counted(self.met, self.unit)}"
+
+    def over(self, who: str = "") -> str:
+        """Say over which goals groups are compared, and who met them: all of them, or all of those that could."""
+        return f"the {self._goals} that {(not self.of and who) or self._who} met"
+
+    def all_met(self) -> str:
+        """Say how many goals all groups met."""
+        return f"{self._who} met {self._goals}"
 
 
 def is_large() -> pl.Expr:
@@ -47,8 +62,7 @@ def shared_goals(
     """
     rows = summary.filter(is_large(), pl.col("estimate").is_not_null(), metric=metric, statistic="mean")
     names = varying(rows, by)
-    tried = assessed(rollouts, metric) if metric in UNITS else rollouts
-    tried = tried.filter(column_named(metric).is_not_null())
+    tried = assessed(rollouts, metric) if metric in UNITS else rollouts.filter(column_named(metric).is_not_null())
     unit = (
         unit_in(metric, tried)
         if metric in UNITS
@@ -65,7 +79,7 @@ def shared_goals(
         return None
     over, common, met = found
     shared = summarize(over, by=by, metrics=metric, statistics="mean", **options)
-    return Shared(unit, common, met, shared)
+    return Shared(unit, common, met, shared, " and ".join(map(labels.label, describing)))
 
 
 def describing_goals(rollouts: pl.DataFrame, names: Sequence[str]) -> list[str]:

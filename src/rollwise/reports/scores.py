@@ -6,7 +6,7 @@ from rollwise.reports.ends import of_scores
 from rollwise.reports.frames import Frames
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
-from rollwise.reports.rates import figure_parts, in_order, of_other_goals
+from rollwise.reports.rates import figure_parts, in_order, unordered
 from rollwise.reports.scored import scale, score_name, threshold
 from rollwise.schema import labels
 
@@ -17,11 +17,12 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
     """Return the section on scores; without parts if the logs have none."""
     parts: list[Part] = []
     for metric in data.scores:
+        by = [name for name in data.by if name in data.means(metric).columns]
         selected, note = shortened(data.means(metric), data.by, "summary.parquet")
         means, spread = (figure_parts(images.get(f"{kind}_{metric}")) for kind in ("mean", "spread"))
         parts += [
             Part("finding", text=of_scores(data, metric)), *means, *spread,
-            Part("method", text=" ".join([_seen(data, metric), *of_other_goals(data, metric)])), *note,
+            Part("method", text=" ".join([_seen(data, metric), *unordered(data, metric, by, selected)])), *note,
             Part("table" if not means else "folded", text=f"{labels.quantity(metric)} in numbers",
                  table=_table(data, metric, selected, level)),
         ]  # fmt: skip
@@ -54,7 +55,7 @@ def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid
         for row in data.summary.filter(metric=metric).rows(named=True)
     }
     cells = []
-    ordered = in_order(by, means, same_goals=metric not in data.shared)
+    ordered = in_order(data, metric, by, means)
     for row in ordered.rows(named=True):
         median, least, most = (others[*(row[name] for name in by), name] for name in ("median", "min", "max"))
         cells.append([

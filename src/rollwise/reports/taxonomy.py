@@ -26,6 +26,12 @@ def rates_by_taxonomy(rollouts: pl.DataFrame, **options: Any) -> pl.DataFrame:
 
     A rollout may have a category in several taxonomies, and at most one in each.
     """
+    parts = [summarize(frame, by=KEYS, metrics="attack_success", **options) for frame in categorized(rollouts)]
+    return pl.concat(parts) if parts else schema.empty(schema.SUMMARY)
+
+
+def categorized(rollouts: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the attacked rollouts with a category in each taxonomy that has verdicts."""
     rows = attacked(rollouts)
     frames = [
         frame
@@ -34,12 +40,8 @@ def rates_by_taxonomy(rollouts: pl.DataFrame, **options: Any) -> pl.DataFrame:
     ]
     if SEVERITY in rows.columns and rows.schema[SEVERITY] == pl.String:
         frames.append(rows.with_columns(taxonomy=pl.lit(SEVERITY), hazard=pl.col(SEVERITY).str.to_lowercase()))
-    parts = [
-        summarize(frame, by=KEYS, metrics="attack_success", **options)
-        for frame in (frame.drop_nulls("hazard") for frame in frames)
-        if frame["attack_success"].count()
-    ]
-    return pl.concat(parts) if parts else schema.empty(schema.SUMMARY)
+    frames = [frame.drop_nulls("hazard") for frame in frames]
+    return [frame for frame in frames if frame["attack_success"].count()]
 
 
 def drawn_rates(hazards: pl.DataFrame) -> dict[str, pl.DataFrame]:

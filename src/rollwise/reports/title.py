@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from rollwise.estimation.comparable import STEP_OF_OTHERS
 from rollwise.reports.comparisons import standing, turned
 from rollwise.reports.ends import (
     DONE,
@@ -81,6 +82,8 @@ def _lead(head: Headline) -> str:
 
 def _of_metric(data: Frames, head: Headline) -> str:
     rate, lead = head.is_rate, _lead(head)
+    if course := _of_training(data, head):
+        return course
     rows = data.rates(head.metric).filter(pl.col("n") > 0) if rate else data.means(head.metric)
     by = naming(rows, data.by)
     named, _, _ = large_groups(rows, "judged")
@@ -93,6 +96,59 @@ def _of_metric(data: Frames, head: Headline) -> str:
     if len(arms) > 1 and head.differences.height:
         return _of_arms(data, head, named, arms, lead, rate=rate)
     return _of_groups(data, head, named, by)
+
+
+def _of_training(data: Frames, head: Headline) -> str:
+    """Return from where to where training went, or the range of its steps; empty where nothing was trained."""
+    ends = _ends_of_training(data, head)
+    if not ends:
+        return ""
+    (first, before), (last, now) = ends.items()
+    rate, values = head.is_rate, data.trained.filter(metric=head.metric)["estimate"].drop_nulls().to_list()
+    if not _is_compared(data, head, now):
+        others = f", {OF_JUDGES}" if _has_other_judges(data, head) else ""
+        return f"{_lead(head)} {span_in_title(values, rate=rate)} at {labels.counted(len(values), 'step')}{others}"
+    if now["difference_low"] <= 0 <= now["difference_high"]:
+        span = span_in_title([before["estimate"], now["estimate"]], rate=rate)
+        return f"no change from {first} to {last} is shown: {_lead(head)} {span}"
+    subject = labels.label(head.metric) if rate else f"the mean {score_name(head.metric)}"
+    texts = [f"{value_in_title(row['estimate'], rate=rate)}{' %' if rate else ''}" for row in (before, now)]
+    return f"{subject} went from {texts[0]} at {first} to {texts[1]} at {last}"
+
+
+def since_the_first_step(data: Frames, head: Headline) -> tuple[str, str, str] | None:
+    """Return the change from the first to the last step, what it is of, and what it rests on; None where they are not compared."""
+    ends = _ends_of_training(data, head)
+    if not ends:
+        return None
+    (first, before), (last, now) = ends.items()
+    if not _is_compared(data, head, now):
+        return None
+    change = now | {"low": now["difference_low"], "high": now["difference_high"]}
+    said = labels.difference_text(change, "points" if head.is_rate else "number")
+    texts = [labels.interval_text(row, rate=head.is_rate) for row in (before, now)]
+    unit = labels.cluster_heading(pl.DataFrame([now], infer_schema_length=None))
+    detail = f"{texts[0]} to {texts[1]}; paired by {labels.count(now['n_pairs'])} {unit}"
+    if change["low"] <= 0 <= change["high"]:
+        return "No change shown", f"between {first} and {last}, the first and the last: {said}", detail
+    return said, f"{last} {'above' if now['difference'] > 0 else 'below'} {first}, the first", detail
+
+
+def _ends_of_training(data: Frames, head: Headline) -> dict[str, dict[str, Any]]:
+    """Return the first and the last step, by name, if both have a value and no other column groups the rollouts."""
+    rows = data.trend.filter(pl.col("estimate").is_not_null(), metric=head.metric).sort("step")
+    named = {f"step {labels.value_name(row['step'])}": row for row in rows.rows(named=True)}
+    return named if len(named) == 2 else {}
+
+
+def _is_compared(data: Frames, head: Headline, now: dict[str, Any]) -> bool:
+    has_interval = now["difference_low"] is not None and now["difference_high"] is not None
+    return has_interval and not _has_other_judges(data, head)
+
+
+def _has_other_judges(data: Frames, head: Headline) -> bool:
+    reasons = data.trained.filter(metric=head.metric)["reason"].drop_nulls()
+    return bool(reasons.str.contains(STEP_OF_OTHERS, literal=True).any())
 
 
 def _of_groups(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[str, ...]) -> str:
@@ -109,7 +165,7 @@ def _of_groups(data: Frames, head: Headline, named: pl.DataFrame, by: tuple[str,
         common = over_common(shared, named, by)
         if common is None:
             return f"{lead} {everything} in {groups} that did not meet the same {shared.unit}s"
-        named, over = common, f"over the {shared.words()} that all met, "
+        named, over = common, f"over {shared.over()}, "
         everything = span_in_title(named["estimate"].to_list(), rate=rate)
     if why_not := undecided(data, named, by):
         return f"{over}{lead} {everything} in {groups}, {why_not}"

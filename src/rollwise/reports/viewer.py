@@ -11,6 +11,7 @@ import msgspec
 import polars as pl
 import polars.selectors as cs
 
+from rollwise.estimation.doctor_facts import step_in
 from rollwise.measurement.batches import at_once
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.rollouts import Rollouts
@@ -74,6 +75,8 @@ def transcripts(
     """
     turns = data.turns
     facts = [name for name in data.rollouts.columns if name in turns.columns]
+    steps = [name for name in (step_in(turns),) if name is not None]
+    facts += [name for name in steps if name not in facts]
     facts += [name for name in FURTHER_FACTS if name not in facts and _is_fact(turns, name)]
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
     # Approximate size: all text, and 40 characters for the other columns.
@@ -139,14 +142,14 @@ def transcripts(
         "chunks": selected.group_by("chunk", maintain_order=True).len()["len"].to_list(),
         "columns": [
             _coded(name, values_named(selected, name), uncut=name in data.by)
-            for name in dict.fromkeys((*data.by, *_FILTERS, *_TITLES))
+            for name in dict.fromkeys((*data.by, *steps, *_FILTERS, *_TITLES))
             if name in selected.columns
         ],
         "numbers": {key: _finite(numbers[name]) for key, name in _NUMBERS.items() if numbers[name].count()},
         "scored": f"highest {scored}",
         "labels": {name: labels.label(name) for name in turn_columns},
         "own": [name for name in turn_columns if name not in TURNS.names],
-        "by": list(data.by),
+        "by": list(dict.fromkeys((*data.by, *steps))),
         "rates": list(rates),
         "trees": selected["tree"].to_list() if data.tree else [],
     }
@@ -247,7 +250,9 @@ def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
 def _coded(name: str, column: pl.Series, *, uncut: bool) -> dict[str, Any]:
     """Encode a column as distinct words and a number for each row; long words are cut unless `uncut`."""
     # Filter values must match exactly, so values of grouping columns are not cut.
-    text = column.cast(pl.String) if uncut else column.cast(pl.String).str.slice(0, TITLE)
+    is_whole = column.dtype.is_float() and bool((column == column.round()).all())
+    text = (column.cast(pl.Int64) if is_whole else column).cast(pl.String)
+    text = text if uncut else text.str.slice(0, TITLE)
     words = text.unique(maintain_order=True)
     place = pl.DataFrame({"word": words, "code": range(len(words))})
     codes = (
@@ -262,6 +267,7 @@ def _coded(name: str, column: pl.Series, *, uncut: bool) -> dict[str, Any]:
         "words": words.to_list(),
         "codes": codes.to_list(),
         "filter": chosen,
+        "number": column.dtype.is_numeric(),
     }
 
 

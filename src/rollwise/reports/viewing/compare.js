@@ -16,9 +16,12 @@ function others(one) {
   return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, MOST_OTHERS).map(([, other]) => other);
 }
 
+// What tells an attempt from another one.
+const apartOf = (one, beside) => [...new Set([...state.index.by, "target", "attack", "task"])]
+  .filter((name) => word(name, one) !== word(name, beside)).map((name) => valueName(name, one)).filter((value) => value !== null);
+
 const nameOf = (one, beside, verdict = verdictOf(one)?.[1]) => {
-  const apart = ["target", "attack", "task"].filter((name) => word(name, one) !== word(name, beside)).map((name) => word(name, one));
-  const told = [...apart.filter((value) => value !== null).map(plain), attemptOf(one), verdict].filter(Boolean);
+  const told = [...apartOf(one, beside), attemptOf(one), verdict].filter(Boolean);
   return told.join(" · ") || plain(state.index.ids[one]);
 };
 
@@ -64,9 +67,8 @@ function firstDiffering(one, other, { pairs, before, isAtInjection }) {
 }
 
 function sideHead(one, beside, view) {
-  const apart = ["target", "attack", "task"].filter((name) => word(name, one) !== word(name, beside));
-  const about = [attemptOf(one), ...apart.map((name) => word(name, one))].filter(Boolean).join(" · ");
-  return element("div", "side-head", ...chipsOf(one), " ", element("bdi", "", plain(about)), element("small", "soft", spentOf(one).join(" · ")), element("small", "soft", element("bdi", "", plain(view.id))));
+  const about = [attemptOf(one), ...apartOf(one, beside)].filter(Boolean).join(" · ");
+  return element("div", "side-head", ...chipsOf(one), " ", element("bdi", "", about), element("small", "soft", spentOf(one).join(" · ")), element("small", "soft", element("bdi", "", plain(view.id))));
 }
 
 const turnName = (view, place) => (place < 0 ? "none" : String(view.ordered[place][0].turn ?? place + 1));

@@ -5,6 +5,8 @@ const BROKEN = { yes: ["bad", "broken"], no: ["good", "held"] };
 const SOLVED = { yes: "task solved", no: "task not solved" };
 
 const word = (column, one) => state.columns[column] ? state.columns[column].words[state.columns[column].codes[one]] : null;
+// A value as the name of a rollout: numbers, such as steps of training, with what they are of.
+const valueName = (column, one) => word(column, one) === null ? null : state.columns[column].number ? `${state.columns[column].label} ${word(column, one)}` : plain(word(column, one));
 const number = (name, one) => state.index.numbers[name]?.[one] ?? null;
 const named = (value) => value === null ? "(none)" : plain(value);
 const amount = (value) => value >= 1e6 ? `${(value / 1e6).toFixed(1)}M` : value >= 10000 ? `${(value / 1000).toFixed(1)}k` : Number(value.toPrecision(3)).toLocaleString("en");

@@ -165,12 +165,13 @@ function groupNode(code, tally) {
 
 function rowNode(one, place) {
   const attempt = attemptOf(one), solved = SOLVED[word("task_success", one)], isGrouped = state.order === "goal";
-  const names = [...state.apart.map((name) => word(name, one)).filter((value) => value !== null).map(plain), ...(attempt ? [attempt] : [])];
+  const names = [...state.apart.map((name) => valueName(name, one)).filter((value) => value !== null), ...(attempt ? [attempt] : [])];
   // Long names give way to each other, so that the last one can be read too.
-  const about = names.map((name, place) => element("span", attempt && place === names.length - 1 ? "attempt" : "", place ? ` · ${name}` : name));
-  const result = [...(solved ? [solved] : []), ...spentOf(one)].join(" · ");
+  const about = names.map((name, place) => element("span", attempt && place === names.length - 1 ? "attempt" : name.length < 4 ? "few" : "", place ? ` · ${name}` : name));
+  // What does not fit goes as one piece, not in the middle of a number.
+  const result = [...(solved ? [solved] : []), ...spentOf(one)].map((piece, place) => element("span", "", place ? ` · ${piece}` : piece));
   const told = isGrouped ? [element("b", "", ...(about.length ? about : [plain(state.index.ids[one])]))] : [element("b", "", plain(titleOf(one))), element("small", "names", ...about)];
-  const row = element("div", `row${state.read.has(one) ? " read" : ""}`, ...told, element("small", "", ...chipsOf(one), element("span", "", result)));
+  const row = element("div", `row${state.read.has(one) ? " read" : ""}`, ...told, element("small", "became", ...chipsOf(one), ...result));
   row.id = `row-${place}`;
   row.setAttribute("role", "option");
   row.setAttribute("aria-selected", String(place === state.active));

@@ -1,17 +1,25 @@
-"""Goals that groups have in common: rates over other goals say nothing about which group is higher."""
+"""Whether groups can be compared: the goals that they have in common, and who judged them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-from rollwise.errors import counted, plural
+from rollwise.errors import ArgumentError, counted, listing, plural
 from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.loops import same_values
+from rollwise.schema.named import values_named
 from rollwise.stats.estimate import BoolArray, IntArray
 
+JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
+"""Columns that say who judged a rollout: groups judged by different ones are not compared."""
+STEP_OF_OTHERS = "not compared with the step before"
+"""Beginning of what a reason says of a step whose judges are not those of the step before."""
+Judges = Mapping[str, Sequence[str]]  # of a group, by column
 OTHER_GOALS = ("compared over ", "no goal is in both", "no task is in both")
 """Beginnings of what a reason says of groups that did not meet the same goals."""
 
@@ -68,3 +76,34 @@ def compared_over(noun: str, common: int, only: tuple[int, int], names: tuple[st
     if paired:
         return f"compared over {shared}, without {only_one}"
     return f"compared over {shared}, and {only_one}: the difference may be one of the {plural(noun)}"
+
+
+def judges_of(data: Columns, rows: IntArray, arms: pl.Series) -> dict[Any, Judges]:
+    """Return who judged the rows of each arm, by column; a column that names nobody there is empty."""
+    names = [name for name in JUDGED_BY if data.has(name)]
+    if not names:
+        return {arm: {} for arm in arms.drop_nulls().unique()}
+    judged = pl.DataFrame([arms.rename("\0arm"), *(data.frame[name].gather(rows).cast(pl.String) for name in names)])
+    named = judged.drop_nulls("\0arm").group_by("\0arm").agg(pl.col(names).drop_nulls().unique().sort())
+    return {arm: dict(zip(names, judges, strict=True)) for arm, *judges in named.rows()}
+
+
+def other_judges(group: Judges, baseline: Judges) -> str | None:
+    """Return the first column by which two groups had different judges; None without one, or where one does not say."""
+    return next((name for name in group if group[name] and baseline[name] and group[name] != baseline[name]), None)
+
+
+def refuse_other_judges(
+    data: Columns, by: tuple[str, ...], of: str, pairs: Sequence[tuple[str, str]], verb: str
+) -> None:
+    """Raise an error if two compared values of a column had different judges, within each group: groups may differ in theirs."""
+    words = values_named(data.frame, of).cast(pl.String)
+    for _, rows in data.groups(by):
+        judges = judges_of(data, rows, words.gather(rows))
+        for group, baseline in pairs:
+            if group in judges and baseline in judges and (name := other_judges(judges[group], judges[baseline])):
+                raise ArgumentError(
+                    f"{verb}: `{name}` is {listing(judges[group][name])} for {group!r} but "
+                    f"{listing(judges[baseline][name])} for {baseline!r}: a difference of judges would look like one of "
+                    f"{plural(of)}; judge both with the same judge, or compare them anyway with force=True"
+                )

@@ -55,7 +55,8 @@ def curve(
     colors
         Colors by group name; by default a color-blind safe one for each.
     size, ax, title, caption
-        As in `forest`; one `ax` holds all curves.
+        As in `forest`; one `ax` holds all curves, of more than twelve the three highest and lowest in colors. A figure of a
+        height that cannot hold all panels has the first and the last, and counts the others.
 
     Raises
     ------

@@ -45,14 +45,17 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     logarithmic = ax.get_xscale() == "log"
     margin = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
     ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - margin, greatest + margin)
-    order = sorted(groups["group"])
+    order = sorted(groups.drop_nulls("color")["group"])
     for group, part in _tagged(ax, placed, groups):
         has_values = not part.is_empty()
         # The marker of a step function is where it reaches one half.
         half = [place for place, reached in enumerate(part["y"], 1) if reached >= 0.5][:1]
+        path = ([ends[0], *part["x"], ends[1]], [0.0, *part["y"], 1.0]) if has_values else ([], [])
+        if group["color"] is None:
+            ax.plot(*path, drawstyle="steps-post", color=theme.shade(ax, theme.GRAY), linewidth=0.9, zorder=1)
+            continue
         ax.plot(
-            [ends[0], *part["x"], ends[1]] if has_values else [],
-            [0.0, *part["y"], 1.0] if has_values else [],
+            *path,
             drawstyle="steps-post",
             color=group["color"],
             linewidth=1.8,
@@ -72,7 +75,9 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
 
 def _key(sheet: Sheet, ax: "Axes") -> None:
     """Draw the key inside the Axes if there is space, else above."""
-    entries = ax.get_lines()
+    # The group with the least median is the uppermost curve; one without values has none. Gray lines have no label.
+    lines = [line for line in ax.get_lines()[::-1] if not str(line.get_label()).startswith("_")]
+    entries = sorted(lines, key=lambda line: len(line.get_xdata()) == 0)  # type: ignore[arg-type]
     # The key needs free space inside the Axes, which a long name does not leave.
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + theme.em(32)
     if len(entries) <= _FEW and longest < 0.42 * (sheet.width - theme.em(70)):

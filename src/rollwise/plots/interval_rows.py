@@ -39,7 +39,10 @@ MARKS = {
     "color": pl.String,
     "marker": pl.String,
 }
-_PANEL = 200.0  # least width in points of one of several panels
+_PANEL, _BARE_PANEL = (
+    200.0,
+    80.0,
+)  # least width in points of one of several panels, and of one in a figure that is too low
 _LOW_ROW = 10.0  # least height in points of a row
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS = 4  # footnotes
@@ -80,11 +83,15 @@ def draw(
     name, heading = panels[0].columns[0]
     numbers_width = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
 
+    names_width = max(map(lettering.text_width, rows.names))
+
     def paint(sheet: layout.Sheet) -> Callable[[], bool]:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
         # Panels of a figure of a given height are narrow rather than without any height.
         least = theme.em(_LOW_ROW) * len(rows.names) * rows.lanes
-        while not sheet.is_free and columns < _columns(len(panels)) and sheet.height(len(panels), columns) < least:
+        most = min(len(panels), int((sheet.width - min(names_width, theme.em(120))) / theme.em(_BARE_PANEL)))
+        most = max(_columns(len(panels)), most)
+        while not sheet.is_free and columns < most and sheet.height(len(panels), columns) < least:
             columns += 1
         place = row_names.plan(sheet, rows, len(panels), columns, numbers_width)
         axes = sheet.panels(

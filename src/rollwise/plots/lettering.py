@@ -91,7 +91,7 @@ def filled(text: str, across: float, *, size: float | None = None, lines: int = 
 
 
 def _lines(text: str, across: float, size: float | None) -> list[str]:
-    """Break a text at spaces and after hyphens and slashes; within a word only if it is wider than a line."""
+    """Break a text at spaces and after hyphens and slashes; within a word that is wider than a line after an underscore, if any."""
     across = unhinted(across, size)
     lines = [""]
     for word in _WORD.findall(text):
@@ -102,6 +102,7 @@ def _lines(text: str, across: float, size: float | None) -> list[str]:
             whole = lines[-1]
             ends = accumulate(text_width(letter, size) for letter in whole)
             fits = max(next(place for place, end in enumerate(ends) if end > across), 1)
+            fits = whole.rfind("_", 0, fits) + 1 or fits
             lines[-1:] = [whole[:fits], whole[fits:]]
     return [line.strip() for line in lines if line.strip()] or [""]
 

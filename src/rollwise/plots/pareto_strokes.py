@@ -21,6 +21,7 @@ _NAME = 125.0  # width of a name in points, at most
 _LINE = 12.0  # height of a line of small type in points
 _AROUND = 7.0  # distance in points between a point and its name
 _FAR = 22.0  # distance for a name that did not fit close by
+_EDGE = 3.0  # distance in points from the edge of the Axes
 _STRANGE = 40.0  # square points that a name may cover rather than be nearer to another point
 
 
@@ -54,6 +55,15 @@ def in_ink(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
     """Return the marks that can be drawn, in colors visible on the background; gray if they have no color."""
     placed = theme.visible(marks.filter(pl.col("shape") != "missing"), ax)
     return placed.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
+
+
+def paled(placed: pl.DataFrame, loud: pl.Expr, ax: "Axes") -> pl.DataFrame:
+    """Return the marks with all but the `loud` ones in gray, without intervals, and below the others."""
+    ends = [f"{side}_{end}" for side in ("x", "y") for end in ("low", "high")]
+    bare = [pl.when(loud | (pl.col("shape") != "point")).then(end).alias(end) for end in ends]
+    gray = {"color": theme.shade(ax, 2 * theme.GRAY), "marker": "."}
+    look = [pl.when(loud).then(name).otherwise(pl.lit(value)).alias(name) for name, value in gray.items()]
+    return placed.sort(loud, maintain_order=True).with_columns(*bare, *look)
 
 
 def _axes(ax: "Axes", placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
@@ -160,6 +170,11 @@ class Box:
     right: float
     top: float
 
+    @property
+    def weight(self) -> float:
+        """Return how much a line harms a name: along it, it strikes the name through."""
+        return 1.0 if self.right - self.left > self.top - self.bottom else 0.35
+
     def overlap(self, box: "Box") -> float:
         """Return the area that both cover."""
         across = min(self.right, box.right) - max(self.left, box.left)
@@ -171,9 +186,9 @@ class Box:
         return hypot(max(self.left - x, x - self.right, 0.0), max(self.bottom - y, y - self.top, 0.0))
 
     def outside(self, width: float, height: float) -> float:
-        """Return the area outside the Axes."""
+        """Return the area outside the Axes, or at their edge."""
         area = (self.right - self.left) * (self.top - self.bottom)
-        return area - self.overlap(Box(0.0, 0.0, width, height))
+        return area - self.overlap(Box(_EDGE, _EDGE, width - _EDGE, height - _EDGE))
 
 
 def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
@@ -227,7 +242,7 @@ def name_points(
             hidden = (
                 sum(map(box.overlap, occupied))
                 + 8.0 * sum(map(box.overlap, names))
-                + 0.35 * sum(map(box.overlap, thin))
+                + sum(box.overlap(line) * line.weight for line in thin)
             )
             # A name without a line belongs to the point next to it.
             strange = far == _AROUND and any(

@@ -33,6 +33,7 @@ _MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X"
 ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
 MAX_COLORS = len(PALETTE)
+MAX_KEY = 12  # more curves or points of one panel cannot be told apart
 Size = Literal["column", "page", "slide"] | tuple[float, float | None]
 SIZES: dict[str, tuple[float, float | None]] = {"column": (3.3, None), "page": (6.9, None), "slide": (10.0, 5.6)}
 _SIDE = 1.0, 100.0  # inches
@@ -111,6 +112,23 @@ def row_looks(
         return [Look(ONE_COLOR, MARKERS[0])] * len(values)
     look = looks(every, colors)
     return [look[value] for value in values]
+
+
+def look_alike(groups: pl.DataFrame, most: int = MAX_KEY) -> bool:
+    """Return whether more than so many groups share colors: too many to tell apart, so that only a few of them have one."""
+    names = groups["group"].n_unique()
+    return names > most and groups["color"].n_unique() < names
+
+
+def recolored(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return a few of very many groups with looks of their own, as theirs were shared with others; colors of the user stay."""
+    settled = dict(groups.filter(~pl.col("color").is_in(PALETTE)).select("group", "color").iter_rows())
+    chosen = looks(groups["group"], settled)
+    color, marker = ({name: getattr(look, part) for name, look in chosen.items()} for part in ("color", "marker"))
+    return groups.with_columns(
+        color=pl.col("group").replace_strict(color, return_dtype=pl.String),
+        marker=pl.col("group").replace_strict(marker, return_dtype=pl.String),
+    )
 
 
 def marker_size(marker: str) -> float:

@@ -160,12 +160,17 @@ def fit_labels(axes: Sequence["Axes"]) -> bool:
             beside = [abs(after.x0 - box.x0) for after in boxes if after.y0 == box.y0 and after.x0 != box.x0]
             next_to = min(beside) * points - theme.em(2) if beside else across + theme.em(24)
             room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
-            broken = lettering.balanced(words, max(room - 8, theme.em(40)), size=size, lines=6)
+            room = max(room - 8, theme.em(40))
+            if max(lettering.text_width(word, size) for word in lettering.words(words)) > lettering.unhinted(
+                room, size
+            ):
+                size, room = theme.small(), room + 4
+            broken = lettering.balanced(words, room, size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
             widest = max(lettering.text_width(line, size) for line in broken.split("\n"))
             half = widest / lettering.unhinted(2.0, size) + 4
             center = min(max(middle, half), edge - half) if alone and 2 * half <= edge else middle
-            label.set(text=broken, x=0.5 + (center - middle) / max(across, 1.0))
+            label.set(text=broken, fontsize=size, x=0.5 + (center - middle) / max(across, 1.0))
         label = ax.yaxis.label
         words = unbroken(label)
         if words:
@@ -194,10 +199,13 @@ def whole_numbers(ax: "Axes") -> None:
 
 
 def keep_apart(axes: Sequence["Axes"]) -> None:
-    """Reduce the ticks of each x axis whose labels would touch, after layout."""
-    from matplotlib.ticker import FixedLocator
+    """Reduce the ticks of each axis whose labels would touch, after layout."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator
 
     for ax in axes:
+        most, upward = int(theme.size_in_points(ax)[1] / theme.em(13)), ax.yaxis.get_major_locator()
+        if isinstance(upward, MaxNLocator) and len(ax.get_yticks()) - 1 > max(most, 1):
+            upward.set_params(nbins=max(most, 1))
         if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
             continue
         if _touch(ax):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -11,14 +11,11 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, layout, legends
 from rollwise.plots.curve_marks import OF_GOALS, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
 _WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
@@ -222,7 +219,7 @@ def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
     return replace(words, across="attempts (k)", log=far)
 
 
-def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
+def _end_of_observation(ax: Axes, part: pl.DataFrame) -> None:
     """Mark with a dotted line where the forecast begins."""
     if not (part["style"] == "forecast").any():
         return

@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.plots import drawn, factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,

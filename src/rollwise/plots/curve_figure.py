@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,11 +10,9 @@ from rollwise.plots import curve_labels, curve_panel, layout, lettering, theme
 from rollwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_needed
 from rollwise.plots.curve_panel import Wording
 from rollwise.plots.figures import Plot
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import column_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _GRAY = 16  # up to so many panels show the other groups in gray
 _ENDS = 3  # curves at either end that keep their colors where very many are in one panel
@@ -23,7 +20,7 @@ _ROOM = 0.32  # share of a panel that names at the ends of curves may take
 _NAMED, _SMALL = 230.0, 105.0  # least width in points of a panel whose curves are named at their ends, and of any other
 _LOW = 40.0  # height in points below which panels are narrow rather than low
 _BOUNDS = "between bound_low and bound_high"  # columns, which no reader of a figure sees
-Also = Callable[["Axes", pl.DataFrame], None]
+Also = Callable[[Axes, pl.DataFrame], None]
 
 
 def lay_out(

@@ -11,10 +11,10 @@ import polars as pl
 from rollwise.plots import curve_labels, lettering, tags, theme, ticking
 from rollwise.plots import curve_strokes as strokes
 from rollwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
 _CROWDED = 3  # bands of so many curves have edges
@@ -62,7 +62,7 @@ def wording(axis_marks: pl.DataFrame) -> Wording:
 
 
 def draw(
-    ax: "Axes",
+    ax: Axes,
     part: pl.DataFrame,
     axis_marks: pl.DataFrame,
     words: Wording,
@@ -151,7 +151,7 @@ def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
 
 
 def _named(
-    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float], across: float, high: float
+    ax: Axes, curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float], across: float, high: float
 ) -> "Sequence[tuple[Annotation, float]]":
     """Write names at the ends of curves, or in the panel which of them stay 0, and what the share is at most."""
     if room and len(curves) > 1:
@@ -175,13 +175,13 @@ def _named(
 
 
 def _finish(
-    ax: "Axes",
+    ax: Axes,
     curves: Sequence[pl.DataFrame],
     axis_marks: pl.DataFrame,
     words: Wording,
     *,
     names: "Sequence[tuple[Annotation, float]]",
-    table: "Axes | None",
+    table: Axes | None,
 ) -> None:
     """Draw what depends on the final size of the Axes: ticks, numbers at risk, separated names."""
     across, up = theme.size_in_points(ax)
@@ -198,7 +198,7 @@ def _finish(
 
 
 # ── axes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
+def _limits(ax: Axes, marks: pl.DataFrame, words: Wording) -> None:
     first = marks.row(0, named=True)
     # The interval of a few rollouts alone would flatten all others: it is cut off, and shown to be by an arrow.
     cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
@@ -239,7 +239,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         ticking.amounts(ax, "x", words.unit)
 
 
-def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
+def _ticks(ax: Axes, axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
     """Set ticks far enough apart for the numbers below: whole numbers on an axis of counts, positions for points."""
     if words.names:
         return [float(place) for place in range(len(words.names))]

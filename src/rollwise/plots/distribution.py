@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -13,14 +13,11 @@ from rollwise.plots import alternatives, layout, lettering, theme, ticking
 from rollwise.plots import distribution_strokes as strokes
 from rollwise.plots.curve_marks import wide_range
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Kind = Literal["ecdf", "box", "histogram"]
 MARKS = {
@@ -271,7 +268,7 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     return " ".join(sentences)
 
 
-def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
+def _of_rows(ax: Axes, groups: pl.DataFrame) -> str:
     """Return notes for the caption if the rows have no space for them."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):

@@ -1,16 +1,14 @@
 """Drawing of a distribution: steps, boxes with points, bars."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
@@ -31,14 +29,14 @@ def _sizes(group: Mapping[str, Any]) -> str:
     return f"n = {labels.count(group['n'])}{unknown}"
 
 
-def _tagged(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> Iterator[tuple[Mapping[str, Any], pl.DataFrame]]:
+def _tagged(ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> Iterator[tuple[Mapping[str, Any], pl.DataFrame]]:
     """Yield each group and its marks; what is drawn meanwhile is tagged as its."""
     for group in groups.iter_rows(named=True):
         with tags.tagged(ax, group["key"], group["group"], _sizes(group)):
             yield group, placed.filter(row=group["row"])
 
 
-def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+def steps(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a step function for each group, with its marker at the median and a key."""
     theme.dress(ax)
     least, greatest = float(placed["x"].min()), float(placed["x"].max())  # type: ignore[arg-type]
@@ -73,7 +71,7 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     _key(sheet, ax)
 
 
-def _key(sheet: Sheet, ax: "Axes") -> None:
+def _key(sheet: Sheet, ax: Axes) -> None:
     """Draw the key inside the Axes if there is space, else above."""
     # The group with the least median is the uppermost curve; one without values has none. Gray lines have no label.
     lines = [line for line in ax.get_lines()[::-1] if not str(line.get_label()).startswith("_")]
@@ -88,7 +86,7 @@ def _key(sheet: Sheet, ax: "Axes") -> None:
         sheet.entries = entries
 
 
-def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+def boxes(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a box with whiskers for each group, with its points below."""
     from matplotlib.patches import Rectangle
 
@@ -134,7 +132,7 @@ def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     ax.set_ylim(groups.height - 0.4, -0.6)
 
 
-def bars(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+def bars(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a row of bars for each group, all on one scale."""
     theme.dress(ax, grid="x")
     highest = float(placed["y"].max())  # type: ignore[arg-type]
@@ -170,7 +168,7 @@ def _beside(sheet: Sheet) -> float:
     return max(0.34 * sheet.width, theme.em(48))
 
 
-def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
+def _name_rows(sheet: Sheet, ax: Axes, groups: pl.DataFrame) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
     # Names get the lines that fit; one of them is for the numbers of rollouts.
     high = sheet.height() / groups.height

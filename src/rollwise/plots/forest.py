@@ -1,7 +1,7 @@
 """Forest plot of groups of rollouts: one row per group, a point with its interval."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -10,13 +10,10 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import drawn, factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.heat_map import heat_map, heat_marks
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -10,13 +10,10 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import drawn, heat_cells, layout, lettering, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0

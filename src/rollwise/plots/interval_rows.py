@@ -3,18 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import layout, lettering, row_names, tags, theme, ticking
 from rollwise.plots.figures import Plot
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
@@ -173,7 +171,7 @@ def _natural(names: Sequence[str], panels: int) -> float:
 
 
 def _draw(
-    ax: "Axes", part: pl.DataFrame, panel: Panel, place: row_names.Place, reasons: Mapping[str, str], *, named: bool
+    ax: Axes, part: pl.DataFrame, panel: Panel, place: row_names.Place, reasons: Mapping[str, str], *, named: bool
 ) -> None:
     """Draw one panel."""
     part = _paled(theme.visible(part, ax), ax).with_columns(
@@ -197,7 +195,7 @@ def _draw(
     _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)
 
 
-def _fit(axes: Sequence["Axes"], place: row_names.Place) -> bool:
+def _fit(axes: Sequence[Axes], place: row_names.Place) -> bool:
     """Fit names and numbers to the final rows; a note that would cover them leaves its words to the caption."""
     readable = row_names.fit(axes, place)
     for ax in axes:
@@ -232,7 +230,7 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
 
 
-def _paled(part: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def _paled(part: pl.DataFrame, ax: Axes) -> pl.DataFrame:
     """Return the marks with pale colors for groups of few rollouts."""
     pale = [
         theme.blend(color, ax.get_facecolor(), _PALE) if few else color
@@ -241,7 +239,7 @@ def _paled(part: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
     return part.with_columns(pl.Series("color", pale, dtype=pl.String))
 
 
-def _entry(ax: "Axes", row: Mapping[str, Any]) -> Any:
+def _entry(ax: Axes, row: Mapping[str, Any]) -> Any:
     """Return the entry of a color and marker in the key."""
     from matplotlib.lines import Line2D
 
@@ -249,7 +247,7 @@ def _entry(ax: "Axes", row: Mapping[str, Any]) -> Any:
 
 
 def _paint(
-    ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str], *, half: float
+    ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str], *, half: float
 ) -> None:
     # Trunks (narrower intervals) have neither caps nor points: those belong to the widest interval.
     color, y, thick = row["color"], row["at"], row["line"] == "trunk"
@@ -278,12 +276,12 @@ def _paint(
         _note(ax, row, ends, reasons)
 
 
-def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
+def _point(ax: Axes, row: Mapping[str, Any]) -> None:
     look = theme.symbol(ax, row["color"], row["marker"], hollow=row["shape"] == "point")
     ax.plot([row["estimate"]], [row["at"]], clip_on=False, zorder=4, **look)
 
 
-def _hatched(ax: "Axes", row: Mapping[str, Any], half: float) -> None:
+def _hatched(ax: Axes, row: Mapping[str, Any], half: float) -> None:
     from matplotlib.patches import Rectangle
 
     box = Rectangle(
@@ -299,7 +297,7 @@ def _hatched(ax: "Axes", row: Mapping[str, Any], half: float) -> None:
     ax.add_patch(box)
 
 
-def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+def _note(ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
     """Write beside a hollow point that the interval is missing, on the side with more space."""
     x_min, x_max = ends
     at = x_min if row["estimate"] is None else row["estimate"]
@@ -320,7 +318,7 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
 
 
 def _numbers(
-    ax: "Axes",
+    ax: Axes,
     part: pl.DataFrame,
     columns: Sequence[tuple[str, str]],
     reasons: Mapping[str, str],

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 from rollwise.errors import ArgumentError
 from rollwise.plots import legends, lettering, theme, ticking
 from rollwise.plots.figures import Plot
+from rollwise.plots.theme import Axes, Figure
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from rollwise.plots.canvas import Canvas
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
@@ -46,7 +44,7 @@ class Sheet:
 
     def __init__(
         self,
-        figure: "Figure",
+        figure: Figure,
         width: float,
         tall: float | None,
         *,
@@ -76,7 +74,7 @@ class Sheet:
         """Return whether it is as narrow as a column of a paper."""
         return self.width < NARROW * 72
 
-    def panels(self, count: int, *, columns: int, high: float) -> "list[Axes]":
+    def panels(self, count: int, *, columns: int, high: float) -> list[Axes]:
         """Return the Axes of so many panels in so many columns, each `high` points high if the figure has no other height."""
         self.columns, self.high = min(columns, count), high
         if self.ax is not None:
@@ -144,7 +142,7 @@ def lay(
     chosen = theme.inches(page.size, page.verb)
     sentences = about["caption"]
 
-    def draw(figure: "Canvas", width: float, height: float | None) -> "list[Axes]":
+    def draw(figure: "Canvas", width: float, height: float | None) -> list[Axes]:
         tall = None if height is None else height * 72
         with lettering.fonts_for(letters), theme.quiet():
             for has_room in (True, False):
@@ -161,7 +159,7 @@ def lay(
     return Plot(figure.panels, alt, about)
 
 
-def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> Sheet:
+def _into(paint: Paint, ax: Axes, title: str | None, description: str) -> Sheet:
     """Paint into the Axes of the user, with a key and a title above."""
     figure: Any = ax.get_figure(root=True)
     theme.make_room(ax)

@@ -1,7 +1,7 @@
 """Trade-off of two metrics: one point per group, and the Pareto front."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -11,13 +11,10 @@ from rollwise.plots import alternatives, layout, theme
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema.labels import caption as interval_sentences
 from rollwise.schema.labels import counted, label, shorten
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Labels = Literal["all", "frontier"]
 _NAMED = 12  # at most so many groups are named beside their points

@@ -4,18 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import hypot
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.comparisons.selection import Better
 from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _NAME = 125.0  # width of a name in points, at most
 _LINE = 12.0  # height of a line of small type in points
@@ -26,7 +24,7 @@ _STRANGE = 40.0  # square points that a name may cover rather than be nearer to 
 
 
 def scene(
-    ax: "Axes",
+    ax: Axes,
     placed: pl.DataFrame,
     frame: pl.DataFrame,
     ways: Mapping[str, Better],
@@ -51,13 +49,13 @@ def scene(
     return steps
 
 
-def in_ink(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def in_ink(marks: pl.DataFrame, ax: Axes) -> pl.DataFrame:
     """Return the marks that can be drawn, in colors visible on the background; gray if they have no color."""
     placed = theme.visible(marks.filter(pl.col("shape") != "missing"), ax)
     return placed.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
 
 
-def paled(placed: pl.DataFrame, loud: pl.Expr, ax: "Axes") -> pl.DataFrame:
+def paled(placed: pl.DataFrame, loud: pl.Expr, ax: Axes) -> pl.DataFrame:
     """Return the marks with all but the `loud` ones in gray, without intervals, and below the others."""
     ends = [f"{side}_{end}" for side in ("x", "y") for end in ("low", "high")]
     bare = [pl.when(loud | (pl.col("shape") != "point")).then(end).alias(end) for end in ends]
@@ -66,7 +64,7 @@ def paled(placed: pl.DataFrame, loud: pl.Expr, ax: "Axes") -> pl.DataFrame:
     return placed.sort(loud, maintain_order=True).with_columns(*bare, *look)
 
 
-def _axes(ax: "Axes", placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
+def _axes(ax: Axes, placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
     theme.dress(ax)
     ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
     for side in rates:
@@ -94,7 +92,7 @@ def _corners(placed: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
     return corners
 
 
-def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
+def _front(ax: Axes, placed: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
     """Draw the front; return its horizontal and vertical lines."""
     corners = _corners(placed, x_way)
     if not corners:
@@ -106,7 +104,7 @@ def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> li
     return [(*start, *stop) for start, stop in pairwise(path)]
 
 
-def _paint(ax: "Axes", row: Mapping[str, Any], *, crosses: bool) -> None:
+def _paint(ax: Axes, row: Mapping[str, Any], *, crosses: bool) -> None:
     color, has_estimate = row["color"], row["shape"] == "point"
     middle = {side: row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y")}
     style: dict[str, Any] = {"color": color, "solid_capstyle": "butt", "zorder": 2.5}
@@ -126,12 +124,12 @@ def _middle(row: Mapping[str, Any], side: str) -> float:
     return float(sum(end / len(ends) for end in ends))
 
 
-def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
+def _symbol(ax: Axes, row: Mapping[str, Any]) -> dict[str, Any]:
     bare = all(row[f"{side}_{end}"] is None for side in ("x", "y") for end in ("low", "high"))
     return theme.symbol(ax, row["color"], row["marker"], hollow=bare) | {"linestyle": "none"}
 
 
-def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
+def entries(ax: Axes, placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
     from matplotlib.lines import Line2D
 
@@ -139,7 +137,7 @@ def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
 
 
 def name(
-    ax: "Axes",
+    ax: Axes,
     placed: pl.DataFrame,
     named: Sequence[str],
     steps: Sequence[tuple[float, float, float, float]],
@@ -204,7 +202,7 @@ def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
 
 
 def name_points(
-    ax: "Axes",
+    ax: Axes,
     points: Sequence[tuple[float, float, str, str]],
     *,
     lines: Sequence[tuple[float, float, float, float]] = (),

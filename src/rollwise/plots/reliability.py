@@ -1,7 +1,7 @@
 """Reliability diagram: calibration of stated confidence."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -9,14 +9,11 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, drawn, layout, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "group": pl.String,
@@ -238,7 +235,7 @@ def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _paint(ax: "Axes", part: pl.DataFrame, *, bare: bool) -> Any:
+def _paint(ax: Axes, part: pl.DataFrame, *, bare: bool) -> Any:
     """Draw the points of one group and a line through them, or a `bare` line; return the line for the key."""
     color, marker, name = part.select("color", "marker", "group").row(0)
     if bare:
@@ -259,7 +256,7 @@ def _paint(ax: "Axes", part: pl.DataFrame, *, bare: bool) -> Any:
     return line
 
 
-def _counts(ax: "Axes", marks: pl.DataFrame, *, labeled: bool) -> None:
+def _counts(ax: Axes, marks: pl.DataFrame, *, labeled: bool) -> None:
     """Draw the bars that count the answers in each bin."""
     strip = theme.below_axes(ax, below=theme.axis_height(), height=theme.em(_STRIP))
     strip.spines[["top", "right", "left"]].set_visible(False)

@@ -1,7 +1,6 @@
 """Effect of one choice on two metrics: each over the choice, and their trade-off."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,13 +12,10 @@ from rollwise.plots.pareto import sentences
 from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
 from rollwise.plots.pareto_marks import chosen as rows_of
 from rollwise.plots.sweep import caption_of, has_value, mark_chosen, place_of, sweep_marks, value_names, words_of
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SWEEP = MARKS | {
     "choice": pl.String,  # its column
@@ -237,7 +233,7 @@ def _word(value: object) -> str:
 
 
 # ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _join(ax: "Axes", marks: pl.DataFrame) -> None:
+def _join(ax: Axes, marks: pl.DataFrame) -> None:
     """Draw a line through the points of each curve in order, interrupted where one lacks an estimate."""
     for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
         across, up = (values_named(curve, side).fill_null(float("nan")).to_list() for side in ("x", "y"))

@@ -23,6 +23,9 @@ logging.getLogger("matplotlib.font_manager").addFilter(
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+else:  # names of types alone: matplotlib is imported with the first figure
+    Axes = Figure = Any
 
 # Okabe & Ito (2008), safe for color-blind readers; their yellow is left out, as it is too faint on white. The order keeps the
 # first four apart in lightness, for gray print, and to color-blind eyes (simulated after Machado et al. 2009).
@@ -136,7 +139,7 @@ def marker_size(marker: str) -> float:
     return em(_MARKER_SIZES.get(marker, 6.5))
 
 
-def symbol(ax: "Axes", color: str, marker: str, *, hollow: bool = False) -> dict[str, Any]:
+def symbol(ax: Axes, color: str, marker: str, *, hollow: bool = False) -> dict[str, Any]:
     """Return the style of a marker with an edge in the color of the background, or of a hollow one."""
     ground = ax.get_facecolor()
     return {
@@ -149,7 +152,7 @@ def symbol(ax: "Axes", color: str, marker: str, *, hollow: bool = False) -> dict
     }
 
 
-def shade(ax: "Axes", strength: float) -> str:
+def shade(ax: Axes, strength: float) -> str:
     """Return a gray between the background of the Axes and its text color, in the style of the user."""
     return blend(ax.xaxis.label.get_color(), ax.get_facecolor(), strength)
 
@@ -214,12 +217,12 @@ def _is_side(side: object) -> bool:
 
 
 # ── figures and axes ──────────────────────────────────────────────────────────────────────────────────────────────────
-def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
+def below_axes(ax: Axes, *, below: float, height: float) -> Axes:
     """Add Axes that share the x axis of `ax`: `below` points below it and `height` points high, at any figure size."""
     return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
 
 
-def points_below(ax: "Axes") -> Any:
+def points_below(ax: Axes) -> Any:
     """Return the transform with x as a share of the width of the Axes, and y in points from their lower edge."""
     from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
 
@@ -227,7 +230,7 @@ def points_below(ax: "Axes") -> Any:
     return blended_transform_factory(ax.transAxes, points)
 
 
-def size_in_points(ax: "Axes") -> tuple[float, float]:
+def size_in_points(ax: Axes) -> tuple[float, float]:
     """Return the current width and height of the Axes in points."""
     figure = ax.get_figure(root=True)
     box = ax.get_window_extent()
@@ -235,7 +238,7 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
     return box.width * 72 / dpi, box.height * 72 / dpi
 
 
-def dress(ax: "Axes", *, grid: str = "y") -> None:
+def dress(ax: Axes, *, grid: str = "y") -> None:
     """Style the Axes: two spines, a light grid behind the data, small tick labels."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, axis="x" if grid == "x" else "y", color=shade(ax, GUIDE), linewidth=0.7)
@@ -243,7 +246,7 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
     ax.tick_params(labelsize=small())
 
 
-def make_room(ax: "Axes") -> None:
+def make_room(ax: Axes) -> None:
     """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
     from matplotlib.gridspec import SubplotParams
 
@@ -262,7 +265,7 @@ def settle(figure: Any) -> None:
             engine.execute(figure)
 
 
-def against(color: str, ax: "Axes") -> str:
+def against(color: str, ax: Axes) -> str:
     """Return the color, or the text color if it is hardly visible on the background, as black in a dark style."""
     from matplotlib.colors import to_hex
 
@@ -270,7 +273,7 @@ def against(color: str, ax: "Axes") -> str:
     return color if is_visible else to_hex(ax.xaxis.label.get_color())
 
 
-def visible(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def visible(marks: pl.DataFrame, ax: Axes) -> pl.DataFrame:
     """Replace colors of the marks that are hardly visible on the background of the Axes."""
     colors = marks["color"].drop_nulls().unique().to_list()
     return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))

@@ -191,5 +191,5 @@ def test_no_line_of_a_title_is_a_single_number() -> None:
     name = "simulation-1/openai/gpt-5.5-2026-08-07-guarded/roleplay/privacy-009/3"
     turns = pl.DataFrame({"rollout_id": name, "turn": [1, 2], "succeeded": [False, True]})
     for width in (4.0, 5.0, 6.0):
-        lines = plots.timeline(turns, size=(width, None)).figure._suptitle.get_text().split("\n")
+        lines = plots.timeline(turns, size=(width, None)).figure.get_suptitle().split("\n")
         assert len(lines) == 1 or len(lines[-1]) > 10, lines

@@ -19,6 +19,7 @@ from rollwise.schema.option_types import check_option_types
 
 REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
 _WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
+_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())  # there is something to draw
 _OVERLAY = 4  # groups in one panel
 _FAR = 4  # a forecast this many times beyond the last observed k has a logarithmic axis
 _MANY = 50  # attempts beyond which the axis is logarithmic, so that the first ones are not squeezed at its left
@@ -120,8 +121,8 @@ def attempts_marks(
             "create one with `rw.attempts(rollouts)`"
         )
     # Kinds that have no value at all get no panel, unless all are like that.
-    has_value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
-    tried = tried.filter(has_value) if tried.select(has_value.any()).item() else tried
+    has_any = _HAS_VALUE.any().over("metric", "kind")
+    tried = tried.filter(has_any) if tried.select(has_any.any()).item() else tried
     ahead = None if forecast is None else _continued(tried, forecast, level, min_at_risk)
     if ahead is not None:
         tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
@@ -132,10 +133,6 @@ def attempts_marks(
     return curve_marks(
         tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts"
     )
-
-
-# Rows of a forecast that have something to draw.
-_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -83,7 +83,6 @@ def never(curve: pl.DataFrame) -> str:
 
 def entries(ax: Axes, marks: pl.DataFrame) -> list[Any]:
     """Return a marker and a name for each curve, for a key."""
-    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
@@ -97,7 +96,7 @@ def entries(ax: Axes, marks: pl.DataFrame) -> list[Any]:
             label=row["group"],
         )
         if row["style"] == "stack"
-        else Line2D([], [], label=row["group"], linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
+        else legends.entry(row["group"], linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
         for row in curves
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.plots import layout, lettering, row_names, tags, theme, ticking
+from rollwise.plots import layout, legends, lettering, row_names, tags, theme, ticking
 from rollwise.plots.figures import Plot
 from rollwise.plots.theme import Axes
 from rollwise.schema import labels
@@ -98,7 +98,10 @@ def draw(
         for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
         if parts_of.height:
-            sheet.entries = [_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)]
+            sheet.entries = [
+                legends.entry(name, linewidth=1.5, **theme.symbol(axes[0], color, marker))
+                for name, color, marker in theme.visible(parts_of, axes[0]).select("part", "color", "marker").rows()
+            ]
 
         return partial(_fit, axes, place)
 
@@ -237,13 +240,6 @@ def _paled(part: pl.DataFrame, ax: Axes) -> pl.DataFrame:
         for color, few in part.select("color", "few").rows()
     ]
     return part.with_columns(pl.Series("color", pale, dtype=pl.String))
-
-
-def _entry(ax: Axes, row: Mapping[str, Any]) -> Any:
-    """Return the entry of a color and marker in the key."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=row["part"], linewidth=1.5, **theme.symbol(ax, row["color"], row["marker"]))
 
 
 def _paint(

@@ -8,6 +8,13 @@ from rollwise.plots import lettering, theme, ticking
 from rollwise.plots.theme import Axes, Figure
 
 
+def entry(name: str, **look: Any) -> Any:
+    """Return a line or marker with its name, for a key."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=name, **look)
+
+
 def key_above(figure: Figure, entries: Sequence[Any]) -> tuple[Any, float]:
     """Draw the key of colors and lines in rows above the whole figure; return it and its height in points."""
     key = _key(figure, entries, figure.get_figwidth() * 72, loc="upper left")

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import lettering, tags, theme, ticking
+from rollwise.plots import legends, lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
 from rollwise.plots.theme import Axes
 from rollwise.schema import labels
@@ -131,9 +131,7 @@ def _symbol(ax: Axes, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def entries(ax: Axes, placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], label=row["group"], **_symbol(ax, row)) for row in placed.iter_rows(named=True)]
+    return [legends.entry(row["group"], **_symbol(ax, row)) for row in placed.iter_rows(named=True)]
 
 
 def name(

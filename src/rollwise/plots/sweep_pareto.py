@@ -1,6 +1,7 @@
 """Effect of one choice on two metrics: each over the choice, and their trade-off."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import polars as pl
 
@@ -107,8 +108,9 @@ def sweep_pareto(
         # The first two panels are as `sweep` draws them.
         for ax, part, metric, (front_part, behind) in zip(panels, curves, metrics.values(), split, strict=True):
             wording = words_of(part, frame.filter(metric=metric), names)
-            size = {"high": sheet.high, "across": sheet.across() - theme.em(16)}
-            drawn.append(curve_panel.draw(ax, front_part, part, wording, behind=behind, at_risk=False, **size))
+            across = sheet.across() - theme.em(16)
+            panel = partial(curve_panel.draw, behind=behind, at_risk=False, high=sheet.high, across=across)
+            drawn.append(panel(ax, front_part, part, wording))
             if at is not None:
                 mark_chosen(ax, part, at=at)
         if keyed:

@@ -22,8 +22,11 @@ logging.getLogger("matplotlib.font_manager").addFilter(
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    import matplotlib.axes
+    import matplotlib.figure
+
+    Axes = matplotlib.axes.Axes
+    Figure = matplotlib.figure.Figure
 else:  # names of types alone: matplotlib is imported with the first figure
     Axes = Figure = Any
 

@@ -118,9 +118,8 @@ def agreement_marks(
     drawn.check_once(
         table,
         [*by, *schema.AGREEMENT.key, "level"],
-        lambda row: (
-            f"agreement: {labels.compared(row)!r} occurs twice for {row['statistic']}; filter the frame to one row each"
-        ),
+        "agreement",
+        lambda row: f"{row['statistic']} of {labels.compared(row)!r}",
     )
     rows = table.to_dicts()
     names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]

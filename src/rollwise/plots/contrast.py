@@ -118,10 +118,9 @@ def contrast_marks(
     drawn.check_once(
         frame,
         [*by, *schema.CONTRAST.key],
-        lambda row: (
-            f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
-            "filter the frame to one row for each comparison"
-        ),
+        "contrast",
+        lambda row: f"{row['group']!r} against {row['baseline']!r}",
+        "filter the frame to one row for each comparison",
     )
     # With several baselines the name of a row includes its baseline.
     single_baseline, single_of = (frame[name].n_unique() == 1 for name in ("baseline", "of"))

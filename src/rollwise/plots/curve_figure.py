@@ -5,7 +5,6 @@ from functools import partial
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_labels, curve_panel, layout, lettering, theme
 from rollwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_needed
 from rollwise.plots.curve_panel import Wording
@@ -36,8 +35,9 @@ def lay_out(
 ) -> Plot:
     """Draw the marks of curves into the Axes of the user, or into a new figure with a grid of panels."""
     panels = marks.partition_by("panel", maintain_order=True)
-    if page.ax is not None and len(panels) > 1:
-        raise ArgumentError(_several_panels(panels, page.verb))
+    if len(set(map(_quantity, panels))) > 1:
+        page.hold([" ".join(map(str, _quantity(part))) for part in panels], "choose metric= and kind=")
+    page.hold([str(part["title"][0]) for part in panels], "filter the frame to one of them", "groups")
     curves = max(part["group"].n_unique() for part in panels)
     gray = marks.clear()
     if len(panels) == 1:
@@ -56,15 +56,6 @@ def lay_out(
         description=description,
         named=[*pl.concat(panels)["group"], *marks["title"].drop_nulls()],
     )
-
-
-def _several_panels(panels: Sequence[pl.DataFrame], verb: str) -> str:
-    """Describe why one Axes is not enough: several metrics and kinds, or several groups."""
-    combinations = [" ".join(map(str, _quantity(part))) for part in panels]
-    if len(set(combinations)) > 1:
-        return f"{verb}: one ax cannot hold {len(panels)} panels ({listing(combinations)}); choose metric= and kind="
-    groups = listing(str(part["title"][0]) for part in panels)
-    return f"{verb}: one ax cannot hold {len(panels)} groups ({groups}); filter the frame to one of them"
 
 
 def _quantity(panel: pl.DataFrame) -> tuple[object, ...]:
@@ -108,12 +99,12 @@ def _paint(
     if curves > 1 and not key:
         direct = min(columns, max(int(sheet.width / theme.em(_NAMED)), 1))
         room = _ROOM * sheet.width / direct
-        key = _is_low(sheet, panels, direct) or not curve_labels.fit_at_ends(pl.concat(panels), room)
+        low = sheet.widened(len(panels), direct, direct + 1, theme.em(_LOW)) > direct
+        key = low or not curve_labels.fit_at_ends(pl.concat(panels), room)
         columns, room = (columns, 0.0) if key else (direct, room)
     if key and curves > 1 and (not sheet.narrow or not alike):  # each quantity has its own label
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
-    while columns < most and not room and _is_low(sheet, panels, columns):
-        columns += 1
+    columns = columns if room else sheet.widened(len(panels), columns, most, theme.em(_LOW))
     # Long titles would leave narrow panels no width: one below another, they have it.
     titles = [part["title"][0] or "" for part in panels]
     if (
@@ -180,11 +171,6 @@ def told_apart(marks: pl.DataFrame, loud: Sequence[str] | pl.Series = ()) -> tup
 def of_gray(gray: pl.DataFrame) -> str:
     """Say how many curves are gray."""
     return f"Gray: {labels.counted(gray['group'].n_unique(), 'other group')}." if gray.height else ""
-
-
-def _is_low(sheet: layout.Sheet, panels: Sequence[pl.DataFrame], columns: int) -> bool:
-    """Return whether panels in so many columns are too low in a figure of a given height."""
-    return not sheet.is_free and sheet.height(len(panels), columns) < theme.em(_LOW)
 
 
 def _titled(titles: Sequence[str], width: float, columns: int, *, alike: bool) -> list[str]:

@@ -142,10 +142,9 @@ def forest_marks(
     drawn.check_once(
         frame,
         [*columns, "metric", "statistic", "level"],
-        lambda row: (
-            f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
-            "name the columns that distinguish its rows with by="
-        ),
+        "forest",
+        lambda row: f"group {labels.group_name(row, columns)!r}",
+        "name the columns that distinguish its rows with by=",
     )
     if color is None and factors.is_grid(frame, columns):
         return heat_marks(summary, metric=metric, statistic=statistic, level=level, sort=sort)

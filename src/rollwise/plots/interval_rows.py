@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, listing
 from rollwise.plots import layout, legends, lettering, row_names, tags, theme, ticking
 from rollwise.plots.figures import Plot
 from rollwise.plots.theme import Axes
@@ -70,9 +69,7 @@ def draw(
 ) -> Plot:
     """Draw each panel of the marks; footnotes follow the caption."""
     marks = labels.merge_reasons(marks, options=False)
-    if page.ax is not None and len(panels) > 1:
-        what = listing(panel.quantity for panel in panels)
-        raise ArgumentError(f"{page.verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+    page.hold([panel.quantity for panel in panels], f"choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if page.caption is not False else {}
     rows = row_names.Rows.of(marks)
@@ -89,8 +86,7 @@ def draw(
         least = theme.em(_LOW_ROW) * len(rows.names) * rows.lanes
         most = min(len(panels), int((sheet.width - min(names_width, theme.em(120))) / theme.em(_BARE_PANEL)))
         most = max(_columns(len(panels)), most)
-        while not sheet.is_free and columns < most and sheet.height(len(panels), columns) < least:
-            columns += 1
+        columns = sheet.widened(len(panels), columns, most, least)
         place = row_names.plan(sheet, rows, len(panels), columns, numbers_width)
         axes = sheet.panels(
             len(panels), columns=columns, high=max(place.high * place.at[-1] + place.high, theme.em(36))

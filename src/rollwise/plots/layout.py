@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, listing
 from rollwise.plots import legends, lettering, theme, ticking
 from rollwise.plots.figures import Plot
 from rollwise.plots.theme import Axes, Figure
@@ -37,6 +37,11 @@ class Page:
     size: theme.Size | None = None
     title: str | None = None
     caption: bool | None = None
+
+    def hold(self, panels: Sequence[str], mend: str, noun: str = "panels") -> None:
+        """Raise an error, with what to do, if the Axes of the user should hold several panels."""
+        if self.ax is not None and len(panels) > 1:
+            raise ArgumentError(f"{self.verb}: one ax cannot hold {len(panels)} {noun} ({listing(panels)}); {mend}")
 
 
 class Sheet:
@@ -92,6 +97,12 @@ class Sheet:
     def height(self, panels: int = 1, columns: int = 1) -> float:
         """Return the height of each of so many panels, without what is above and below it."""
         return self.high if self.tall is None else self.tall / math.ceil(panels / columns) - theme.em(60)
+
+    def widened(self, panels: int, columns: int, most: int, low: float) -> int:
+        """Return the number of columns, more of them up to `most` where panels of a figure of a given height would be `low`."""
+        while not self.is_free and columns < most and self.height(panels, columns) < low:
+            columns += 1
+        return columns
 
     def held(self, panels: Sequence[tuple[str, Any]], columns: int) -> list[Any]:
         """Return the panels, given with their names, for which there is space: the first and the last; a note counts the others."""

@@ -213,9 +213,7 @@ def _chosen(
         )
     )
     for part in (sure, were):
-        drawn.check_once(
-            part, keys, lambda row: f"reliability: bin {row['bin']!r} occurs twice; filter the frame to one row each"
-        )
+        drawn.check_once(part, keys, "reliability", lambda row: f"bin {row['bin']!r}")
     bin_rows = sure.join(were, on=columns_named(keys), how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
     return _checked(bin_rows, stated), quantity

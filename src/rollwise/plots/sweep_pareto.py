@@ -100,8 +100,7 @@ def sweep_pareto(
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
         columns = min(3, max(int(sheet.width / theme.em(_PANEL)), 1))
-        while not sheet.is_free and columns < 3 and sheet.height(3, columns) < theme.em(_LOW):
-            columns += 1
+        columns = sheet.widened(3, columns, 3, theme.em(_LOW))
         high = min(theme.em(190.0), 0.66 * sheet.width / columns)
         *panels, last = sheet.panels(3, columns=columns, high=max(high, 90.0))
         drawn = []

@@ -1,20 +1,17 @@
 """Agreement of judges with labels, with each other and with themselves: each statistic with its interval."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.plots import drawn, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import values_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = interval_rows.MARKS | {
     "statistic": pl.String,
@@ -121,9 +118,8 @@ def agreement_marks(
     drawn.check_once(
         table,
         [*by, *schema.AGREEMENT.key, "level"],
-        lambda row: (
-            f"agreement: {labels.compared(row)!r} occurs twice for {row['statistic']}; filter the frame to one row each"
-        ),
+        "agreement",
+        lambda row: f"{row['statistic']} of {labels.compared(row)!r}",
     )
     rows = table.to_dicts()
     names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]

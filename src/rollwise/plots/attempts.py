@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -11,17 +11,15 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, layout, legends
 from rollwise.plots.curve_marks import OF_GOALS, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
 _WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
+_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())  # there is something to draw
 _OVERLAY = 4  # groups in one panel
 _FAR = 4  # a forecast this many times beyond the last observed k has a logarithmic axis
 _MANY = 50  # attempts beyond which the axis is logarithmic, so that the first ones are not squeezed at its left
@@ -123,8 +121,8 @@ def attempts_marks(
             "create one with `rw.attempts(rollouts)`"
         )
     # Kinds that have no value at all get no panel, unless all are like that.
-    has_value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
-    tried = tried.filter(has_value) if tried.select(has_value.any()).item() else tried
+    has_any = _HAS_VALUE.any().over("metric", "kind")
+    tried = tried.filter(has_any) if tried.select(has_any.any()).item() else tried
     ahead = None if forecast is None else _continued(tried, forecast, level, min_at_risk)
     if ahead is not None:
         tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
@@ -135,10 +133,6 @@ def attempts_marks(
     return curve_marks(
         tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts"
     )
-
-
-# Rows of a forecast that have something to draw.
-_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,7 +216,7 @@ def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
     return replace(words, across="attempts (k)", log=far)
 
 
-def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
+def _end_of_observation(ax: Axes, part: pl.DataFrame) -> None:
     """Mark with a dotted line where the forecast begins."""
     if not (part["style"] == "forecast").any():
         return

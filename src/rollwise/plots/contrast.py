@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.plots import drawn, factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,
@@ -121,10 +118,9 @@ def contrast_marks(
     drawn.check_once(
         frame,
         [*by, *schema.CONTRAST.key],
-        lambda row: (
-            f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
-            "filter the frame to one row for each comparison"
-        ),
+        "contrast",
+        lambda row: f"{row['group']!r} against {row['baseline']!r}",
+        "filter the frame to one row for each comparison",
     )
     # With several baselines the name of a row includes its baseline.
     single_baseline, single_of = (frame[name].n_unique() == 1 for name in ("baseline", "of"))

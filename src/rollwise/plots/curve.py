@@ -1,18 +1,15 @@
 """Curves over turns, tokens, dollars or seconds: attack success, survival, hazard, incidence, and scores around an event."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rollwise import schema
 from rollwise.plots import curve_figure, drawn, layout
 from rollwise.plots.curve_marks import COMBINATION, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @drawing
@@ -55,7 +52,8 @@ def curve(
     colors
         Colors by group name; by default a color-blind safe one for each.
     size, ax, title, caption
-        As in `forest`; one `ax` holds all curves.
+        As in `forest`; one `ax` holds all curves, of more than twelve the three highest and lowest in colors. A figure of a
+        height that cannot hold all panels has the first and the last, and counts the others.
 
     Raises
     ------

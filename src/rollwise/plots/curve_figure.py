@@ -2,26 +2,24 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, listing
-from rollwise.plots import curve_labels, curve_panel, layout, theme
+from rollwise.plots import curve_labels, curve_panel, layout, lettering, theme
 from rollwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_needed
 from rollwise.plots.curve_panel import Wording
 from rollwise.plots.figures import Plot
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import column_named
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _GRAY = 16  # up to so many panels show the other groups in gray
+_ENDS = 3  # curves at either end that keep their colors where very many are in one panel
 _ROOM = 0.32  # share of a panel that names at the ends of curves may take
 _NAMED, _SMALL = 230.0, 105.0  # least width in points of a panel whose curves are named at their ends, and of any other
+_LOW = 40.0  # height in points below which panels are narrow rather than low
 _BOUNDS = "between bound_low and bound_high"  # columns, which no reader of a figure sees
-Also = Callable[["Axes", pl.DataFrame], None]
+Also = Callable[[Axes, pl.DataFrame], None]
 
 
 def lay_out(
@@ -37,32 +35,32 @@ def lay_out(
 ) -> Plot:
     """Draw the marks of curves into the Axes of the user, or into a new figure with a grid of panels."""
     panels = marks.partition_by("panel", maintain_order=True)
-    if page.ax is not None and len(panels) > 1:
-        raise ArgumentError(_several_panels(panels, page.verb))
+    if len(set(map(_quantity, panels))) > 1:
+        page.hold([" ".join(map(str, _quantity(part))) for part in panels], "choose metric= and kind=")
+    page.hold([str(part["title"][0]) for part in panels], "filter the frame to one of them", "groups")
     curves = max(part["group"].n_unique() for part in panels)
-    combinations = [part.select(COMBINATION).row(0) for part in panels]
+    gray = marks.clear()
+    if len(panels) == 1:
+        panels[0], gray = told_apart(marks)
+        description = " ".join(filter(None, [description, of_gray(gray)]))
     behind = 1 < len(panels) <= _GRAY and curves == 1 and not key
-    if behind and len(set(combinations)) == 1 and description:
+    if behind and len(set(map(_quantity, panels))) == 1 and description:
         description = f"{description} Gray: the other groups."
 
-    paint = partial(_paint, panels=panels, marks=marks, words=words, curves=curves, combinations=combinations)
+    paint = partial(_paint, panels=panels, marks=marks, words=words, curves=curves)
     return layout.lay(
-        partial(paint, at_risk=at_risk, key=key, also=also, behind=behind),
+        partial(paint, at_risk=at_risk, key=key, also=also, behind=behind, gray=gray),
         page,
         alt=alt,
         natural=_natural(len(panels), curves),
         description=description,
-        named=[*marks["group"], *marks["title"].drop_nulls()],
+        named=[*pl.concat(panels)["group"], *marks["title"].drop_nulls()],
     )
 
 
-def _several_panels(panels: Sequence[pl.DataFrame], verb: str) -> str:
-    """Describe why one Axes is not enough: several metrics and kinds, or several groups."""
-    combinations = [" ".join(part.select(COMBINATION).row(0)) for part in panels]
-    if len(set(combinations)) > 1:
-        return f"{verb}: one ax cannot hold {len(panels)} panels ({listing(combinations)}); choose metric= and kind="
-    groups = listing(str(part["title"][0]) for part in panels)
-    return f"{verb}: one ax cannot hold {len(panels)} groups ({groups}); filter the frame to one of them"
+def _quantity(panel: pl.DataFrame) -> tuple[object, ...]:
+    """Return the metric, kind and axis of a panel."""
+    return panel.select(COMBINATION).row(0)
 
 
 def _grid(panels: int) -> int:
@@ -85,15 +83,15 @@ def _paint(
     marks: pl.DataFrame,
     words: Callable[[pl.DataFrame], Wording],
     curves: int,
-    combinations: Sequence[tuple[object, ...]],
     at_risk: bool | None,
     key: bool,
     also: Also | None,
     behind: bool,
+    gray: pl.DataFrame,
 ) -> Callable[[], None]:
-    """Draw a grid of panels of equal size, or the only one."""
-    single = len(panels) == 1
-    columns = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
+    """Draw a grid of panels of equal size, or the only one with more curves in gray."""
+    single, alike = len(panels) == 1, len(set(map(_quantity, panels))) == 1
+    columns = most = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
     # Names that do not fit whole at the ends of their curves, in one column if necessary, are in a key.
     room = 0.0
     small = curves > 1 and sheet.narrow and len(panels) > 2  # in two columns, without space for names and numbers
@@ -101,15 +99,24 @@ def _paint(
     if curves > 1 and not key:
         direct = min(columns, max(int(sheet.width / theme.em(_NAMED)), 1))
         room = _ROOM * sheet.width / direct
-        key = not curve_labels.fit_at_ends(marks, room)
+        low = sheet.widened(len(panels), direct, direct + 1, theme.em(_LOW)) > direct
+        key = low or not curve_labels.fit_at_ends(pl.concat(panels), room)
         columns, room = (columns, 0.0) if key else (direct, room)
-    if key and curves > 1 and (not sheet.narrow or len(set(combinations)) > 1):  # each quantity has its own label
+    if key and curves > 1 and (not sheet.narrow or not alike):  # each quantity has its own label
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
+    columns = columns if room else sheet.widened(len(panels), columns, most, theme.em(_LOW))
     # Long titles would leave narrow panels no width: one below another, they have it.
-    across = sheet.width / columns - theme.em(16)
-    titles = [] if single else [str(part["title"][0]) for part in panels]
-    if sheet.narrow and sheet.is_free and any("…" in curve_panel.titled(title, across) for title in titles):
+    titles = [part["title"][0] or "" for part in panels]
+    if (
+        sheet.narrow
+        and sheet.is_free
+        and any("…" in title for title in _titled(titles, sheet.width, columns, alike=alike))
+    ):
         columns = 1
+    panels = sheet.held(list(zip(titles, panels, strict=True)), columns)
+    combinations = list(map(_quantity, panels))
+    titles = _titled([part["title"][0] or "" for part in panels], sheet.width, columns, alike=alike)
+    behind |= bool(sheet.left_out) and curves == 1 and not key
     high = 225.0 if single else 170.0 if curves > 1 else 160.0 if len(panels) == 2 else 125.0
     axes = sheet.panels(len(panels), columns=columns, high=max(min(theme.em(high), 0.66 * sheet.width / columns), 90.0))
     rows = -(-len(panels) // columns)
@@ -126,7 +133,7 @@ def _paint(
             axis_marks,
             words(axis_marks),
             # The other groups in gray give a reference for a single curve.
-            behind=axis_marks.filter(pl.col("panel") != place) if behind else None,
+            behind=axis_marks.filter(pl.col("panel") != part["panel"][0]) if behind else gray,
             at_risk=(sheet.has_room if at_risk is None else at_risk) and not (small and directly),
             compact=not single,
             room=room,
@@ -134,20 +141,44 @@ def _paint(
             first_column=first,
             # The axis has its label in the last row, or where another quantity follows below.
             bottom=place // columns == rows - 1 or combinations[min(below, len(panels) - 1)] != combinations[place],
-            title=None if single else part["title"][0],
+            title="" if single else titles[place],
             across=sheet.across() - theme.em(16),
         )
         if also is not None:
             also(ax, part)
         drawn.append(finish_panel)
     if key:  # the same for all panels
-        sheet.entries = curve_labels.entries(axes[0], marks)
+        sheet.entries = curve_labels.entries(axes[0], pl.concat(panels))
 
     def finish() -> None:
         for finish_panel in drawn:
             finish_panel()
 
     return finish
+
+
+def told_apart(marks: pl.DataFrame, loud: Sequence[str] | pl.Series = ()) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split the curves of a panel into those in colors, of very many the `loud` ones or both ends, and those in gray."""
+    curves = marks.filter(pl.col("style") != "reference")
+    names = curves.sort("series")["group"].unique(maintain_order=True).to_list()
+    if not theme.look_alike(curves):
+        return marks, marks.clear()
+    in_color = pl.col("group").is_in(list(loud) or [*names[:_ENDS], *names[-_ENDS:]])
+    references = marks.filter(style="reference")
+    return pl.concat([theme.recolored(curves.filter(in_color)), references]), curves.filter(~in_color)
+
+
+def of_gray(gray: pl.DataFrame) -> str:
+    """Say how many curves are gray."""
+    return f"Gray: {labels.counted(gray['group'].n_unique(), 'other group')}." if gray.height else ""
+
+
+def _titled(titles: Sequence[str], width: float, columns: int, *, alike: bool) -> list[str]:
+    """Return the titles of panels in at most three lines; only the first of a row has labels beside it where they are `alike`."""
+    beside = theme.em(66)
+    across = width / columns - theme.em(16)
+    inside = (width - beside) / columns - theme.em(8) if alike else max(across - beside, 0.6 * across)
+    return [lettering.balanced(title, inside, size=theme.normal(), lines=3) for title in titles]
 
 
 def overlaid(marks: pl.DataFrame) -> bool:

@@ -8,10 +8,10 @@ import polars as pl
 from rollwise.plots import curve_strokes as strokes
 from rollwise.plots import legends, lettering, theme
 from rollwise.plots.curve_marks import after_start
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
 _DIRECT = 6  # at most so many curves are named at their ends
@@ -26,7 +26,7 @@ def fit_at_ends(marks: pl.DataFrame, room: float) -> bool:
 
 
 def name(
-    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float]
+    ax: Axes, curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float]
 ) -> list[tuple["Annotation", float]]:
     """Write names at the ends of the curves, in lines of `room` points."""
     from matplotlib.transforms import ScaledTranslation
@@ -81,9 +81,8 @@ def never(curve: pl.DataFrame) -> str:
     return f"0 of {labels.count(line['at_risk'].max())}; at most {labels.number(last['high'][0], rate=True)}"  # type: ignore[arg-type]
 
 
-def entries(ax: "Axes", marks: pl.DataFrame) -> list[Any]:
+def entries(ax: Axes, marks: pl.DataFrame) -> list[Any]:
     """Return a marker and a name for each curve, for a key."""
-    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
@@ -97,12 +96,12 @@ def entries(ax: "Axes", marks: pl.DataFrame) -> list[Any]:
             label=row["group"],
         )
         if row["style"] == "stack"
-        else Line2D([], [], label=row["group"], linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
+        else legends.entry(row["group"], linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
         for row in curves
     ]
 
 
-def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: float) -> None:
+def push_apart(ax: Axes, names: Sequence[tuple["Annotation", float]], up: float) -> None:
     """Separate overlapping names; the height of the Axes in points gives the height of a line of text."""
     (bottom, top), edge = ax.get_ylim(), ax.get_xlim()[1]
     # The height of a line of text in data units.
@@ -121,8 +120,8 @@ def height_of(curves: int, *, compact: bool) -> float:
 
 
 def table_below(
-    ax: "Axes", curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool, room: float
-) -> "Axes | None":
+    ax: Axes, curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool, room: float
+) -> Axes | None:
     """Add an empty table in separate Axes, one row per curve."""
     table_curves = _rows(curves)
     most = pl.concat(curves)["at_risk"].max()
@@ -165,7 +164,7 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     return [curves[place]] if shared and same else curves
 
 
-def fit_heading(table: "Axes") -> None:
+def fit_heading(table: Axes) -> None:
     """Shorten the heading of the table if it would leave the figure: ``at risk at the start of each turn`` to ``at risk``."""
     figure = table.get_figure(root=True)
     if not table.texts or figure is None:
@@ -176,7 +175,7 @@ def fit_heading(table: "Axes") -> None:
         heading.set_text(heading.get_text().partition(" at the start")[0])
 
 
-def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
+def fill(table: Axes, curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
     """Write the numbers below the ticks, once the ticks are final."""
     for place, curve in enumerate(_rows(curves)):
         cells = _cells(curve, ticks)

@@ -117,10 +117,9 @@ def curve_marks(
     drawn.check_once(
         frame,
         [*by, *COMBINATION, "ending", "at", "level", "style"],
-        lambda row: (
-            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} occurs twice; "
-            "filter the frame to one curve per group"
-        ),
+        verb,
+        lambda row: f"{row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r}",
+        "filter the frame to one curve per group",
     )
     frame = frame.with_columns(pl.Series("key", labels.group_keys(frame, by), dtype=pl.String))
     # All panels of a combination have the same axis, so the decision is made for all of them.

@@ -11,10 +11,10 @@ import polars as pl
 from rollwise.plots import curve_labels, lettering, tags, theme, ticking
 from rollwise.plots import curve_strokes as strokes
 from rollwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
 _CROWDED = 3  # bands of so many curves have edges
@@ -62,20 +62,20 @@ def wording(axis_marks: pl.DataFrame) -> Wording:
 
 
 def draw(
-    ax: "Axes",
+    ax: Axes,
     part: pl.DataFrame,
     axis_marks: pl.DataFrame,
     words: Wording,
     *,
     across: float,
     high: float,
-    behind: pl.DataFrame | None = None,
+    behind: pl.DataFrame,
     at_risk: bool = True,
     compact: bool = False,
     room: float = 0.0,
     first_column: bool = True,
     bottom: bool = True,
-    title: str | None = None,
+    title: str = "",
 ) -> Callable[[], None]:
     """Draw everything whose position does not depend on the final size of the Axes, and return what draws the rest.
 
@@ -91,8 +91,7 @@ def draw(
     _limits(ax, axis_marks, words)
     if part["kind"][0] == "trajectory":
         ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
-    if behind is not None:
-        strokes.gray(ax, behind)
+    strokes.gray(ax, behind)
     curves = part.partition_by("series", maintain_order=True)
     # Curves at the same integer positions are shifted, so that their whiskers do not overlap; a curve that coincides
     # with later ones is wider, so that it stays visible behind them.
@@ -108,8 +107,8 @@ def draw(
         ax.set_xlabel(words.across, fontsize=theme.normal(), parse_math=False)
     if not first_column:
         ax.tick_params(axis="y", labelleft=False)
-    if title is not None:
-        ax.set_title(titled(title, across), loc="left", fontsize=theme.normal(), parse_math=False)
+    if title:
+        ax.set_title(title, loc="left", fontsize=theme.normal(), parse_math=False)
     if first_column:
         letters = theme.normal() if lettering.text_width(words.up, theme.normal()) <= 2.6 * high else theme.small()
         lines = lettering.balanced(words.up, high, size=letters, lines=5)
@@ -140,16 +139,6 @@ def draw(
     return partial(_finish, ax, curves, axis_marks, words, names=at_ends, table=table)
 
 
-def titled(title: str, across: float) -> str:
-    """Return the title of a panel in at most three lines, cut if these do not hold it."""
-    return lettering.balanced(title, _inside(across), size=theme.normal(), lines=3)
-
-
-def _inside(across: float) -> float:
-    """Return the width of the Axes of a panel that is so wide with its labels."""
-    return max(across - theme.em(66), 0.6 * across)
-
-
 def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
     """Return the name of a curve with that of its panel, and its last value."""
     title, group = curve.select("title", "group").row(0)
@@ -162,7 +151,7 @@ def _told(curve: pl.DataFrame, words: Wording) -> tuple[str, str]:
 
 
 def _named(
-    ax: "Axes", curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float], across: float, high: float
+    ax: Axes, curves: Sequence[pl.DataFrame], room: float, shifts: Sequence[float], across: float, high: float
 ) -> "Sequence[tuple[Annotation, float]]":
     """Write names at the ends of curves, or in the panel which of them stay 0, and what the share is at most."""
     if room and len(curves) > 1:
@@ -173,7 +162,8 @@ def _named(
         lines = [f"each: {zero[0][1]}"]
 
     def text() -> str:
-        broken = [lettering.balanced(line, _inside(across) - theme.em(8), size=theme.small()) for line in lines]
+        inside = max(across - theme.em(66), 0.6 * across) - theme.em(8)
+        broken = [lettering.balanced(line, inside, size=theme.small()) for line in lines]
         return "\n".join(broken)
 
     too_high = len(curves) > 1 and (text().count("\n") + 1) * theme.em(_LINE) > 0.75 * high
@@ -185,13 +175,13 @@ def _named(
 
 
 def _finish(
-    ax: "Axes",
+    ax: Axes,
     curves: Sequence[pl.DataFrame],
     axis_marks: pl.DataFrame,
     words: Wording,
     *,
     names: "Sequence[tuple[Annotation, float]]",
-    table: "Axes | None",
+    table: Axes | None,
 ) -> None:
     """Draw what depends on the final size of the Axes: ticks, numbers at risk, separated names."""
     across, up = theme.size_in_points(ax)
@@ -208,7 +198,7 @@ def _finish(
 
 
 # ── axes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
+def _limits(ax: Axes, marks: pl.DataFrame, words: Wording) -> None:
     first = marks.row(0, named=True)
     # The interval of a few rollouts alone would flatten all others: it is cut off, and shown to be by an arrow.
     cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
@@ -249,7 +239,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         ticking.amounts(ax, "x", words.unit)
 
 
-def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
+def _ticks(ax: Axes, axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
     """Set ticks far enough apart for the numbers below: whole numbers on an axis of counts, positions for points."""
     if words.names:
         return [float(place) for place in range(len(words.names))]

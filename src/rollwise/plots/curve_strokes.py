@@ -1,16 +1,14 @@
 """Drawing of one curve: steps with bands, points with whiskers, lines with bands, forecasts, layers of a stack."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.plots import theme
 from rollwise.plots.curve_marks import WHOLE
+from rollwise.plots.theme import Axes
 from rollwise.schema.named import columns_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _DASHES = (0, (3, 2))
 HATCHES = ("", "////", "...", "\\\\\\\\", "xxx", "---")  # of the layers of a stack, for gray print
@@ -19,7 +17,7 @@ _MARKER = (
 )
 
 
-def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0, crowded: bool = False) -> None:
+def paint(ax: Axes, curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0, crowded: bool = False) -> None:
     """Draw the curve in its style, shifted by `shift` turns; `extra` widens a line that another one would cover.
 
     Where many curves are `crowded` into one panel their bands would mix, so these have edges.
@@ -40,7 +38,7 @@ def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float =
             _steps(ax, part, extra, crowded=crowded)
 
 
-def gray(ax: "Axes", behind: pl.DataFrame) -> None:
+def gray(ax: Axes, behind: pl.DataFrame) -> None:
     """Draw the curves of other panels thin, gray and without bands."""
     color = theme.shade(ax, theme.GRAY)
     for curve in behind.filter(_widest(behind)).partition_by("panel", "series", maintain_order=True):
@@ -48,7 +46,7 @@ def gray(ax: "Axes", behind: pl.DataFrame) -> None:
         ax.plot(across, up, color=color, linewidth=0.9, zorder=1)
 
 
-def symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
+def symbol(ax: Axes, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the style of a marker, hollow if few rollouts were at risk."""
     look = theme.symbol(ax, row["color"], row["marker"], hollow=not row["solid"])
     return look | {"clip_on": False, "zorder": 4}
@@ -78,14 +76,14 @@ def _runs(line: pl.DataFrame) -> list[pl.DataFrame]:
     return line.with_columns(_run=pl.col("solid").rle_id()).partition_by("_run", maintain_order=True)
 
 
-def moved(ax: "Axes", at: float, shift: float) -> float:
+def moved(ax: Axes, at: float, shift: float) -> float:
     """Return a position that is shifted by so many turns."""
     return at * (1 + shift / 2) if ax.get_xscale() == "log" else at + shift
 
 
 # ── styles ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _band(
-    ax: "Axes", across: list[float], low: list[float], high: list[float], color: str, *, alpha: float, crowded: bool
+    ax: Axes, across: list[float], low: list[float], high: list[float], color: str, *, alpha: float, crowded: bool
 ) -> None:
     """Fill a band; a crowded one is fainter and has thin edges."""
     ax.fill_between(across, low, high, color=color, alpha=alpha / 3 if crowded else alpha, linewidth=0, zorder=2)
@@ -94,7 +92,7 @@ def _band(
             ax.plot(across, edge, color=color, linewidth=0.6, alpha=0.7, zorder=2.2)
 
 
-def _steps(ax: "Axes", curve: pl.DataFrame, extra: float, *, crowded: bool) -> None:
+def _steps(ax: Axes, curve: pl.DataFrame, extra: float, *, crowded: bool) -> None:
     color, line = curve["color"][0], curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         for run in _runs(band):
@@ -119,7 +117,7 @@ def _steps(ax: "Axes", curve: pl.DataFrame, extra: float, *, crowded: bool) -> N
     _censored(ax, line, color)
 
 
-def _censored(ax: "Axes", line: pl.DataFrame, color: str) -> None:
+def _censored(ax: Axes, line: pl.DataFrame, color: str) -> None:
     """Draw a tick in the middle of each step in which rollouts were censored."""
     lost = line.filter((pl.col("censored") > 0) & pl.col("estimate").is_not_null())
     # Within a turn the time of censoring is unknown: the tick is in the middle of the step.
@@ -128,7 +126,7 @@ def _censored(ax: "Axes", line: pl.DataFrame, color: str) -> None:
     ax.plot(at.to_list(), lost["estimate"].to_list(), color=color, zorder=3, **style)
 
 
-def _points(ax: "Axes", curve: pl.DataFrame, shift: float) -> None:
+def _points(ax: Axes, curve: pl.DataFrame, shift: float) -> None:
     """Draw markers with whiskers; a thin line joins points of enough rollouts."""
     line = curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
@@ -139,7 +137,7 @@ def _points(ax: "Axes", curve: pl.DataFrame, shift: float) -> None:
     _markers(ax, line, shift)
 
 
-def _whiskers(ax: "Axes", band: pl.DataFrame, shift: float, *, thin: bool) -> None:
+def _whiskers(ax: Axes, band: pl.DataFrame, shift: float, *, thin: bool) -> None:
     bottom, top = ax.get_ylim()
     for at, low, high, color in band.select("at", "low", "high", "color").drop_nulls().iter_rows():
         place = moved(ax, at, shift)
@@ -151,12 +149,12 @@ def _whiskers(ax: "Axes", band: pl.DataFrame, shift: float, *, thin: bool) -> No
                 ax.plot([place], [edge], color=color, marker=arrow, markersize=5, clip_on=False, zorder=3)
 
 
-def _markers(ax: "Axes", line: pl.DataFrame, shift: float = 0.0) -> None:
+def _markers(ax: Axes, line: pl.DataFrame, shift: float = 0.0) -> None:
     for row in line.drop_nulls("estimate").iter_rows(named=True):
         ax.plot([moved(ax, row["at"], shift)], [row["estimate"]], **symbol(ax, row))
 
 
-def _line(ax: "Axes", curve: pl.DataFrame, *, crowded: bool) -> None:
+def _line(ax: Axes, curve: pl.DataFrame, *, crowded: bool) -> None:
     """Draw a line with markers in a band; a point between two gaps has whiskers, as its band would have no width."""
     color, line = curve["color"][0], curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
@@ -172,7 +170,7 @@ def _line(ax: "Axes", curve: pl.DataFrame, *, crowded: bool) -> None:
     _markers(ax, points if apart else pl.concat([points.filter(~pl.col("solid")), points.tail(1)]))
 
 
-def _forecast(ax: "Axes", curve: pl.DataFrame) -> None:
+def _forecast(ax: Axes, curve: pl.DataFrame) -> None:
     color, line = curve["color"][0], curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
@@ -180,7 +178,7 @@ def _forecast(ax: "Axes", curve: pl.DataFrame) -> None:
     ax.plot(*_polygon(line, "estimate"), color=color, linewidth=1.6, linestyle=_DASHES, zorder=3)
 
 
-def _reference(ax: "Axes", curve: pl.DataFrame) -> None:
+def _reference(ax: Axes, curve: pl.DataFrame) -> None:
     """Draw a horizontal line across the panel, and its interval."""
     color = curve["color"][0]
     for low, high in curve.select("low", "high").drop_nulls().iter_rows():
@@ -189,7 +187,7 @@ def _reference(ax: "Axes", curve: pl.DataFrame) -> None:
         ax.axhline(value, color=color, linewidth=1.3, linestyle=_DASHES, zorder=1.5)
 
 
-def _layer(ax: "Axes", curve: pl.DataFrame) -> None:
+def _layer(ax: Axes, curve: pl.DataFrame) -> None:
     """Draw one layer of a stack, from `low` to `high`, paler where few rollouts were at risk."""
     color = curve["color"][0]
     for run in _runs(curve):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -13,14 +13,11 @@ from rollwise.plots import alternatives, layout, lettering, theme, ticking
 from rollwise.plots import distribution_strokes as strokes
 from rollwise.plots.curve_marks import wide_range
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Kind = Literal["ecdf", "box", "histogram"]
 MARKS = {
@@ -41,6 +38,7 @@ _MOST_POINTS = 400  # points of a group; more would cover each other
 _GOLDEN = 0.618033988749895  # multiples modulo 1 are spread evenly: reproducible jitter
 _BINS = 30
 _OVERLAID = 4  # groups in one panel of steps
+_ENDS = 3  # of very many groups, those at either end that keep their colors
 
 
 @drawing
@@ -71,7 +69,7 @@ def distribution(
         ``"ecdf"``: the share of rollouts whose value is at most x, which needs no bins; ``"box"``: median, quartiles
         and whiskers (to the last value within 1.5 times the interquartile range), with the values as points;
         ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups. By default ``"ecdf"`` for up to
-        four groups, else ``"box"``.
+        four groups, else ``"box"``. Of more than twelve steps the three highest and lowest have colors.
     log
         Whether the axis is logarithmic; by default if all values are above 0, the greatest is above 1 and a hundred times the
         least: scores and shares are not.
@@ -104,6 +102,9 @@ def distribution(
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
+    if kind == "ecdf" and theme.look_alike(groups):  # of very many groups both ends have colors
+        gray = pl.col("row").is_between(_ENDS, groups.height - _ENDS - 1)
+        groups = pl.concat([theme.recolored(groups.filter(~gray)), groups.filter(gray).with_columns(color=None)])
     names = groups["group"].to_list()
 
     def paint(sheet: layout.Sheet) -> Callable[[], bool] | None:
@@ -129,7 +130,7 @@ def distribution(
         layout.Page("distribution", ax, size, title, caption),
         alt=alternatives.distribution(marks),
         description=_caption(marks, groups, kind),
-        named=marks["group"],
+        named=groups.drop_nulls("color")["group"],
     )
 
 
@@ -256,6 +257,8 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
         if unknown
         else f"{with_value}, all with a value."
     ]
+    if groups["color"].null_count():
+        sentences.append(f"Gray: {labels.counted(groups['color'].null_count(), 'other group')}.")
     if kind == "box":
         sentences.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
         if (groups["n"] > _MOST_POINTS).any():
@@ -265,7 +268,7 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     return " ".join(sentences)
 
 
-def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
+def _of_rows(ax: Axes, groups: pl.DataFrame) -> str:
     """Return notes for the caption if the rows have no space for them."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):

@@ -1,16 +1,14 @@
 """Drawing of a distribution: steps, boxes with points, bars."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.plots import lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
@@ -31,28 +29,31 @@ def _sizes(group: Mapping[str, Any]) -> str:
     return f"n = {labels.count(group['n'])}{unknown}"
 
 
-def _tagged(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> Iterator[tuple[Mapping[str, Any], pl.DataFrame]]:
+def _tagged(ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> Iterator[tuple[Mapping[str, Any], pl.DataFrame]]:
     """Yield each group and its marks; what is drawn meanwhile is tagged as its."""
     for group in groups.iter_rows(named=True):
         with tags.tagged(ax, group["key"], group["group"], _sizes(group)):
             yield group, placed.filter(row=group["row"])
 
 
-def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+def steps(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a step function for each group, with its marker at the median and a key."""
     theme.dress(ax)
     least, greatest = float(placed["x"].min()), float(placed["x"].max())  # type: ignore[arg-type]
     logarithmic = ax.get_xscale() == "log"
     margin = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
     ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - margin, greatest + margin)
-    order = sorted(groups["group"])
+    order = sorted(groups.drop_nulls("color")["group"])
     for group, part in _tagged(ax, placed, groups):
         has_values = not part.is_empty()
         # The marker of a step function is where it reaches one half.
         half = [place for place, reached in enumerate(part["y"], 1) if reached >= 0.5][:1]
+        path = ([ends[0], *part["x"], ends[1]], [0.0, *part["y"], 1.0]) if has_values else ([], [])
+        if group["color"] is None:
+            ax.plot(*path, drawstyle="steps-post", color=theme.shade(ax, theme.GRAY), linewidth=0.9, zorder=1)
+            continue
         ax.plot(
-            [ends[0], *part["x"], ends[1]] if has_values else [],
-            [0.0, *part["y"], 1.0] if has_values else [],
+            *path,
             drawstyle="steps-post",
             color=group["color"],
             linewidth=1.8,
@@ -70,9 +71,11 @@ def steps(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     _key(sheet, ax)
 
 
-def _key(sheet: Sheet, ax: "Axes") -> None:
+def _key(sheet: Sheet, ax: Axes) -> None:
     """Draw the key inside the Axes if there is space, else above."""
-    entries = ax.get_lines()
+    # The group with the least median is the uppermost curve; one without values has none. Gray lines have no label.
+    lines = [line for line in ax.get_lines()[::-1] if not str(line.get_label()).startswith("_")]
+    entries = sorted(lines, key=lambda line: len(line.get_xdata()) == 0)  # type: ignore[arg-type]
     # The key needs free space inside the Axes, which a long name does not leave.
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + theme.em(32)
     if len(entries) <= _FEW and longest < 0.42 * (sheet.width - theme.em(70)):
@@ -83,7 +86,7 @@ def _key(sheet: Sheet, ax: "Axes") -> None:
         sheet.entries = entries
 
 
-def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+def boxes(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a box with whiskers for each group, with its points below."""
     from matplotlib.patches import Rectangle
 
@@ -129,7 +132,7 @@ def boxes(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) 
     ax.set_ylim(groups.height - 0.4, -0.6)
 
 
-def bars(sheet: Sheet, ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame) -> None:
+def bars(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> None:
     """Draw a row of bars for each group, all on one scale."""
     theme.dress(ax, grid="x")
     highest = float(placed["y"].max())  # type: ignore[arg-type]
@@ -165,7 +168,7 @@ def _beside(sheet: Sheet) -> float:
     return max(0.34 * sheet.width, theme.em(48))
 
 
-def _name_rows(sheet: Sheet, ax: "Axes", groups: pl.DataFrame) -> None:
+def _name_rows(sheet: Sheet, ax: Axes, groups: pl.DataFrame) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
     # Names get the lines that fit; one of them is for the numbers of rollouts.
     high = sheet.height() / groups.height

@@ -11,11 +11,19 @@ from rollwise.schema.columns import Schema
 from rollwise.schema.named import columns_named
 
 
-def check_once(frame: pl.DataFrame, by: Sequence[str], words: Callable[[Mapping[str, Any]], str]) -> None:
-    """Raise an error with words about the first row whose values in the columns occur twice: one place would have two marks."""
+def check_once(
+    frame: pl.DataFrame,
+    by: Sequence[str],
+    verb: str,
+    name: Callable[[Mapping[str, Any]], str],
+    mend: str = "filter the frame to one row each",
+) -> None:
+    """Raise an error that names the first row whose values in the columns occur twice: one place would have two marks."""
     twice = frame.filter(frame.select(columns_named(dict.fromkeys(by))).is_duplicated())
     if not twice.is_empty():
-        raise ArgumentError(words(twice.row(0, named=True)))
+        row = twice.row(0, named=True)
+        quantity = f" for {row['metric']}" if "metric" in by else ""
+        raise ArgumentError(f"{verb}: {name(row)} occurs twice{quantity}; {mend}")
 
 
 def rows_of(frame: object, shape: Schema, verb: str, marks: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

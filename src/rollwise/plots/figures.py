@@ -13,17 +13,14 @@ from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.files.atomic import whole
 from rollwise.plots import inline as inline_svg
 from rollwise.plots import lettering, tags, theme
+from rollwise.plots.theme import Axes, Figure
 from rollwise.schema import labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _DPI = 150
 _SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
@@ -90,14 +87,14 @@ class Plot:
     (1, 'attack success')
     """
 
-    def __init__(self, axes: Sequence["Axes"], alt: str, about: Mapping[str, str] | None = None) -> None:
+    def __init__(self, axes: Sequence[Axes], alt: str, about: Mapping[str, str] | None = None) -> None:
         self._axes: tuple[Axes, ...] = tuple(axes)
         self.figure: Figure = self._axes[0].get_figure(root=True)  # type: ignore[assignment]
         self.alt = alt
         self._texts = about or {}
 
     @property
-    def axes(self) -> "tuple[Axes, ...]":
+    def axes(self) -> tuple[Axes, ...]:
         """The panels of the figure as it is drawn now."""
         return tuple(getattr(self.figure, "panels", ())) or self._axes
 
@@ -293,7 +290,7 @@ def _element(drawn: bytes, description: str) -> str:
 
 
 @contextmanager
-def _laid_out(figure: "Figure") -> Iterator[None]:
+def _laid_out(figure: Figure) -> Iterator[None]:
     """Lay the figure out, and take its layout engine away meanwhile: Matplotlib draws a figure that has one twice."""
     from matplotlib import rc_context
 
@@ -309,7 +306,7 @@ def _laid_out(figure: "Figure") -> Iterator[None]:
             figure.set_layout_engine(engine)
 
 
-def _outside_canvas(figure: "Figure") -> Any:
+def _outside_canvas(figure: Figure) -> Any:
     """Return the canvas together with all that lies outside it; None if a layout engine keeps everything inside."""
     from matplotlib.transforms import Bbox
 

@@ -1,7 +1,7 @@
 """Forest plot of groups of rollouts: one row per group, a point with its interval."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -10,13 +10,10 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import drawn, factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.heat_map import heat_map, heat_marks
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,
@@ -145,10 +142,9 @@ def forest_marks(
     drawn.check_once(
         frame,
         [*columns, "metric", "statistic", "level"],
-        lambda row: (
-            f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
-            "name the columns that distinguish its rows with by="
-        ),
+        "forest",
+        lambda row: f"group {labels.group_name(row, columns)!r}",
+        "name the columns that distinguish its rows with by=",
     )
     if color is None and factors.is_grid(frame, columns):
         return heat_marks(summary, metric=metric, statistic=statistic, level=level, sort=sort)

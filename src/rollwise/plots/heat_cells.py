@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.plots import lettering, tags, theme, ticking
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FAINTEST = 0.3  # strength of the color if the interval spans the whole scale
 _COLORMAP, _PART = "magma_r", (0.02, 0.82)  # hues change along it, so that a pale color is not mistaken for a low one
@@ -135,7 +133,7 @@ def _words(mark: Mapping[str, Any], texts: str) -> str:
 
 
 def draw(
-    ax: "Axes", part: pl.DataFrame, plan: Plan, scale: tuple[float, float], *, key: bool, names: bool = True
+    ax: Axes, part: pl.DataFrame, plan: Plan, scale: tuple[float, float], *, key: bool, names: bool = True
 ) -> None:
     """Draw the cells of one panel."""
     from matplotlib.patches import Rectangle
@@ -162,7 +160,7 @@ def draw(
         _key(ax, scale, rate=part["rate"][0], what=labels.quantity(part["metric"][0], part["statistic"][0]))
 
 
-def _write(ax: "Axes", mark: Mapping[str, Any], words: str, place: tuple[float, float], fill: str) -> None:
+def _write(ax: Axes, mark: Mapping[str, Any], words: str, place: tuple[float, float], fill: str) -> None:
     from matplotlib.colors import to_hex
 
     boxed = {"facecolor": fill, "edgecolor": "none", "pad": 1.5} if mark["estimate"] is None else None
@@ -181,7 +179,7 @@ def _write(ax: "Axes", mark: Mapping[str, Any], words: str, place: tuple[float, 
     )
 
 
-def _names(ax: "Axes", plan: Plan, *, names: bool) -> None:
+def _names(ax: Axes, plan: Plan, *, names: bool) -> None:
     """Write the names of rows to the left and of columns above, pooled ones in bold."""
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, labelsize=theme.small(), top=False, bottom=False, labeltop=True, labelbottom=False)
@@ -198,7 +196,7 @@ def _names(ax: "Axes", plan: Plan, *, names: bool) -> None:
         ax.set_title(plan.title, loc="left", fontsize=theme.normal(), fontweight="bold", pad=8, parse_math=False)
 
 
-def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]) -> str:
+def _color(ax: Axes, value: float, strength: float, scale: tuple[float, float]) -> str:
     """Return the color of a value, blended with the background according to its strength."""
     from matplotlib import colormaps
 
@@ -208,7 +206,7 @@ def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]
     return theme.blend(colormaps[_COLORMAP](first + inside * (last - first)), ax.get_facecolor(), strength)
 
 
-def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> None:
+def _key(ax: Axes, scale: tuple[float, float], *, rate: bool, what: str) -> None:
     """Draw the color key: estimates upwards, widths of intervals to the right."""
     from matplotlib.colors import to_rgb
     from matplotlib.transforms import Affine2D, ScaledTranslation

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -10,13 +10,10 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import drawn, heat_cells, layout, lettering, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
@@ -105,11 +102,11 @@ def heat_map(
     check_option_types(heat_map, locals())
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     parts = marks.partition_by("panel", maintain_order=True)
-    if ax is not None and len(parts) > 1:
-        what = listing(f"{part['metric'][0]} {part['title'][0] or ''}".strip() for part in parts)
-        raise ArgumentError(
-            f"heat_map: one ax cannot hold {len(parts)} panels ({what}); choose metric= or filter the frame"
-        )
+    page = layout.Page("heat_map", ax, size, title, caption)
+    page.hold(
+        [f"{part['metric'][0]} {part['title'][0] or ''}".strip() for part in parts],
+        "choose metric= or filter the frame",
+    )
     rows_drawn = _drawn_rows(summary, marks)
     several = marks.select("metric", "statistic").n_unique() > 1
     wide, most = heat_cells.natural(parts[0]), min(len(parts), 3 if len(parts) != 4 else 2)
@@ -133,7 +130,7 @@ def heat_map(
 
     return layout.lay(
         paint,
-        layout.Page("heat_map", ax, size, title, caption),
+        page,
         alt=labels.alt_text(rows_drawn),
         natural=max(wide * most / 72, _WIDE),
         description=_caption(rows_drawn, marks),
@@ -192,12 +189,7 @@ def heat_marks(
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
     by = [*panel_columns, down, across]
     drawn.check_once(
-        frame,
-        [*by, "metric", "statistic"],
-        lambda row: (
-            f"heat_map: cell {labels.group_name(row, by)!r} occurs twice for {row['metric']}; "
-            "filter the frame to one row each"
-        ),
+        frame, [*by, "metric", "statistic"], "heat_map", lambda row: f"cell {labels.group_name(row, by)!r}"
     )
     frame = frame.with_columns(
         pl.Series("\0key", labels.group_keys(frame, labels.grouping(frame)), dtype=pl.String),

@@ -1,7 +1,6 @@
 """Stacked cumulative incidence: the share of rollouts that ended in each way by each turn."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -9,13 +8,10 @@ from rollwise import schema
 from rollwise.plots import curve_figure, drawn, layout, theme
 from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STACK = MARKS | {
     "share": pl.Float64,  # incidence of the ending; its layer extends from `low` to `high`
@@ -177,7 +173,7 @@ def _panels(marks: pl.DataFrame) -> pl.DataFrame:
     return placed.sort("panel", "series", "at", maintain_order=True).select(*STACK)
 
 
-def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
+def _whisker(ax: Axes, part: pl.DataFrame) -> None:
     """Draw the interval of the lowest layer at its end."""
     last = part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
     for until, low, high in last.select("until", "share_low", "share_high").iter_rows():

@@ -3,18 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, listing
-from rollwise.plots import layout, lettering, row_names, tags, theme, ticking
+from rollwise.plots import layout, legends, lettering, row_names, tags, theme, ticking
 from rollwise.plots.figures import Plot
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
@@ -39,7 +36,10 @@ MARKS = {
     "color": pl.String,
     "marker": pl.String,
 }
-_PANEL = 200.0  # least width in points of one of several panels
+_PANEL, _BARE_PANEL = (
+    200.0,
+    80.0,
+)  # least width in points of one of several panels, and of one in a figure that is too low
 _LOW_ROW = 10.0  # least height in points of a row
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS = 4  # footnotes
@@ -69,9 +69,7 @@ def draw(
 ) -> Plot:
     """Draw each panel of the marks; footnotes follow the caption."""
     marks = labels.merge_reasons(marks, options=False)
-    if page.ax is not None and len(panels) > 1:
-        what = listing(panel.quantity for panel in panels)
-        raise ArgumentError(f"{page.verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+    page.hold([panel.quantity for panel in panels], f"choose {choose}")
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if page.caption is not False else {}
     rows = row_names.Rows.of(marks)
@@ -80,12 +78,15 @@ def draw(
     name, heading = panels[0].columns[0]
     numbers_width = theme.em(12) + max(lettering.text_width(text) for text in [heading, *marks[name].drop_nulls()]) + 2
 
+    names_width = max(map(lettering.text_width, rows.names))
+
     def paint(sheet: layout.Sheet) -> Callable[[], bool]:
         columns = min(_columns(len(panels)), max(int(sheet.width / theme.em(_PANEL)), 1))
         # Panels of a figure of a given height are narrow rather than without any height.
         least = theme.em(_LOW_ROW) * len(rows.names) * rows.lanes
-        while not sheet.is_free and columns < _columns(len(panels)) and sheet.height(len(panels), columns) < least:
-            columns += 1
+        most = min(len(panels), int((sheet.width - min(names_width, theme.em(120))) / theme.em(_BARE_PANEL)))
+        most = max(_columns(len(panels)), most)
+        columns = sheet.widened(len(panels), columns, most, least)
         place = row_names.plan(sheet, rows, len(panels), columns, numbers_width)
         axes = sheet.panels(
             len(panels), columns=columns, high=max(place.high * place.at[-1] + place.high, theme.em(36))
@@ -93,7 +94,10 @@ def draw(
         for number, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=True)):
             _draw(panel_ax, part, panel, place, reasons, named=number % columns == 0)
         if parts_of.height:
-            sheet.entries = [_entry(axes[0], row) for row in theme.visible(parts_of, axes[0]).iter_rows(named=True)]
+            sheet.entries = [
+                legends.entry(name, linewidth=1.5, **theme.symbol(axes[0], color, marker))
+                for name, color, marker in theme.visible(parts_of, axes[0]).select("part", "color", "marker").rows()
+            ]
 
         return partial(_fit, axes, place)
 
@@ -166,7 +170,7 @@ def _natural(names: Sequence[str], panels: int) -> float:
 
 
 def _draw(
-    ax: "Axes", part: pl.DataFrame, panel: Panel, place: row_names.Place, reasons: Mapping[str, str], *, named: bool
+    ax: Axes, part: pl.DataFrame, panel: Panel, place: row_names.Place, reasons: Mapping[str, str], *, named: bool
 ) -> None:
     """Draw one panel."""
     part = _paled(theme.visible(part, ax), ax).with_columns(
@@ -190,7 +194,7 @@ def _draw(
     _numbers(ax, part, panel.columns, reasons, across=place.numbers_width, colored=place.lanes > 1)
 
 
-def _fit(axes: Sequence["Axes"], place: row_names.Place) -> bool:
+def _fit(axes: Sequence[Axes], place: row_names.Place) -> bool:
     """Fit names and numbers to the final rows; a note that would cover them leaves its words to the caption."""
     readable = row_names.fit(axes, place)
     for ax in axes:
@@ -225,7 +229,7 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
 
 
-def _paled(part: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def _paled(part: pl.DataFrame, ax: Axes) -> pl.DataFrame:
     """Return the marks with pale colors for groups of few rollouts."""
     pale = [
         theme.blend(color, ax.get_facecolor(), _PALE) if few else color
@@ -234,15 +238,8 @@ def _paled(part: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
     return part.with_columns(pl.Series("color", pale, dtype=pl.String))
 
 
-def _entry(ax: "Axes", row: Mapping[str, Any]) -> Any:
-    """Return the entry of a color and marker in the key."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=row["part"], linewidth=1.5, **theme.symbol(ax, row["color"], row["marker"]))
-
-
 def _paint(
-    ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str], *, half: float
+    ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str], *, half: float
 ) -> None:
     # Trunks (narrower intervals) have neither caps nor points: those belong to the widest interval.
     color, y, thick = row["color"], row["at"], row["line"] == "trunk"
@@ -271,12 +268,12 @@ def _paint(
         _note(ax, row, ends, reasons)
 
 
-def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
+def _point(ax: Axes, row: Mapping[str, Any]) -> None:
     look = theme.symbol(ax, row["color"], row["marker"], hollow=row["shape"] == "point")
     ax.plot([row["estimate"]], [row["at"]], clip_on=False, zorder=4, **look)
 
 
-def _hatched(ax: "Axes", row: Mapping[str, Any], half: float) -> None:
+def _hatched(ax: Axes, row: Mapping[str, Any], half: float) -> None:
     from matplotlib.patches import Rectangle
 
     box = Rectangle(
@@ -292,7 +289,7 @@ def _hatched(ax: "Axes", row: Mapping[str, Any], half: float) -> None:
     ax.add_patch(box)
 
 
-def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+def _note(ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
     """Write beside a hollow point that the interval is missing, on the side with more space."""
     x_min, x_max = ends
     at = x_min if row["estimate"] is None else row["estimate"]
@@ -313,7 +310,7 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
 
 
 def _numbers(
-    ax: "Axes",
+    ax: Axes,
     part: pl.DataFrame,
     columns: Sequence[tuple[str, str]],
     reasons: Mapping[str, str],

@@ -6,25 +6,25 @@ constrained layout gives the panels their place; title, key and caption have ban
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, listing
 from rollwise.plots import legends, lettering, theme, ticking
 from rollwise.plots.figures import Plot
+from rollwise.plots.theme import Axes, Figure
+from rollwise.schema import labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from rollwise.plots.canvas import Canvas
 
 NARROW = 4.0  # inches; a narrower figure leaves its caption to `Plot.caption`
 _EDGE = 5.0  # points between a band and the edge
 _APART = 4.0  # more of them between a key and what is below
 _TALL = 205.0  # height of the Axes of the user with all texts, at letters of 10 points, with space for a table below
+_PANEL = 90.0  # height in points that a panel needs with what is above and below it
 _LOW = 70.0  # height of panels in points below which the caption is left out
 
 
@@ -38,13 +38,18 @@ class Page:
     title: str | None = None
     caption: bool | None = None
 
+    def hold(self, panels: Sequence[str], mend: str, noun: str = "panels") -> None:
+        """Raise an error, with what to do, if the Axes of the user should hold several panels."""
+        if self.ax is not None and len(panels) > 1:
+            raise ArgumentError(f"{self.verb}: one ax cannot hold {len(panels)} {noun} ({listing(panels)}); {mend}")
+
 
 class Sheet:
     """The new figure, or the Axes of the user, that a plot is painted on; sizes are in points."""
 
     def __init__(
         self,
-        figure: "Figure",
+        figure: Figure,
         width: float,
         tall: float | None,
         *,
@@ -61,6 +66,8 @@ class Sheet:
         self.axes: list[Axes] = []
         self.columns = 1
         self.high = 0.0
+        self.left_out: Collection[str] = ()  # names of panels for which there is no space
+        self.note = ""  # on them, which also a figure without a caption has
 
     @property
     def is_free(self) -> bool:
@@ -72,7 +79,7 @@ class Sheet:
         """Return whether it is as narrow as a column of a paper."""
         return self.width < NARROW * 72
 
-    def panels(self, count: int, *, columns: int, high: float) -> "list[Axes]":
+    def panels(self, count: int, *, columns: int, high: float) -> list[Axes]:
         """Return the Axes of so many panels in so many columns, each `high` points high if the figure has no other height."""
         self.columns, self.high = min(columns, count), high
         if self.ax is not None:
@@ -90,6 +97,22 @@ class Sheet:
     def height(self, panels: int = 1, columns: int = 1) -> float:
         """Return the height of each of so many panels, without what is above and below it."""
         return self.high if self.tall is None else self.tall / math.ceil(panels / columns) - theme.em(60)
+
+    def widened(self, panels: int, columns: int, most: int, low: float) -> int:
+        """Return the number of columns, more of them up to `most` where panels of a figure of a given height would be `low`."""
+        while not self.is_free and columns < most and self.height(panels, columns) < low:
+            columns += 1
+        return columns
+
+    def held(self, panels: Sequence[tuple[str, Any]], columns: int) -> list[Any]:
+        """Return the panels, given with their names, for which there is space: the first and the last; a note counts the others."""
+        most = len(panels) if self.tall is None else columns * max(int(self.tall / theme.em(_PANEL)), 1)
+        if len(panels) > most:
+            middle = slice((most + 1) // 2, len(panels) - most // 2)
+            self.left_out = [name for name, _ in panels[middle]]
+            self.note = f"{len(self.left_out)} of {labels.counted(len(panels), 'panel')} need a larger figure."
+            panels = [*panels[: middle.start], *panels[middle.stop :]]
+        return [panel for _, panel in panels]
 
     def across(self) -> float:
         """Return the width of one panel with what is beside it."""
@@ -118,7 +141,8 @@ def lay(
     about = {"caption": description if page.caption is not False else ""}
 
     def told(sheet: Sheet, drawn: Any) -> None:
-        about["caption"] = " ".join([*filter(None, [sheet.description]), *lettering.cut(drawn, named)])
+        names = [name for name in named if name not in sheet.left_out]
+        about["caption"] = " ".join(filter(None, [sheet.description, sheet.note, *lettering.cut(drawn, names)]))
 
     if page.ax is not None:
         if page.size is not None:
@@ -129,7 +153,7 @@ def lay(
     chosen = theme.inches(page.size, page.verb)
     sentences = about["caption"]
 
-    def draw(figure: "Canvas", width: float, height: float | None) -> "list[Axes]":
+    def draw(figure: "Canvas", width: float, height: float | None) -> list[Axes]:
         tall = None if height is None else height * 72
         with lettering.fonts_for(letters), theme.quiet():
             for has_room in (True, False):
@@ -146,7 +170,7 @@ def lay(
     return Plot(figure.panels, alt, about)
 
 
-def _into(paint: Paint, ax: "Axes", title: str | None, description: str) -> Sheet:
+def _into(paint: Paint, ax: Axes, title: str | None, description: str) -> Sheet:
     """Paint into the Axes of the user, with a key and a title above."""
     figure: Any = ax.get_figure(root=True)
     theme.make_room(ax)
@@ -184,10 +208,11 @@ def _onto(paint: Paint, sheet: Sheet, page: Page) -> bool:
     engine = figure.get_layout_engine()
     engine.set(wspace=0.06 if sheet.columns > 1 else 0.02, w_pad=0.04, h_pad=0.04)
     # Title, key and caption have bands of their own, whose heights are known before the layout.
-    words = lettering.filled(title, sheet.width - 2 * _EDGE, size=theme.normal() + 1, lines=3) if title else ""
+    words = lettering.balanced(title, sheet.width - 2 * _EDGE, size=theme.normal() + 1, lines=3) if title else ""
     title_high = 1.35 * (theme.normal() + 1) * (words.count("\n") + 1) if words else 0.0
     key, key_high = legends.key_above(figure, sheet.entries) if sheet.entries else (None, 0.0)
-    shown = sheet.description if sheet.has_room and (page.caption or not sheet.narrow) else ""
+    full = sheet.has_room and (page.caption or not sheet.narrow)
+    shown = " ".join(filter(None, [sheet.description if full else "", sheet.note]))
     text = lettering.filled(shown, sheet.width - 2 * _EDGE) if shown else ""
     text_high = 1.32 * theme.small() * (text.count("\n") + 1) + 3 if text else 0.0
     above = title_high + key_high + (_EDGE + theme.em(_APART) if key else _EDGE if words else 0.0)

@@ -2,23 +2,27 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rollwise.plots import lettering, theme, ticking
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from rollwise.plots.theme import Axes, Figure
 
 
-def key_above(figure: "Figure", entries: Sequence[Any]) -> tuple[Any, float]:
+def entry(name: str, **look: Any) -> Any:
+    """Return a line or marker with its name, for a key."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=name, **look)
+
+
+def key_above(figure: Figure, entries: Sequence[Any]) -> tuple[Any, float]:
     """Draw the key of colors and lines in rows above the whole figure; return it and its height in points."""
     key = _key(figure, entries, figure.get_figwidth() * 72, loc="upper left")
     key.set_in_layout(False)
     return key, key.get_window_extent().height * 72 / figure.dpi
 
 
-def key(ax: "Axes", entries: Sequence[Any], *, most: float) -> None:
+def key(ax: Axes, entries: Sequence[Any], *, most: float) -> None:
     """Draw the key above the Axes of the user, with shorter names if it is higher than `most` points, or not at all."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -49,18 +53,18 @@ def _key(owner: Any, entries: Sequence[Any], across: float, least: int = 1, line
     return drawn
 
 
-def above(ax: "Axes") -> float:
+def above(ax: Axes) -> float:
     """Return how many points something reaches above the Axes."""
     box, figure = ax.get_tightbbox(), ax.get_figure(root=True)
     return 0.0 if box is None else max(box.y1 - ax.get_window_extent().y1, 0.0) * 72 / figure.dpi  # type: ignore[union-attr]
 
 
-def is_far(ax: "Axes", at: float) -> bool:
+def is_far(ax: Axes, at: float) -> bool:
     """Return whether a position is so far right that its label is to its left."""
     return bool(ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7)
 
 
-def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
+def marked(ax: Axes, at: float, words: str, *, top: bool = True) -> None:
     """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
     ax.axvline(at, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     far = is_far(ax, at)

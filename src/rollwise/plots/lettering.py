@@ -7,14 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rollwise.plots import theme
+from rollwise.plots.theme import Axes, Figure
 from rollwise.schema import labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # No line ends at an unbreakable space, before a percent sign, or a dot or slash between names, or within "n = 20" or "max-T".
 _LETTER = r"(?:[^\s/-]|-(?=\w\b)|\u00a0|\ (?=[%·/])|(?<=\bn)\ (?==\ )|(?<=\bn\ =)\ )"
@@ -91,7 +88,7 @@ def filled(text: str, across: float, *, size: float | None = None, lines: int = 
 
 
 def _lines(text: str, across: float, size: float | None) -> list[str]:
-    """Break a text at spaces and after hyphens and slashes; within a word only if it is wider than a line."""
+    """Break a text at spaces and after hyphens and slashes; within a word that is wider than a line after an underscore, if any."""
     across = unhinted(across, size)
     lines = [""]
     for word in _WORD.findall(text):
@@ -102,6 +99,7 @@ def _lines(text: str, across: float, size: float | None) -> list[str]:
             whole = lines[-1]
             ends = accumulate(text_width(letter, size) for letter in whole)
             fits = max(next(place for place, end in enumerate(ends) if end > across), 1)
+            fits = whole.rfind("_", 0, fits) + 1 or fits
             lines[-1:] = [whole[:fits], whole[fits:]]
     return [line.strip() for line in lines if line.strip()] or [""]
 
@@ -148,7 +146,7 @@ def _evened(broken: str, text: str, across: float, size: float | None) -> str:
 
 
 def write(
-    ax: "Axes",
+    ax: Axes,
     words: str,
     at: tuple[float, float],
     coordinates: Any = "axes fraction",
@@ -162,17 +160,17 @@ def write(
     return ax.annotate(words, at, **usual | place | look)
 
 
-def note(ax: "Axes", words: str) -> None:
+def note(ax: Axes, words: str) -> None:
     """Write a few words in the middle of empty Axes."""
     write(ax, words, (0.5, 0.5), ha="center", va="center", style="italic")
 
 
-def row_height(ax: "Axes") -> float:
+def row_height(ax: Axes) -> float:
     """Return the height in points of a row, which is one unit of the y axis."""
     return theme.size_in_points(ax)[1] / abs(ax.get_ylim()[1] - ax.get_ylim()[0])
 
 
-def fit_rows(*axes: "Axes") -> bool:
+def fit_rows(*axes: Axes) -> bool:
     """Make the names of rows as small as the final height of these demands; return whether all are readable, and so shown."""
     sizes = [shrunk(ax.get_yticklabels(), row_height(ax)) for ax in axes]
     for ax, size in zip(axes, sizes, strict=True):
@@ -198,7 +196,7 @@ def _uncommon(text: str) -> bool:
     return any(0x0530 <= ord(letter) < 0x1E00 or ord(letter) > 0x22FF for letter in text)
 
 
-def lacks_letters(figure: "Figure") -> bool:
+def lacks_letters(figure: Figure) -> bool:
     """Return whether some characters of the figure are in none of its fonts."""
     from matplotlib.text import Text
     from matplotlib.textpath import text_to_path

@@ -8,6 +8,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
+from rollwise.plots import legends
 from rollwise.plots.layout import Sheet
 from rollwise.plots.theme import Look
 from rollwise.schema import labels
@@ -90,23 +91,14 @@ def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def key(sheet: Sheet, states: pl.DataFrame) -> None:
     """Draw the key of colors and markers."""
-    from matplotlib.lines import Line2D
-
     order = list(STATES)
     rows = sorted(
         states.iter_rows(named=True), key=lambda row: order.index(row["state"]) if row["state"] in order else 99
     )
-    style: dict[str, Any] = {"linestyle": "none", "markersize": 8}
+    markers = ["s" if row["state"] in PLAIN else row["marker"] for row in rows]
     sheet.entries = [
-        Line2D(
-            [],
-            [],
-            marker="s" if row["state"] in PLAIN else row["marker"],
-            color=row["color"],
-            label=row["state"],
-            **style,
-        )
-        for row in rows
+        legends.entry(row["state"], linestyle="none", markersize=8, marker=marker, color=row["color"])
+        for row, marker in zip(rows, markers, strict=True)
     ]
 
 

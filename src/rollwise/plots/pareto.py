@@ -1,7 +1,7 @@
 """Trade-off of two metrics: one point per group, and the Pareto front."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -11,13 +11,10 @@ from rollwise.plots import alternatives, layout, theme
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema.labels import caption as interval_sentences
 from rollwise.schema.labels import counted, label, shorten
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Labels = Literal["all", "frontier"]
 _NAMED = 12  # at most so many groups are named beside their points
@@ -66,7 +63,8 @@ def pareto(
         SUMMARY of other systems for comparison: gray, named, and not part of the front.
     labels
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
-        if there is not enough space. References are always named.
+        if there is not enough space. Of more than twelve groups only those on the front have names, colors and intervals.
+        References are always named.
     size, ax, title, caption
         As in `forest`.
     colors
@@ -97,13 +95,22 @@ def pareto(
     ways = directions(metrics, better) if front else dict(better or {})
     trial_columns = [] if trials is None else single_out(trials, frame)
     description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
+    is_group, is_named = pl.col("role") == "group", pl.col("pareto") | (pl.col("role") == "reference")
+    groups = marks.filter(is_group)
+    # Of very many groups the front alone has colors.
+    gray = labels != "all" and trials is None and marks["pareto"].any() and theme.look_alike(groups)
+    if gray:
+        front_marks = theme.recolored(groups.filter("pareto"))
+        painted = pl.concat([front_marks, marks.filter(~(pl.col("pareto") & is_group))])
+        description += f" Gray, without intervals: {counted(groups.filter(~pl.col('pareto')).height, 'other group')}."
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
         (ax,) = sheet.panels(1, columns=1, high=min(theme.em(230.0), 0.7 * sheet.width))
-        placed = strokes.in_ink(marks, ax)
+        placed = strokes.in_ink(strokes.paled(painted, is_named, ax) if gray else marks, ax)
         steps = strokes.scene(ax, placed, frame, ways, front=front)
         points = placed.filter(pl.col("role") != "trial")
-        on_front = points.filter(pl.col("pareto") | (pl.col("role") == "reference"))
+        on_front = points.filter(is_named)
+        points = on_front if gray else points
         # Without `labels=`: name all points if there is space, else use a key.
         if labels is not None:
             named = points if labels == "all" else on_front
@@ -123,7 +130,7 @@ def pareto(
         alt=alternatives.pareto(marks),
         natural=6.4,
         description=description,
-        named=marks["group"],
+        named=marks.filter(is_named)["group"] if gray else marks["group"],
     )
 
 

@@ -125,14 +125,7 @@ def chosen(
             f"{verb}: the two metrics have no statistic and level in common; choose with statistic= and level="
         )
     by = labels.grouping(frame)
-    drawn.check_once(
-        frame,
-        [*by, "metric"],
-        lambda row: (
-            f"{verb}: group {labels.group_name(row, by)!r} occurs twice for {row['metric']}; "
-            "filter the frame to one row each"
-        ),
-    )
+    drawn.check_once(frame, [*by, "metric"], verb, lambda row: f"group {labels.group_name(row, by)!r}")
     return frame
 
 

@@ -4,28 +4,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import hypot
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import lettering, tags, theme, ticking
+from rollwise.plots import legends, lettering, tags, theme, ticking
 from rollwise.plots.layout import Sheet
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _NAME = 125.0  # width of a name in points, at most
 _LINE = 12.0  # height of a line of small type in points
 _AROUND = 7.0  # distance in points between a point and its name
 _FAR = 22.0  # distance for a name that did not fit close by
+_EDGE = 3.0  # distance in points from the edge of the Axes
 _STRANGE = 40.0  # square points that a name may cover rather than be nearer to another point
 
 
 def scene(
-    ax: "Axes",
+    ax: Axes,
     placed: pl.DataFrame,
     frame: pl.DataFrame,
     ways: Mapping[str, Better],
@@ -50,13 +49,22 @@ def scene(
     return steps
 
 
-def in_ink(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def in_ink(marks: pl.DataFrame, ax: Axes) -> pl.DataFrame:
     """Return the marks that can be drawn, in colors visible on the background; gray if they have no color."""
     placed = theme.visible(marks.filter(pl.col("shape") != "missing"), ax)
     return placed.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
 
 
-def _axes(ax: "Axes", placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
+def paled(placed: pl.DataFrame, loud: pl.Expr, ax: Axes) -> pl.DataFrame:
+    """Return the marks with all but the `loud` ones in gray, without intervals, and below the others."""
+    ends = [f"{side}_{end}" for side in ("x", "y") for end in ("low", "high")]
+    bare = [pl.when(loud | (pl.col("shape") != "point")).then(end).alias(end) for end in ends]
+    gray = {"color": theme.shade(ax, 2 * theme.GRAY), "marker": "."}
+    look = [pl.when(loud).then(name).otherwise(pl.lit(value)).alias(name) for name, value in gray.items()]
+    return placed.sort(loud, maintain_order=True).with_columns(*bare, *look)
+
+
+def _axes(ax: Axes, placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
     theme.dress(ax)
     ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
     for side in rates:
@@ -84,7 +92,7 @@ def _corners(placed: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
     return corners
 
 
-def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
+def _front(ax: Axes, placed: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
     """Draw the front; return its horizontal and vertical lines."""
     corners = _corners(placed, x_way)
     if not corners:
@@ -96,7 +104,7 @@ def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> li
     return [(*start, *stop) for start, stop in pairwise(path)]
 
 
-def _paint(ax: "Axes", row: Mapping[str, Any], *, crosses: bool) -> None:
+def _paint(ax: Axes, row: Mapping[str, Any], *, crosses: bool) -> None:
     color, has_estimate = row["color"], row["shape"] == "point"
     middle = {side: row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y")}
     style: dict[str, Any] = {"color": color, "solid_capstyle": "butt", "zorder": 2.5}
@@ -116,20 +124,18 @@ def _middle(row: Mapping[str, Any], side: str) -> float:
     return float(sum(end / len(ends) for end in ends))
 
 
-def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
+def _symbol(ax: Axes, row: Mapping[str, Any]) -> dict[str, Any]:
     bare = all(row[f"{side}_{end}"] is None for side in ("x", "y") for end in ("low", "high"))
     return theme.symbol(ax, row["color"], row["marker"], hollow=bare) | {"linestyle": "none"}
 
 
-def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
+def entries(ax: Axes, placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], label=row["group"], **_symbol(ax, row)) for row in placed.iter_rows(named=True)]
+    return [legends.entry(row["group"], **_symbol(ax, row)) for row in placed.iter_rows(named=True)]
 
 
 def name(
-    ax: "Axes",
+    ax: Axes,
     placed: pl.DataFrame,
     named: Sequence[str],
     steps: Sequence[tuple[float, float, float, float]],
@@ -160,6 +166,11 @@ class Box:
     right: float
     top: float
 
+    @property
+    def weight(self) -> float:
+        """Return how much a line harms a name: along it, it strikes the name through."""
+        return 1.0 if self.right - self.left > self.top - self.bottom else 0.35
+
     def overlap(self, box: "Box") -> float:
         """Return the area that both cover."""
         across = min(self.right, box.right) - max(self.left, box.left)
@@ -171,9 +182,9 @@ class Box:
         return hypot(max(self.left - x, x - self.right, 0.0), max(self.bottom - y, y - self.top, 0.0))
 
     def outside(self, width: float, height: float) -> float:
-        """Return the area outside the Axes."""
+        """Return the area outside the Axes, or at their edge."""
         area = (self.right - self.left) * (self.top - self.bottom)
-        return area - self.overlap(Box(0.0, 0.0, width, height))
+        return area - self.overlap(Box(_EDGE, _EDGE, width - _EDGE, height - _EDGE))
 
 
 def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
@@ -189,7 +200,7 @@ def have_room(sheet: Sheet, names: Iterable[str]) -> bool:
 
 
 def name_points(
-    ax: "Axes",
+    ax: Axes,
     points: Sequence[tuple[float, float, str, str]],
     *,
     lines: Sequence[tuple[float, float, float, float]] = (),
@@ -227,7 +238,7 @@ def name_points(
             hidden = (
                 sum(map(box.overlap, occupied))
                 + 8.0 * sum(map(box.overlap, names))
-                + 0.35 * sum(map(box.overlap, thin))
+                + sum(box.overlap(line) * line.weight for line in thin)
             )
             # A name without a line belongs to the point next to it.
             strange = far == _AROUND and any(

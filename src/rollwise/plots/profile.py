@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,14 +10,11 @@ from rollwise.errors import ArgumentError, listing, plural
 from rollwise.plots import curve_figure, curve_panel, layout
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _FEW = 10  # number of goals below which a profile is drawn as uncertain
 _MANY = 40  # number of goals above which intervals are drawn as a band instead of whiskers

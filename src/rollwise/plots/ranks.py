@@ -1,21 +1,18 @@
 """Ranks of groups: one row per group, a point with the ranks that it can have."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise import schema
 from rollwise.plots import factors, interval_rows, layout, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.labels.ranking import ranking
 from rollwise.schema.named import columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = interval_rows.MARKS | {
     "panel_name": pl.String,

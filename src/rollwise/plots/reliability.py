@@ -1,7 +1,7 @@
 """Reliability diagram: calibration of stated confidence."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -9,14 +9,11 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, drawn, layout, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "group": pl.String,
@@ -92,19 +89,26 @@ def reliability(
     chosen, axis_labels = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
     names = groups["group"].to_list()
+    crowded = theme.look_alike(
+        groups
+    )  # colors would say nothing: each group has a panel, or a bare line in that of the user
+    if crowded:
+        marks = marks.with_columns(color=pl.lit(theme.ONE_COLOR), marker=pl.lit(theme.MARKERS[0]))
 
     def paint(sheet: layout.Sheet) -> None:
         several = sheet.ax is None and len(names) > _OVERLAID
         columns = min(len(names), max(int(sheet.width / theme.em(_PANEL)), 1), 4) if several else 1
         high = min(theme.em(260.0), 0.85 * sheet.width / columns - theme.em(40))
-        axes = sheet.panels(len(names) if several else 1, columns=columns, high=max(high, 80.0))
+        shown = sheet.held([(name, name) for name in names], columns) if several else names[:1]
+        axes = sheet.panels(len(shown), columns=columns, high=max(high, 80.0))
         for place, panel_ax in enumerate(axes):
-            part = theme.visible(marks.filter(group=names[place]) if several else marks, panel_ax)
+            part = theme.visible(marks.filter(group=shown[place]) if several else marks, panel_ax)
             theme.dress(panel_ax)
             panel_ax.plot(
                 [0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5
             )
-            entries = [_paint(panel_ax, one) for one in part.partition_by("group", maintain_order=True)]
+            bare = crowded and not several
+            entries = [_paint(panel_ax, one, bare=bare) for one in part.partition_by("group", maintain_order=True)]
             panel_ax.set(xlim=(0, 1), ylim=(0, 1))
             for axis in "xy":
                 ticking.percent(panel_ax, axis)
@@ -116,9 +120,9 @@ def reliability(
             if sheet.has_room:
                 _counts(panel_ax, part, labeled=place % columns == 0)
             if several:
-                words = lettering.filled(names[place], sheet.across() - theme.em(30), size=theme.normal(), lines=3)
+                words = lettering.filled(shown[place], sheet.across() - theme.em(30), size=theme.normal(), lines=3)
                 panel_ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False)
-            elif len(names) > 1:
+            elif len(names) > 1 and not crowded:
                 sheet.entries = entries
 
     return layout.lay(
@@ -209,9 +213,7 @@ def _chosen(
         )
     )
     for part in (sure, were):
-        drawn.check_once(
-            part, keys, lambda row: f"reliability: bin {row['bin']!r} occurs twice; filter the frame to one row each"
-        )
+        drawn.check_once(part, keys, "reliability", lambda row: f"bin {row['bin']!r}")
     bin_rows = sure.join(were, on=columns_named(keys), how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
     return _checked(bin_rows, stated), quantity
@@ -231,9 +233,11 @@ def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
-    """Draw the points of one group and a line through them; return the line for the key."""
+def _paint(ax: Axes, part: pl.DataFrame, *, bare: bool) -> Any:
+    """Draw the points of one group and a line through them, or a `bare` line; return the line for the key."""
     color, marker, name = part.select("color", "marker", "group").row(0)
+    if bare:
+        return ax.plot(part["x"].to_list(), part["y"].to_list(), color=color, linewidth=0.7, alpha=0.5)
     for x, low, high in part.select("x", "low", "high").iter_rows():
         if low is not None or high is not None:
             ends = [0.0 if low is None else low, 1.0 if high is None else high]
@@ -250,7 +254,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
     return line
 
 
-def _counts(ax: "Axes", marks: pl.DataFrame, *, labeled: bool) -> None:
+def _counts(ax: Axes, marks: pl.DataFrame, *, labeled: bool) -> None:
     """Draw the bars that count the answers in each bin."""
     strip = theme.below_axes(ax, below=theme.axis_height(), height=theme.em(_STRIP))
     strip.spines[["top", "right", "left"]].set_visible(False)

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.plots import lettering, theme
 from rollwise.plots.layout import Sheet
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from rollwise.plots.theme import Axes
 
 _BESIDE, _NARROW = 0.4, 0.34  # share of the width that names beside their lines may take, and of a narrow figure
 _WIDE = 0.66  # the same where names are too long, and numbers are left out for them
@@ -110,7 +108,7 @@ def _cut(names: Sequence[str], across: float, size: float) -> bool:
     return any(lettering.text_width(word, size) > across for name in names for word in lettering.words(name))
 
 
-def put(ax: "Axes", place: Place, *, named: bool, ruled: bool) -> None:
+def put(ax: Axes, place: Place, *, named: bool, ruled: bool) -> None:
     """Draw a name for each row, a guide for each group, and the rule above rows of few rollouts."""
     rows, last = len(place.names), place.at[-1]
     ax.set_ylim(*((last + 0.5, -0.8) if place.above else (last + 0.6, -0.6)))
@@ -139,7 +137,7 @@ def put(ax: "Axes", place: Place, *, named: bool, ruled: bool) -> None:
             ).set_in_layout(False)
 
 
-def fit(axes: Sequence["Axes"], place: Place) -> bool:
+def fit(axes: Sequence[Axes], place: Place) -> bool:
     """Fit names, and numbers to their right, to the final height of their rows; return whether all are readable."""
     around: tuple[object, ...] = ("axes fraction", ("axes fraction", "data"))
     readable = lettering.fit_rows(*axes)
@@ -153,7 +151,7 @@ def fit(axes: Sequence["Axes"], place: Place) -> bool:
     return readable
 
 
-def _rule(ax: "Axes", place: Place) -> None:
+def _rule(ax: Axes, place: Place) -> None:
     """Draw a thin line above the rows of few rollouts, and say what they are."""
     first = place.at[place.few or 0]
     at = (first + place.at[(place.few or 0) - 1]) / 2 - (0.15 if place.above else 0.0)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,13 +11,10 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import curve_figure, curve_panel, layout, legends, theme
 from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @drawing
@@ -160,7 +156,7 @@ def _chosen(
     return frame
 
 
-def mark_chosen(ax: "Axes", part: pl.DataFrame, *, at: float) -> None:
+def mark_chosen(ax: Axes, part: pl.DataFrame, *, at: float) -> None:
     """Draw a line at the chosen value, with its label above or below the curves."""
     (start, stop), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     side = -1 if legends.is_far(ax, at) else 1

@@ -1,25 +1,22 @@
 """Effect of one choice on two metrics: each over the choice, and their trade-off."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
 
 import polars as pl
 
 from rollwise.comparisons.selection import Better
-from rollwise.plots import alternatives, curve_labels, curve_panel, layout, theme
+from rollwise.plots import alternatives, curve_figure, curve_labels, curve_panel, layout, theme
 from rollwise.plots import pareto_strokes as strokes
 from rollwise.plots.figures import Plot, drawing
 from rollwise.plots.pareto import sentences
 from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
 from rollwise.plots.pareto_marks import chosen as rows_of
 from rollwise.plots.sweep import caption_of, has_value, mark_chosen, place_of, sweep_marks, value_names, words_of
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SWEEP = MARKS | {
     "choice": pl.String,  # its column
@@ -30,6 +27,7 @@ _MIN_AT_RISK = 10
 _NAMED = 24  # at most so many points have their values beside them
 _WIDE = 13.2  # inches
 _PANEL, _LOW = 200.0, 90.0  # least width of a panel in points; a lower one has others beside it rather than below
+_NARROW = 150.0  # width in points of a panel in which names of several curves would cover each other
 _BESIDE = "Beside points"
 _CROSSED = 4  # intervals of the points of more curves would hide these
 
@@ -54,7 +52,7 @@ def sweep_pareto(
     """Draw three panels: two metrics over one choice, as `sweep` does, and their trade-off with a point per value.
 
     Rows without a value of `choice` are references, to which the choice does not apply (a baseline): dashed horizontal lines in
-    bands, and points outside the front.
+    bands, and points outside the front. Of more than twelve groups only those on the front have colors.
 
     Parameters
     ----------
@@ -93,37 +91,37 @@ def sweep_pareto(
     at = place_of(frame, choice, names, chosen)
     most = max(part["group"].n_unique() for part in curves)
     keyed, crosses = most > 1, most <= _CROSSED
+    # Of very many curves those of the front, or both ends without one, have colors.
+    colored, gray = curve_figure.told_apart(curves[0], marks.filter("pareto")["curve"])
+    split = [(colored, gray), curve_figure.told_apart(curves[1], colored["group"])]
+    is_gray = pl.col("curve").is_in(gray["group"].unique().to_list())
+    looks = colored.filter(pl.col("style") != "reference").unique("group", keep="first")
+    looks = looks.select("color", "marker", curve="group")
 
     def paint(sheet: layout.Sheet) -> Callable[[], None]:
         columns = min(3, max(int(sheet.width / theme.em(_PANEL)), 1))
-        while not sheet.is_free and columns < 3 and sheet.height(3, columns) < theme.em(_LOW):
-            columns += 1
+        columns = sheet.widened(3, columns, 3, theme.em(_LOW))
         high = min(theme.em(190.0), 0.66 * sheet.width / columns)
         *panels, last = sheet.panels(3, columns=columns, high=max(high, 90.0))
         drawn = []
         # The first two panels are as `sweep` draws them.
-        for ax, part, metric in zip(panels, curves, metrics.values(), strict=True):
+        for ax, part, metric, (front_part, behind) in zip(panels, curves, metrics.values(), split, strict=True):
             wording = words_of(part, frame.filter(metric=metric), names)
-            drawn.append(
-                curve_panel.draw(
-                    ax, part, part, wording, at_risk=False, high=sheet.high, across=sheet.across() - theme.em(16)
-                )
-            )
+            across = sheet.across() - theme.em(16)
+            panel = partial(curve_panel.draw, behind=behind, at_risk=False, high=sheet.high, across=across)
+            drawn.append(panel(ax, front_part, part, wording))
             if at is not None:
                 mark_chosen(ax, part, at=at)
         if keyed:
-            sheet.entries = curve_labels.entries(panels[0], curves[0])
-        placed = strokes.in_ink(marks, last)
+            sheet.entries = curve_labels.entries(panels[0], colored)
+        painted = strokes.paled(marks, ~is_gray, last).update(looks, on="curve") if gray.height else marks
+        placed = strokes.in_ink(painted, last)
         steps = strokes.scene(last, placed, frame, ways, front=front, crosses=crosses)
         if frame.schema[choice].is_numeric():
-            _join(last, theme.visible(marks, last))
-        placed = placed.with_columns(group=_short_names(sheet, placed, None if chosen is None else _word(chosen)))
-        if sheet.description:
-            bare = placed["group"] == ""
-            few = "" if bare.all() else f"{_BESIDE} if there is space" if bare.any() else _BESIDE
-            sheet.description = (
-                sheet.description.replace(_BESIDE, few, 1) if few else sheet.description.replace(beside, "", 1)
-            )
+            _join(last, theme.visible(painted, last))
+        short = _short_names(sheet, placed, None if chosen is None else _word(chosen), is_gray)
+        placed = placed.with_columns(group=short)
+        sheet.description = _fitting(sheet.description, short == "", beside)
 
         def finish() -> None:
             for finish_panel in drawn:
@@ -135,13 +133,14 @@ def sweep_pareto(
     beside = f"{_BESIDE}: {labels.label(choice)}. "
     elsewhere = [] if crosses else ["Intervals of the points: in the other panels."]
     intervals = caption_of(frame, choice, pl.concat(curves), _MIN_AT_RISK)
+    few = [curve_figure.of_gray(gray)] if gray.height else []
     return layout.lay(
         paint,
         layout.Page("sweep_pareto", None, size, title, caption),
         alt=alternatives.sweep_pareto(marks),
         natural=_WIDE,
-        description=" ".join([intervals, beside.strip(), *elsewhere, *sentences(marks, [], front=front)]),
-        named=marks["curve"].drop_nulls(),
+        description=" ".join([intervals, beside.strip(), *elsewhere, *sentences(marks, [], front=front), *few]),
+        named=marks.filter(~is_gray)["curve"].drop_nulls(),
         letters=marks["group"],
     )
 
@@ -235,14 +234,21 @@ def _word(value: object) -> str:
 
 
 # ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _join(ax: "Axes", marks: pl.DataFrame) -> None:
+def _join(ax: Axes, marks: pl.DataFrame) -> None:
     """Draw a line through the points of each curve in order, interrupted where one lacks an estimate."""
     for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
         across, up = (values_named(curve, side).fill_null(float("nan")).to_list() for side in ("x", "y"))
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
-def _short_names(sheet: layout.Sheet, placed: pl.DataFrame, chosen: str | None) -> pl.Series:
+def _fitting(description: str, bare: pl.Series, beside: str) -> str:
+    """Return the caption without the sentence on what is `beside` points, or with its reserve, where points are bare."""
+    if bare.all():
+        return description.replace(beside, "", 1)
+    return description.replace(_BESIDE, f"{_BESIDE} if there is space", 1) if bare.any() else description
+
+
+def _short_names(sheet: layout.Sheet, placed: pl.DataFrame, chosen: str | None, is_gray: pl.Expr) -> pl.Series:
     """Return the label of each point; without enough space only of the chosen value and the ends of each of a few curves."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
     none = pl.lit(f"no {labels.label(placed['choice'][0])}")  # its color shows the group, as for the other points
@@ -252,5 +258,6 @@ def _short_names(sheet: layout.Sheet, placed: pl.DataFrame, chosen: str | None) 
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
     ends = (place == 0) | (place == size - 1)
-    is_named = here | (ends if placed["curve"].n_unique() <= _CROSSED else pl.lit(value=False))
+    few = placed.filter(~is_gray)["curve"].n_unique() <= (_CROSSED if sheet.across() >= theme.em(_NARROW) else 1)
+    is_named = (here | (ends if few else pl.lit(value=False))) & ~is_gray
     return placed.select(pl.when(is_named).then(called).otherwise(pl.lit("")).alias("group"))["group"]

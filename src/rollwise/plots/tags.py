@@ -4,12 +4,10 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _TAG, _BETWEEN = "mark:", "\x1f"  # XML has no such letter: it is in no name of a group once labels have made it plain
 _OPENED = re.compile(rf"""<g id=(["']){_TAG}(.*?)\1(/?)>""", re.DOTALL)
@@ -24,7 +22,7 @@ def tag(artist: Any, key: str | None, group: str, words: str) -> None:
 
 
 @contextmanager
-def tagged(ax: "Axes", key: str | None, group: str, words: str) -> Iterator[None]:
+def tagged(ax: Axes, key: str | None, group: str, words: str) -> Iterator[None]:
     """Tag everything that is drawn within this context."""
     before = set(map(id, ax.get_children()))
     yield

@@ -22,7 +22,13 @@ logging.getLogger("matplotlib.font_manager").addFilter(
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import matplotlib.axes
+    import matplotlib.figure
+
+    Axes = matplotlib.axes.Axes
+    Figure = matplotlib.figure.Figure
+else:  # names of types alone: matplotlib is imported with the first figure
+    Axes = Figure = Any
 
 # Okabe & Ito (2008), safe for color-blind readers; their yellow is left out, as it is too faint on white. The order keeps the
 # first four apart in lightness, for gray print, and to color-blind eyes (simulated after Machado et al. 2009).
@@ -33,6 +39,7 @@ _MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X"
 ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
 MAX_COLORS = len(PALETTE)
+MAX_KEY = 12  # more curves or points of one panel cannot be told apart
 Size = Literal["column", "page", "slide"] | tuple[float, float | None]
 SIZES: dict[str, tuple[float, float | None]] = {"column": (3.3, None), "page": (6.9, None), "slide": (10.0, 5.6)}
 _SIDE = 1.0, 100.0  # inches
@@ -113,12 +120,29 @@ def row_looks(
     return [look[value] for value in values]
 
 
+def look_alike(groups: pl.DataFrame, most: int = MAX_KEY) -> bool:
+    """Return whether more than so many groups share colors: too many to tell apart, so that only a few of them have one."""
+    names = groups["group"].n_unique()
+    return names > most and groups["color"].n_unique() < names
+
+
+def recolored(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return a few of very many groups with looks of their own, as theirs were shared with others; colors of the user stay."""
+    settled = dict(groups.filter(~pl.col("color").is_in(PALETTE)).select("group", "color").iter_rows())
+    chosen = looks(groups["group"], settled)
+    color, marker = ({name: getattr(look, part) for name, look in chosen.items()} for part in ("color", "marker"))
+    return groups.with_columns(
+        color=pl.col("group").replace_strict(color, return_dtype=pl.String),
+        marker=pl.col("group").replace_strict(marker, return_dtype=pl.String),
+    )
+
+
 def marker_size(marker: str) -> float:
     """Return the size of a marker in points, in proportion to the font size."""
     return em(_MARKER_SIZES.get(marker, 6.5))
 
 
-def symbol(ax: "Axes", color: str, marker: str, *, hollow: bool = False) -> dict[str, Any]:
+def symbol(ax: Axes, color: str, marker: str, *, hollow: bool = False) -> dict[str, Any]:
     """Return the style of a marker with an edge in the color of the background, or of a hollow one."""
     ground = ax.get_facecolor()
     return {
@@ -131,7 +155,7 @@ def symbol(ax: "Axes", color: str, marker: str, *, hollow: bool = False) -> dict
     }
 
 
-def shade(ax: "Axes", strength: float) -> str:
+def shade(ax: Axes, strength: float) -> str:
     """Return a gray between the background of the Axes and its text color, in the style of the user."""
     return blend(ax.xaxis.label.get_color(), ax.get_facecolor(), strength)
 
@@ -196,12 +220,12 @@ def _is_side(side: object) -> bool:
 
 
 # ── figures and axes ──────────────────────────────────────────────────────────────────────────────────────────────────
-def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
+def below_axes(ax: Axes, *, below: float, height: float) -> Axes:
     """Add Axes that share the x axis of `ax`: `below` points below it and `height` points high, at any figure size."""
     return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
 
 
-def points_below(ax: "Axes") -> Any:
+def points_below(ax: Axes) -> Any:
     """Return the transform with x as a share of the width of the Axes, and y in points from their lower edge."""
     from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
 
@@ -209,7 +233,7 @@ def points_below(ax: "Axes") -> Any:
     return blended_transform_factory(ax.transAxes, points)
 
 
-def size_in_points(ax: "Axes") -> tuple[float, float]:
+def size_in_points(ax: Axes) -> tuple[float, float]:
     """Return the current width and height of the Axes in points."""
     figure = ax.get_figure(root=True)
     box = ax.get_window_extent()
@@ -217,7 +241,7 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
     return box.width * 72 / dpi, box.height * 72 / dpi
 
 
-def dress(ax: "Axes", *, grid: str = "y") -> None:
+def dress(ax: Axes, *, grid: str = "y") -> None:
     """Style the Axes: two spines, a light grid behind the data, small tick labels."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, axis="x" if grid == "x" else "y", color=shade(ax, GUIDE), linewidth=0.7)
@@ -225,7 +249,7 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
     ax.tick_params(labelsize=small())
 
 
-def make_room(ax: "Axes") -> None:
+def make_room(ax: Axes) -> None:
     """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
     from matplotlib.gridspec import SubplotParams
 
@@ -244,7 +268,7 @@ def settle(figure: Any) -> None:
             engine.execute(figure)
 
 
-def against(color: str, ax: "Axes") -> str:
+def against(color: str, ax: Axes) -> str:
     """Return the color, or the text color if it is hardly visible on the background, as black in a dark style."""
     from matplotlib.colors import to_hex
 
@@ -252,7 +276,7 @@ def against(color: str, ax: "Axes") -> str:
     return color if is_visible else to_hex(ax.xaxis.label.get_color())
 
 
-def visible(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def visible(marks: pl.DataFrame, ax: Axes) -> pl.DataFrame:
     """Replace colors of the marks that are hardly visible on the background of the Axes."""
     colors = marks["color"].drop_nulls().unique().to_list()
     return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))

@@ -6,26 +6,26 @@ from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
 from rollwise.plots import lettering, theme
+from rollwise.plots.theme import Axes
 from rollwise.schema import labels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.text import Text
 
 _ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # possible ends of an axis of rates
 
 
-def percent(ax: "Axes", axis: str) -> None:
+def percent(ax: Axes, axis: str) -> None:
     """Format the ticks of the axis as percentages."""
     _format(ax, axis, _share, 5)
 
 
-def points(ax: "Axes", axis: str) -> None:
+def points(ax: Axes, axis: str) -> None:
     """Format the ticks of the axis as percentage points with a sign, for differences of rates."""
     _format(ax, axis, _points, 6)
 
 
-def _format(ax: "Axes", axis: str, words: Callable[[float, object], str], most: int) -> None:
+def _format(ax: Axes, axis: str, words: Callable[[float, object], str], most: int) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -54,7 +54,7 @@ def _money(value: float, _: object = None) -> str:
     return money(value)
 
 
-def whole(ax: "Axes", axis: str) -> None:
+def whole(ax: Axes, axis: str) -> None:
     """Put ticks on whole numbers only, as ranks are."""
     from matplotlib.ticker import MaxNLocator
 
@@ -62,7 +62,7 @@ def whole(ax: "Axes", axis: str) -> None:
     chosen.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
 
 
-def thousands(ax: "Axes", axis: str) -> None:
+def thousands(ax: Axes, axis: str) -> None:
     """Format large numbers on the axis with thousands separators.
 
     Very large and very small numbers are written out, as matplotlib's common factor at the end of the axis would overlap with
@@ -77,7 +77,7 @@ def thousands(ax: "Axes", axis: str) -> None:
     chosen.set_major_formatter(FuncFormatter(_compact if largest < 1e-4 or largest >= 1e9 else _thousands))
 
 
-def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+def amounts(ax: Axes, axis: str, unit: str = "") -> None:
     """Format the ticks of a budget: dollars with a sign, other units with thousands separators or in millions."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -114,7 +114,7 @@ def compact(value: float) -> str:
     return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
 
-def fitting_ticks(ax: "Axes", across: float, distance: float, *, wide: float = 1.0) -> list[float]:
+def fitting_ticks(ax: Axes, across: float, distance: float, *, wide: float = 1.0) -> list[float]:
     """Set ticks of the x axis that are at least `distance` points apart, and return their positions.
 
     `across` is the width of the Axes in points; labels need `wide` times their width.
@@ -143,7 +143,7 @@ def fitting_ticks(ax: "Axes", across: float, distance: float, *, wide: float = 1
     return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
 
-def fit_labels(axes: Sequence["Axes"]) -> bool:
+def fit_labels(axes: Sequence[Axes]) -> bool:
     """Fit the ticks and labels of Axes to their size after layout; return whether a label has more or fewer lines now."""
     figure, boxes = axes[0].get_figure(root=True), [ax.get_window_extent() for ax in axes]
     changed = False
@@ -160,12 +160,17 @@ def fit_labels(axes: Sequence["Axes"]) -> bool:
             beside = [abs(after.x0 - box.x0) for after in boxes if after.y0 == box.y0 and after.x0 != box.x0]
             next_to = min(beside) * points - theme.em(2) if beside else across + theme.em(24)
             room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
-            broken = lettering.balanced(words, max(room - 8, theme.em(40)), size=size, lines=6)
+            room = max(room - 8, theme.em(40))
+            if max(lettering.text_width(word, size) for word in lettering.words(words)) > lettering.unhinted(
+                room, size
+            ):
+                size, room = theme.small(), room + 4
+            broken = lettering.balanced(words, room, size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
             widest = max(lettering.text_width(line, size) for line in broken.split("\n"))
             half = widest / lettering.unhinted(2.0, size) + 4
             center = min(max(middle, half), edge - half) if alone and 2 * half <= edge else middle
-            label.set(text=broken, x=0.5 + (center - middle) / max(across, 1.0))
+            label.set(text=broken, fontsize=size, x=0.5 + (center - middle) / max(across, 1.0))
         label = ax.yaxis.label
         words = unbroken(label)
         if words:
@@ -186,18 +191,21 @@ def unbroken(label: "Text") -> str:
     return words
 
 
-def whole_numbers(ax: "Axes") -> None:
+def whole_numbers(ax: Axes) -> None:
     """Let the ticks of the x axis be whole numbers."""
     locator = ax.xaxis.get_major_locator()
     if hasattr(locator, "set_params") and ax.get_xscale() != "log":
         locator.set_params(integer=True, min_n_ticks=1)  # type: ignore[call-arg]
 
 
-def keep_apart(axes: Sequence["Axes"]) -> None:
-    """Reduce the ticks of each x axis whose labels would touch, after layout."""
-    from matplotlib.ticker import FixedLocator
+def keep_apart(axes: Sequence[Axes]) -> None:
+    """Reduce the ticks of each axis whose labels would touch, after layout."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator
 
     for ax in axes:
+        most, upward = int(theme.size_in_points(ax)[1] / theme.em(13)), ax.yaxis.get_major_locator()
+        if isinstance(upward, MaxNLocator) and len(ax.get_yticks()) - 1 > max(most, 1):
+            upward.set_params(nbins=max(most, 1))
         if isinstance(ax.xaxis.get_major_locator(), FixedLocator):
             continue
         if _touch(ax):
@@ -207,7 +215,7 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
             ax.xaxis.set_major_locator(FixedLocator([at for at in ax.get_xticks() if low <= at <= high][::2]))
 
 
-def _touch(ax: "Axes") -> bool:
+def _touch(ax: Axes) -> bool:
     """Return whether labels of ticks of the x axis are less than 4 pixels apart."""
     low, high = sorted(ax.get_xlim())
     boxes = [
@@ -218,7 +226,7 @@ def _touch(ax: "Axes") -> bool:
     return any(after.x0 - before.x1 < 4 for before, after in pairwise(boxes))
 
 
-def ticks_among(ax: "Axes", positions: Sequence[float], across: float, distance: float) -> list[float]:
+def ticks_among(ax: Axes, positions: Sequence[float], across: float, distance: float) -> list[float]:
     """Set ticks of the x axis at positions at least `distance` points apart: at all, at round ones, or at every m-th."""
     from matplotlib.ticker import MaxNLocator
 
@@ -247,7 +255,7 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, distance:
     return ticks
 
 
-def counting_ticks(ax: "Axes", across: float, distance: float, *, last: float | None = None) -> list[float]:
+def counting_ticks(ax: Axes, across: float, distance: float, *, last: float | None = None) -> list[float]:
     """Set ticks of a logarithmic axis of counts: 1, 2, 5, 10, ..., or fewer, at least `distance` points apart.
 
     The `last` observed point always has a tick.

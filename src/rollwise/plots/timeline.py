@@ -1,19 +1,16 @@
 """Timeline of one rollout: the state, score, tool calls and duration of its turns, or its steps."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, layout, lettering, one_rollout, tags, theme, ticking
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Axis = Literal["turn", "seconds", "step"]
 MARKS = {
@@ -221,7 +218,7 @@ def _lane(step: dict[str, Any]) -> str:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _limits(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame, lanes: pl.DataFrame, measured: str) -> None:
+def _limits(sheet: layout.Sheet, ax: Axes, marks: pl.DataFrame, lanes: pl.DataFrame, measured: str) -> None:
     least, greatest = marks.select(pl.col("at").min(), last=pl.max_horizontal("at", "until").max()).row(0)
     margin = 0.02 * (greatest - least) or 0.5
     ax.set_xlim(least - (margin if measured == "seconds" else 0.0), greatest + margin)
@@ -233,7 +230,7 @@ def _limits(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame, lanes: pl.Data
     ax.spines["left"].set_visible(False)
 
 
-def _paint(ax: "Axes", part: pl.DataFrame, marked: float) -> None:
+def _paint(ax: Axes, part: pl.DataFrame, marked: float) -> None:
     if part["mark"][0] == "score":
         _scores(ax, part)
         return
@@ -246,7 +243,7 @@ def _paint(ax: "Axes", part: pl.DataFrame, marked: float) -> None:
             _block(ax, mark, most, thin, marked)
 
 
-def _block(ax: "Axes", mark: Mapping[str, Any], most: float, thin: float, marked: float) -> None:
+def _block(ax: Axes, mark: Mapping[str, Any], most: float, thin: float, marked: float) -> None:
     """Draw a turn, a step, a call or a number of tokens; blocks wider than the share `marked` of the axis have markers."""
     if mark["until"] is None:
         style: dict[str, Any] = {"color": mark["color"], "marker": mark["marker"], "markersize": 5.5, "alpha": 0.85}
@@ -271,7 +268,7 @@ def _block(ax: "Axes", mark: Mapping[str, Any], most: float, thin: float, marked
         ax.plot([mark["at"] + wide / 2], [mark["lane"]], marker=mark["marker"], markersize=6, color=white, zorder=4)
 
 
-def _scores(ax: "Axes", part: pl.DataFrame) -> None:
+def _scores(ax: Axes, part: pl.DataFrame) -> None:
     """Draw the scores as a line within their lane, from 0 (or the least) at its bottom to 1 (or the greatest) at its top."""
     lane = part["lane"][0]
     least, greatest = min([0.0, *part["value"]]), max([1.0, *part["value"]])
@@ -284,12 +281,12 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
         _beside(ax, edge, f"{value:g}")
 
 
-def _beside(ax: "Axes", lane: float, words: str) -> None:
+def _beside(ax: Axes, lane: float, words: str) -> None:
     """Write a few words to the right of a lane."""
     lettering.write(ax, words, (1, lane), ("axes fraction", "data"), by=(3, 0), va="center")
 
 
-def _turns(sheet: layout.Sheet, ax: "Axes", marks: pl.DataFrame) -> None:
+def _turns(sheet: layout.Sheet, ax: Axes, marks: pl.DataFrame) -> None:
     """Draw a line where each turn begins, with its number above the Axes if there is space."""
     begun = marks.drop_nulls("turn").group_by("turn", maintain_order=True).agg(pl.col("at").min()).sort("turn")
     (x_min, x_max), last = ax.get_xlim(), float("-inf")

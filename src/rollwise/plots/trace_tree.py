@@ -4,18 +4,15 @@ import io
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.plots import alternatives, layout, lettering, one_rollout, theme
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARKS = {
     "row": pl.Int32,  # from 0 at the top: parents before children, children in order
@@ -285,7 +282,7 @@ def _words(mark: Mapping[str, Any]) -> str:
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, left: float, across: float) -> None:
+def _paint(ax: Axes, mark: Mapping[str, Any], indent: float, left: float, across: float) -> None:
     """Draw a node, its line to its parent, and as much of its text as fits into the `left` points of the width."""
     x, y = (mark["depth"] + 0.5) * indent, mark["row"]
     if mark["parent_row"] is not None:
@@ -322,7 +319,7 @@ def _fitted(mark: Mapping[str, Any], width: float) -> str:
     return words
 
 
-def _bars(ax: "Axes", seen: pl.DataFrame) -> None:
+def _bars(ax: Axes, seen: pl.DataFrame) -> None:
     """Draw a bar from start to end of each step, as a waterfall, above an axis of seconds."""
     timed = seen.drop_nulls(["start", "end"])
     total = max(float(timed["end"].max()), 1e-9)  # type: ignore[arg-type]

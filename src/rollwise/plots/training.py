@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,13 +11,10 @@ from rollwise.estimation.comparable import STEP_OF_OTHERS
 from rollwise.plots import curve_figure, curve_panel, drawn, layout
 from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot, drawing
-from rollwise.plots.theme import Size
+from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.option_types import check_option_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @drawing

@@ -12,7 +12,8 @@ import polars as pl
 from rollwise.notebook import in_notebook
 
 _OPTION = r" \(\w+='\w+'\)"
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_WORD = re.compile(r"[\w/@:.-]*\d(?:[\w/@:.,-]*\w)?")  # a number, or a name with one
 _REASON = 320  # characters of a reason in a caption
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
 
@@ -120,6 +121,8 @@ def sentence(words: str) -> str:
 def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
     """Give reasons that differ only in their numbers one wording, with the range of each number over the rows.
 
+    Names with digits in which they differ (`model-1`, `model-2`) are left out.
+
     Without `options`, names of arguments in parentheses are left out, as a figure in a paper needs.
     """
     if not options:
@@ -127,13 +130,20 @@ def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
     # The words between the numbers, with the numbers of each reason that has these words.
     numbers_of: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for reason in frame["reason"].drop_nulls().unique(maintain_order=True):
-        numbers_of.setdefault(tuple(_NUMBER.split(reason)), {})[reason] = _NUMBER.findall(reason)
+        numbers_of.setdefault(tuple(_WORD.split(reason)), {})[reason] = _WORD.findall(reason)
     merged: dict[str, str] = {}
     for words, numbers in numbers_of.items():
-        ranges = []
-        for column in zip(*numbers.values(), strict=True):
-            ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
-            ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
+        ranges = [_range(set(column)) for column in zip(*numbers.values(), strict=True)]
         sentence = "".join(part + number for part, number in zip(words, [*ranges, ""], strict=True))
         merged |= dict.fromkeys(numbers, sentence)
     return frame.with_columns(pl.col("reason").replace(merged)) if merged else frame
+
+
+def _range(words: set[str]) -> str:
+    """Return the only word, the range of several numbers, or an ellipsis for several names."""
+    if len(words) == 1:
+        return min(words)
+    if not all(map(_NUMBER.fullmatch, words)):
+        return "…"
+    ordered = sorted(words, key=lambda number: float(number.replace(",", "")))
+    return f"{ordered[0]}–{ordered[-1]}"

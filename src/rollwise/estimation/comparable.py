@@ -12,7 +12,7 @@ from rollwise.errors import ArgumentError, counted, listing, plural
 from rollwise.estimation.arrays import Columns, join_reasons
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.loops import same_values
-from rollwise.schema.named import values_named
+from rollwise.schema.named import column_named, values_named
 from rollwise.stats.estimate import BoolArray, IntArray
 
 JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
@@ -84,7 +84,8 @@ def judges_of(data: Columns, rows: IntArray, arms: pl.Series) -> dict[Any, Judge
     if not names:
         return {arm: {} for arm in arms.drop_nulls().unique()}
     judged = pl.DataFrame([arms.rename("\0arm"), *(data.frame[name].gather(rows).cast(pl.String) for name in names)])
-    named = judged.drop_nulls("\0arm").group_by("\0arm").agg(pl.col(names).drop_nulls().unique().sort())
+    lists = [column_named(name).drop_nulls().unique().sort() for name in names]
+    named = judged.drop_nulls("\0arm").group_by("\0arm").agg(lists)
     return {arm: dict(zip(names, judges, strict=True)) for arm, *judges in named.rows()}
 
 

@@ -115,8 +115,10 @@ def _interrupted(marks: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     if "reason" not in frame.columns:
         return marks
     others = frame.filter(pl.col("reason").cast(pl.String).str.contains(STEP_OF_OTHERS, literal=True))
-    key = pl.Series("key", labels.group_keys(others, labels.grouping(frame)), dtype=pl.String)
-    places = others.select(key, "metric", "level", at=pl.col("step").cast(pl.Float64))
+    keys = labels.group_keys(others, labels.grouping(frame))
+    places = others.select(
+        pl.Series("key", keys, dtype=pl.String), "metric", "level", at=pl.col("step").cast(pl.Float64)
+    )
     gaps = marks.join(places, on=places.columns, how="semi", nulls_equal=True).with_columns(
         pl.lit(None, marks.schema[name]).alias(name) for name in ("estimate", "low", "high")
     )

@@ -43,7 +43,9 @@ def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
         return rollouts.clear()
     crashed = (pl.col("outcome") == schema.ERROR).fill_null(value=False)
     crashed |= (pl.col("ending") == schema.ERROR).fill_null(value=False)
-    other, own = (pl.col(unit).is_null() for unit in sorted(UNITS.values(), key=lambda unit: unit == UNITS[metric]))
+    other, own = (
+        column_named(unit).is_null() for unit in sorted(UNITS.values(), key=lambda unit: unit == UNITS[metric])
+    )
     is_of_other = own & ~other & ((pl.col("attack").is_null()) | (metric != "attack_success"))
     rows = rollouts.filter(judged | ~(crashed | is_of_other))
     return attacked(rows) if metric == "attack_success" else rows

@@ -188,7 +188,7 @@ def training_found(data: Frames, metric: str, by: Sequence[str], *, rate: bool) 
         return ""
     begun = pl.col("reason").str.contains(STEP_OF_OTHERS, literal=True).fill_null(value=False).cum_sum()
     spans = rows.sort("step", maintain_order=True).with_columns(span=begun.over(columns_named(by)) if by else begun)
-    parts = [part for part in spans.partition_by(*by, "span", maintain_order=True) if part.height > 1]
+    parts = [part for part in spans.partition_by(columns_named([*by, "span"]), maintain_order=True) if part.height > 1]
     if not parts:
         why = "no two had the same judges" if spans["span"].max() else "no group has two of them"
         values = between(rows.sort("estimate", descending=True), rate=rate)

@@ -60,6 +60,7 @@ def figures() -> dict[str, str]:
 FIGURES = figures()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_has_a_test(name: str) -> None:
     """Its name stands in a test of metrics, beside the catalog, which tries all of them."""
@@ -97,6 +98,7 @@ def test_a_figure_takes_axes_and_says_what_it_shows(name: str) -> None:
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", STATISTICS)
 def test_a_statistic_is_on_every_list(name: str) -> None:
     """In the help of Python, in the columns of SUMMARY, in a gate, and in a test."""
@@ -121,6 +123,7 @@ def test_a_statistic_says_what_it_is_of_and_why_it_has_no_interval(name: str) ->
     assert row["low"] is not None or row["reason"], f"{name} has neither an interval nor a reason"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", JUDGES)
 def test_a_judge_has_a_test(name: str) -> None:
     """By its public name."""
@@ -128,6 +131,7 @@ def test_a_judge_has_a_test(name: str) -> None:
     assert used, f"judges.{name} has no test: add one to tests/judges/, with a stand-in for the model"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_has_tests_and_golden_results(name: str) -> None:
     """By its public name, as users call it."""

@@ -50,6 +50,7 @@ def sample(parameter: inspect.Parameter) -> Any:
     return _SAMPLES.get(hint, pl.DataFrame({"rollout_id": ["a"]}))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "option"), list(options()))
 @pytest.mark.parametrize("value", ["foo", "", "True"])
 def test_a_wrong_choice_names_all_choices(name: str, option: str, value: str) -> None:

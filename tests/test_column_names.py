@@ -140,7 +140,7 @@ def patterns_in(source: str) -> list[int]:
     return found
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_call_takes_a_name_for_a_pattern(path: Path) -> None:
     if path.name != "named.py":
@@ -164,7 +164,7 @@ def test_polars_takes_such_names_for_patterns(name: str) -> None:
 
 
 # ── verbs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:9]))
 def test_groups_of_any_name_have_the_same_numbers(name: str) -> None:
     rollouts = frames()["rollouts"]
@@ -179,7 +179,7 @@ def test_groups_of_any_name_have_the_same_numbers(name: str) -> None:
     )
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:9]))
 def test_metrics_of_any_name_have_the_same_numbers(name: str) -> None:
     rollouts = frames()["rollouts"]
@@ -189,7 +189,7 @@ def test_metrics_of_any_name_have_the_same_numbers(name: str) -> None:
     assert result["estimate"].to_list() == same["estimate"].to_list()
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:9]))
 def test_a_column_of_any_name_is_converted(name: str, tmp_path: Path) -> None:
     turns = frames()["turns"].with_columns(pl.lit("x").alias(name))

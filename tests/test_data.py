@@ -31,6 +31,7 @@ def test_every_file_has_its_command() -> None:
     assert made == {str(path.relative_to(DATA.parent)) for path in (DATA / "rollouts").iterdir()}
 
 
+@pytest.mark.integration
 def test_the_rates_of_the_real_set_are_the_published_ones() -> None:
     """Each of the twelve rates is that of its file, and that of the table in the README of the data."""
     rollouts = rw.measure(rw.read(DATA / "jailbreakbench"), m.attack_success())
@@ -50,6 +51,7 @@ def test_the_rates_of_the_real_set_are_the_published_ones() -> None:
     assert counts == {key: round(100 * rate) for key, rate in rates.items()}
 
 
+@pytest.mark.integration
 def test_the_real_set_has_no_harmful_text() -> None:
     """Prompts and responses are left out, or null where the attack produced none; all attacks have the same goals."""
     turns = rw.read(DATA / "jailbreakbench")
@@ -60,6 +62,7 @@ def test_the_real_set_has_no_harmful_text() -> None:
     assert turns["goal"].n_unique() == 100
 
 
+@pytest.mark.integration
 def test_the_picture_is_drawn_by_the_written_lines(tmp_path: Path, monkeypatch) -> None:
     """The lines of Python in the README of the data draw the picture of the project's README."""
     (code,) = re.findall(r"```python\n(.*?)```", (DATA / "README.md").read_text(), re.DOTALL)

@@ -112,6 +112,7 @@ def test_files_without_a_manifest_are_taken(tmp_path: Path, ours: pl.DataFrame, 
     assert partitions.combined(items, spread(work, items, list(range(FILES)))).equals(ours)
 
 
+@pytest.mark.integration
 def test_only_the_columns_of_the_metrics_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither prompts nor responses are: they are most of the bytes."""
     seen: list[str] = []
@@ -289,6 +290,7 @@ def test_states_are_merged_whatever_counts_them(folder: Path) -> None:
     assert merged.equals(rw.summarize(lazy, by=by, merge=True))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("order", [list, reversed, lambda items: sorted(items, key=lambda item: item[0] * 37 % 101)])
 def test_a_map_may_return_results_in_any_order(folder: Path, ours: pl.DataFrame, order: Callable[..., Any]) -> None:
     """Every result says whose it is."""

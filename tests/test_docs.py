@@ -55,6 +55,7 @@ def test_every_link_leads_somewhere(place: str) -> None:
     assert (ROOT / place).is_file()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [form.about for form in FORMATS])
 def test_every_format_says_what_it_is(name: str) -> None:
     """Each format has words for people."""

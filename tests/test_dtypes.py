@@ -109,7 +109,7 @@ def test_verbs_of_turns(name: str, dtype: Any) -> None:
     assert not [result for result in results if isinstance(result, str) and "\n" in result]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("dtype", [dtype for dtype in NUMBERS if dtype is not pl.Decimal], ids=str)
 @pytest.mark.parametrize("verb", OF_TURNS)
 def test_numbers_of_turns_of_any_dtype_give_the_same(verb: str, dtype: Any) -> None:
@@ -124,7 +124,7 @@ def test_numbers_of_turns_of_any_dtype_give_the_same(verb: str, dtype: Any) -> N
     )
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 @pytest.mark.parametrize("verb", OF_ROLLOUTS)
 def test_attempts_of_any_dtype_give_the_same(verb: str, dtype: Any) -> None:
@@ -133,6 +133,7 @@ def test_attempts_of_any_dtype_give_the_same(verb: str, dtype: Any) -> None:
     assert result.equals(expected(verb, False))
 
 
+@pytest.mark.integration
 def test_goals_and_tasks_of_different_words() -> None:
     """Enums of different words once had no common dtype in `doctor`."""
     frame = frames()["turns"].with_columns(pl.col("goal").str.replace("^", "the ").alias("task"))

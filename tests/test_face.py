@@ -5,6 +5,8 @@ import runpy
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import rollwise as rw
 
 ROOT = Path(__file__).parents[1]
@@ -18,6 +20,7 @@ def test_the_face_is_small() -> None:
     assert len(NAMESPACES) <= 10
 
 
+@pytest.mark.integration
 def test_every_function_has_a_page_of_the_reference() -> None:
     """A page for each function, to which the page of its namespace leads; classes stand on the page of the namespace."""
     reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))
@@ -35,6 +38,7 @@ def test_every_function_has_a_page_of_the_reference() -> None:
     assert {*namespaces, *reference["TABLES"], "gallery"} == written
 
 
+@pytest.mark.integration
 def test_a_signature_is_wrapped_and_says_what_is_near() -> None:
     """One parameter a line where one line is too narrow; functions that name each other, and pages that call one, stand below."""
     reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))

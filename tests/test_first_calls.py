@@ -54,6 +54,7 @@ def in_memory() -> Iterator[tuple[str, Any, str]]:
     yield "a text of JSON", json.dumps(ROWS), "rw.turns(json.loads(text))"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("read", [rw.read, rw.scan, rw.readers.steps])
 def test_data_is_not_a_path_and_the_call_for_it_works(read: Any) -> None:
     for kind, given, call in in_memory():
@@ -93,6 +94,7 @@ def test_what_advises_to_collect_says_that_it_returns_a_pair(tmp_path: Any) -> N
     assert (frame.height, problems.height) == (len(ROWS), 1)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("verb", [rw.measure, rw.summarize, rw.report, rw.doctor, rw.curve])
 def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, monkeypatch: Any, verb: Any) -> None:
     monkeypatch.chdir(tmp_path)  # where `report` looks for its default folder
@@ -107,6 +109,7 @@ def test_the_pair_is_no_frame_and_its_first_part_is(tmp_path: Any, monkeypatch: 
 # ── two files with the same ids ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.integration
 def test_two_files_with_the_same_ids_are_read_apart_as_the_error_says(tmp_path: Any, capsys: Any) -> None:
     first, second = tmp_path / "gpt.csv", tmp_path / "llama.csv"
     pl.DataFrame(ROWS).write_csv(first)
@@ -180,6 +183,7 @@ def silent(prompt: str, response: str) -> None:
     return None
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("judge", "says"),
     [
@@ -266,6 +270,7 @@ def test_an_option_that_a_figure_lacks_is_named(turns: pl.DataFrame) -> None:
 # ── scores ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("cut", "successes"),
     [("<=2", 3), ("<= 2", 3), ("<2", 2), (">=2", 14), (">2", 13), (2, 14), ("<=2.5", 3), ("<=-1", 0)],
@@ -279,6 +284,7 @@ def test_a_score_on_either_side_may_be_the_success(tmp_path: Any, cut: Any, succ
     assert rw.turns(pl.read_csv(path), names=names)["succeeded"].sum() == successes
 
 
+@pytest.mark.integration
 def test_a_low_score_is_the_success_on_the_command_line_too(tmp_path: Any, capsys: Any) -> None:
     path = tmp_path / "log.csv"
     pl.DataFrame(ROWS).rename({"score": "safety"}).drop("jailbroken").write_csv(path)
@@ -312,6 +318,7 @@ def labels(tmp_path: Any, suffix: str, rows: list[dict[str, Any]]) -> Any:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".json", ".parquet"])
 def test_a_file_of_labels_is_joined_by_one_line(tmp_path: Any, suffix: str, capsys: Any) -> None:
     turns = rw.turns([{name: row[name] for name in ("rollout_id", "goal", "prompt", "response")} for row in ROWS])

@@ -117,6 +117,7 @@ def test_the_mean_number_of_turns_is_covered() -> None:
     assert covered(design, [m.num_turns], check) >= LEAST
 
 
+@pytest.mark.integration
 def test_dropping_rollouts_with_unjudged_turns_would_double_the_rate() -> None:
     """A tenth of verdicts missing: dropping what is unjudged moves .2 towards .4; the default bounds hold the truth."""
     design = {**ALONE, **QUIET, "targets": {"t": 0.05}, "icc": 0.0, "goals": 5000, "attempts": 1, "turns": 10}

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import rollwise as rw
 
 SOURCE = Path(rw.__file__).parent
@@ -97,6 +99,7 @@ def is_needed(module: str, statement: Import) -> bool:
     return is_circle or bool(libraries(everything) - loads(module))
 
 
+@pytest.mark.integration
 def test_no_import_waits_for_a_call_without_a_reason() -> None:
     """What costs nothing more is imported at the top of its file, where a reader looks for it."""
     needless = [

@@ -53,6 +53,7 @@ def test_functions_are_found_by_introspection() -> None:
     assert len(names) > 130
 
 
+@pytest.mark.integration
 def test_every_verb_checks_the_kinds_of_its_options() -> None:
     """An option with a kind of its own refuses an object that is of none, by name."""
     unchecked = []
@@ -101,7 +102,7 @@ VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("attack", [1, 1.5, pl.date(2026, 1, 1), True, None], ids=str)
 def test_an_attack_may_be_any_single_value(verb: str, attack: Any) -> None:
@@ -285,6 +286,7 @@ def test_once_raw_now_one_sentence(case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "size",
     [10**30, 10**400, 10**5000, -(2**64), Fraction(10**400, 3)],
@@ -365,6 +367,7 @@ def test_an_agreement_may_have_a_column_called_metric() -> None:
     assert "kappa" in rw.plots.agreement(frame).alt
 
 
+@pytest.mark.integration
 def test_a_forest_of_values_near_the_limit_of_floats_is_drawn() -> None:
     assert rw.plots.forest(SUMMARY.with_columns(estimate=0.5)).svg()
     with pytest.raises(ArgumentError):

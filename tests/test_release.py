@@ -28,6 +28,7 @@ def links(text: str) -> list[str]:
     return [place for place in re.findall(r"\]\(([^)\s]+)", FENCE.sub("", text)) if not place.startswith("#")]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_leads_to_a_file_in_a_clone(page: Path) -> None:
     """Also those to the reference, whose pages say in a clone where to look."""
@@ -74,6 +75,7 @@ def test_the_citation_has_version_date_and_address(tmp_path: Path) -> None:
     assert str(cited["date-released"]) == "2030-01-31"
 
 
+@pytest.mark.integration
 def test_nothing_installs_by_name_from_an_index() -> None:
     """The name may be anybody's there until the first release: pages, workflows and messages name a place, or packages."""
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
@@ -290,6 +292,7 @@ def test_the_page_has_every_tool_of_the_table() -> None:
 
 
 # ── what is built ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "said"),
     [(["--upload"], "nothing is built for upload"), (["--uplaod"], "is not understood"), (["a", "b"], "is not understood")],

@@ -91,6 +91,7 @@ def text_of(name: str, parameter: str, seen: tuple[str, ...] = ()) -> str:
     return text_of(target, parameter, (*seen, name))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "parameter"), shared())
 def test_a_shared_parameter_has_the_text_of_the_list(name: str, parameter: str) -> None:
     """What it is, word for word, before what is particular; or the name of a function that says it."""

@@ -130,6 +130,7 @@ def test_all_namespaces_are_looked_at() -> None:
     assert len(FUNCTIONS) > 150
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_shared_words_come_in_one_order(name: str) -> None:
     """So that whoever knows one verb reads the next one."""
@@ -137,6 +138,7 @@ def test_shared_words_come_in_one_order(name: str) -> None:
     assert shared == sorted(shared, key=ORDER.index)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_shared_words_have_one_default(name: str) -> None:
     """A plot and a table take None, for all rows of their frame."""
@@ -149,6 +151,7 @@ def test_shared_words_have_one_default(name: str) -> None:
         assert parameter.default in (OTHERWISE.get((name, word), allowed[0]), *allowed[1:]), word
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", EVERY)
 def test_no_other_word_is_used_for_them(name: str) -> None:
     """`unjudged`, not `unknown`; `cluster`, not `unit`; `rollouts`, not `frame` or `pilot`."""
@@ -172,6 +175,7 @@ def _text_of(name: str, parameter: str) -> str:
     return "" if not starts else lines[starts[0] + 1].strip()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith("metrics.")])
 def test_a_frame_is_named_by_what_it_is(name: str) -> None:
     """A first argument that its page calls ROLLOUTS is `rollouts`, and so on; where it may be of two kinds, `frame`."""
@@ -192,6 +196,7 @@ def test_marks_take_the_frame_of_their_plot(name: str) -> None:
     assert next(iter(parameters(name))) == next(iter(parameters(plot)))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_metric_is_a_name_and_several_are_metrics(name: str) -> None:
     """`metric` takes one; `metrics` takes one or several."""
@@ -202,6 +207,7 @@ def test_one_metric_is_a_name_and_several_are_metrics(name: str) -> None:
         assert words["metrics"].annotation not in {str, str | None}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_two_results_are_a_named_pair(name: str) -> None:
     """A bare tuple of frames says nothing of what is in it."""
@@ -211,6 +217,7 @@ def test_two_results_are_a_named_pair(name: str) -> None:
             assert pl.DataFrame not in typing.get_args(kind), "return a NamedTuple"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_figure_has_a_title_and_goes_into_an_ax(name: str) -> None:
     """And a caption that can be left out."""

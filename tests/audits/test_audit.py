@@ -46,6 +46,7 @@ def ways(rollouts: pl.DataFrame, claim: str, **options) -> tuple[str, list[str]]
 ERRORS = table(*"SSSS", *"FFFFFF", *"EE", *"-")  # 4 of 10 judged; 2 errors, 1 unjudged
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("claim", "answer", "named"),
     [
@@ -72,6 +73,7 @@ GOALS = table(
 )  # 4 of 10 attempts; of goals: best 3/4, worst 1/4, first 2/4, last 2/4, means .5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("claim", "answer", "named"),
     [
@@ -135,6 +137,7 @@ def test_copies_and_earlier_tries_are_told_by_the_problems_of_the_reading() -> N
     assert log["reason"].endswith("also in the log: 2 copies in the files, 1 earlier try that a later one replaced")
 
 
+@pytest.mark.integration
 def test_rollouts_that_are_judged_in_part_count_as_summarize_counts_them() -> None:
     """Rollouts of which the third turn is unjudged count with their expected success, and without them the rate is another."""
     turns = rw.read(DATA / "rollouts").with_columns(
@@ -189,6 +192,7 @@ def test_what_no_count_can_be_is_said() -> None:
     assert rest["reason"] == "not explained by this log"
 
 
+@pytest.mark.integration
 def test_a_figure_of_another_number_of_rollouts() -> None:
     """The same figure is the same. Of another one the number of a claim must fit; a file's need not if it has six places.
 
@@ -212,6 +216,7 @@ def test_a_share_that_is_not_0_is_never_told_as_0() -> None:
     assert ways(table(*"FFF"), "attack success = 0%")[0] == "equal"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("claim", "answer"),
     [
@@ -244,6 +249,7 @@ def test_ways_by_which_a_claim_would_be_met_are_named_with_their_figures() -> No
     ]
 
 
+@pytest.mark.integration
 def test_rollouts_that_could_not_be_read_leave_a_bound_undecided() -> None:
     rollouts = table(*("F" * 300))
     assert rw.audit(rollouts, "attack success < 2%")["answer"][0] == "holds"
@@ -328,6 +334,7 @@ def test_the_table_fits_into_eighty_columns_and_says_a_sentence_for_each_row() -
         assert sentence in " ".join(text.split())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("form", ["markdown", "html", "latex"])
 def test_the_table_in_every_form(form) -> None:
     audit = rw.audit(ERRORS, ["attack success = 4/12", "attack success < 50%"])
@@ -382,6 +389,7 @@ def test_tasks_under_several_injections_are_counted_by_task() -> None:
     assert ways(rollouts, "task success = 2/2") == ("explained", ["best attempt of each goal"])
 
 
+@pytest.mark.integration
 def test_the_order_of_rows_changes_nothing() -> None:
     for rollouts in (ERRORS, GOALS):
         claims = ["attack success = 50%", "attack success = 4/13", "attack success < 38%"]

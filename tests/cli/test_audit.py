@@ -24,6 +24,7 @@ def typed(capsys):
     return call
 
 
+@pytest.mark.integration
 def test_the_figures_that_a_log_states(typed) -> None:
     code, out, err = typed(ARTIFACT)
     assert code == 0
@@ -32,7 +33,7 @@ def test_the_figures_that_a_log_states(typed) -> None:
     assert err.splitlines()[-1] == "rollwise: 2 figures: equal (1), no counterpart (1)."
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("claim", "expected", "sentence"),
     [

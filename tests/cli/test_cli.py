@@ -158,6 +158,7 @@ def test_an_existing_report_is_not_overwritten(rollwise, tmp_path: Path) -> None
 
 
 # ── one command per verb ──────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_read_writes_turns(rollwise, tmp_path: Path) -> None:
     """Any mix of logs becomes one table of turns; what was read is said on stderr."""
     done = rollwise("read", LOGS, "--out", tmp_path / "t.parquet")
@@ -179,6 +180,7 @@ def test_a_metric_that_is_named_twice_counts_once(rollwise, tmp_path: Path, word
         assert (twice.code, twice.out) == (0, once.out)
 
 
+@pytest.mark.integration
 def test_measure_summarize_and_curve_give_what_the_verbs_give(rollwise, tmp_path: Path) -> None:
     """The commands print the frames of the verbs of the same name."""
     rollouts = rw.measure(rw.read(LOGS))
@@ -401,6 +403,7 @@ def test_show_lets_no_control_character_through(rollwise, tmp_path: Path) -> Non
     assert "line two" in done.out
 
 
+@pytest.mark.integration
 def test_show_as_markdown(rollwise) -> None:
     """The same rollout as a document."""
     rollout = "simulation-7/base/persuade/fraud-001/1"
@@ -646,6 +649,7 @@ def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(rollwise, tmp_
 
 
 # ── as a process ──────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_the_installed_command_runs() -> None:
     """`python -m rollwise --version` leaves with 0 and says the version."""
     done = subprocess.run([sys.executable, "-m", "rollwise", "--version"], capture_output=True, text=True, check=True)
@@ -831,6 +835,7 @@ def test_without_a_command_there_is_the_help(rollwise, words: list[str]) -> None
     assert "Usage: rollwise" in done.out
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", [each.name or each.callback.__name__ for each in app.registered_commands if each.callback is not None]
 )
@@ -875,6 +880,7 @@ def test_gate_counts_the_unknown_against_a_release(rollwise, tmp_path: Path) -> 
     assert passed.err.splitlines()[-1].endswith("is met (450 of 1,000 rollouts have a verdict)")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json"])
 def test_gate_reads_a_summary(rollwise, tmp_path: Path, suffix: str) -> None:
     """A SUMMARY that was written is gated as it stands, whatever its format."""
@@ -885,6 +891,7 @@ def test_gate_reads_a_summary(rollwise, tmp_path: Path, suffix: str) -> None:
     assert rollwise("gate", path, "--require", "attack_success < 1%").code == 1
 
 
+@pytest.mark.integration
 def test_attempts_prints_a_curve(rollwise) -> None:
     """ASR@k and pass^k of logs, as the verb gives them."""
     done = rollwise("attempts", LOGS, "--by", "target", "-k", 1, "-k", 3, "--format", "csv")
@@ -897,6 +904,7 @@ def test_attempts_prints_a_curve(rollwise) -> None:
     assert rollwise("attempts", LOGS, "-k", 0).code == 2
 
 
+@pytest.mark.integration
 def test_doctor_prints_calls_whole(rollwise) -> None:
     """Every analysis, and its call in one piece to be copied; or as a table for machines."""
     done = rollwise("doctor", LOGS)
@@ -932,6 +940,7 @@ def test_every_command_that_reads_logs_takes_names_of_columns() -> None:
     assert {name for name in reading if "of" not in taken[name]} == set()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_table_with_other_names_is_measured(rollwise, tmp_path: Path, suffix: str) -> None:
     """From somebody's table to a rate, whatever its columns are called."""
@@ -945,6 +954,7 @@ def test_a_table_with_other_names_is_measured(rollwise, tmp_path: Path, suffix: 
     assert done.err == "rollwise: read 2 rollouts, 3 turns, 0 problems\n"
 
 
+@pytest.mark.integration
 def test_files_that_lack_a_column_are_said(rollwise, tmp_path: Path) -> None:
     """One line on stderr, or a problem; what is in them is read all the same."""
     mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
@@ -959,6 +969,7 @@ def test_files_that_lack_a_column_are_said(rollwise, tmp_path: Path) -> None:
     assert "left out" not in collected
 
 
+@pytest.mark.integration
 def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
     """Words that our own column would not take: exit code 2, with the name that the file has for it, and what to type."""
     path = tmp_path / "mine.csv"
@@ -977,6 +988,7 @@ def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
     assert rollwise("summarize", path, *COLUMNS).out == mapped.out
 
 
+@pytest.mark.integration
 def test_the_way_to_names_is_told_to_who_does_not_know_it(rollwise, tmp_path: Path) -> None:
     """A table without our names is read where its own are usual; else the last line says which option names the answer."""
     path = tmp_path / "mine.csv"
@@ -1028,6 +1040,7 @@ def test_the_doctor_says_names_of_columns(rollwise, tmp_path: Path) -> None:
     assert names["turns"]["succeeded"].to_list() == [False, True, False]
 
 
+@pytest.mark.integration
 def test_curve_over_what_it_took(rollwise, tmp_path: Path) -> None:
     """Logs that count tokens give a curve over them, with a band for the whole of it; others say what is missing."""
     turns = rw.read(LOGS).with_columns(

@@ -26,6 +26,7 @@ def ordered(turns: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     return turns.select("rollout_id", "turn", "target", "attack", *names).sort("rollout_id", "turn")
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("tool", ["agentdojo", "garak", "inspect_ai", "promptfoo", "pyrit"])
 def test_a_round_trip_loses_no_verdict(tool, tmp_path, capsys):
     logs = PRODUCED / tool / "logs"
@@ -55,6 +56,7 @@ def test_verdicts_of_the_records_are_those_of_the_rollouts(tmp_path, capsys):
     assert dict(verdicts.select("rollout_id", "value").rows()) == known
 
 
+@pytest.mark.integration
 def test_groups_of_the_results(tmp_path, capsys):
     logs = PRODUCED / "agentdojo" / "logs"
     convert(capsys, logs, "--to", "every-eval-ever", "--out", tmp_path / "records", *WHO, "--by", "attack")

@@ -50,6 +50,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "rollouts.parquet"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("requirements", "code"),
     [
@@ -69,6 +70,7 @@ def test_an_exit_code_for_each_answer(gate, table: Path, requirements: list[str]
     assert warned.last.startswith("rollwise: warning: ") is (code == 3)
 
 
+@pytest.mark.integration
 def test_junit_has_a_case_for_each_requirement_and_group(gate, table: Path, tmp_path: Path) -> None:
     """Failed is a failure; undecided an error, which no CI system lets pass, or skipped if it shall only warn."""
     words = [table, "--by", "target", "--require", "attack_success < 20%", "--require", "attack_success < 50%"]
@@ -124,6 +126,7 @@ def test_markdown_and_annotations_beside_a_file(gate, table: Path, tmp_path: Pat
     assert (tmp_path / "gate.md").read_text() == page.out
 
 
+@pytest.mark.integration
 def test_a_file_of_requirements_and_options_that_replace_its_entries(gate, table: Path, tmp_path: Path) -> None:
     """What is typed wins over the file; what neither says keeps its default."""
     file = tmp_path / "gate.yml"
@@ -147,6 +150,7 @@ def test_a_file_of_requirements_and_options_that_replace_its_entries(gate, table
     )  # fmt: skip
 
 
+@pytest.mark.integration
 def test_a_baseline_is_read_and_paired(gate, table: Path, tmp_path: Path) -> None:
     """The same logs are no worse than themselves; a broken baseline stops the command, even where problems are collected."""
     logs = ROOT / "data" / "rollouts"
@@ -166,6 +170,7 @@ def rollout(number: int, *, succeeded: bool = False) -> str:
     return json.dumps(turn | {"succeeded": succeeded})
 
 
+@pytest.mark.integration
 def test_records_that_were_not_read_count(gate, tmp_path: Path) -> None:
     """The same folder must not pass because its broken parts are left out: by record, or by file of unknown content."""
     folder = tmp_path / "runs"
@@ -235,6 +240,7 @@ def test_the_files_to_copy_are_those_of_the_page() -> None:
     assert "rollwise gate runs --file gate.yml --out gate.md --format github" in [step.get("run") for step in steps]
 
 
+@pytest.mark.integration
 def test_the_example_runs(gate, tmp_path: Path) -> None:
     """The workflow's line, on the logs of the repository: an undecided requirement leaves with 3 and an annotation."""
     out = tmp_path / "gate.md"

@@ -72,6 +72,7 @@ def test_the_example_of_the_help_runs_and_its_json_has_an_answer(command: str, t
         assert document["rows"]
 
 
+@pytest.mark.integration
 def test_the_answer_holds_the_numbers_of_the_rows(typed) -> None:
     """An estimate, its interval, its group and the number of rollouts; a gate says why."""
     _, out = typed(["summarize", "runs", "--by", "target", "--metric", "attack_success", "--format", "json"])

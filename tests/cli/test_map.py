@@ -86,6 +86,7 @@ def test_a_terminal_shows_what_is_read_and_why(typed: Typed) -> None:
     assert lines[9:] == ["  kept as they are: note, ^asr"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["run.json", "labels.jsonl", "counts.csv", "."])
 def test_nothing_is_wider_than_a_terminal(name: str, typed: Typed) -> None:
     """But for the line to copy, which a terminal breaks itself."""
@@ -93,6 +94,7 @@ def test_nothing_is_wider_than_a_terminal(name: str, typed: Typed) -> None:
     assert [line for line in out.splitlines() if len(line) > 80 and not line.startswith("try: ")] == []
 
 
+@pytest.mark.integration
 def test_what_is_asked_ends_with_the_line_that_answers_it(typed: Typed) -> None:
     """A whole command, which makes a report; it is typed with an answer."""
     _, out, _ = typed("map", "labels.jsonl")
@@ -184,6 +186,7 @@ def test_a_file_without_rollouts_is_refused_by_what_it_is(typed: Typed) -> None:
     assert rw.propose("counts.csv").rollouts == 0
 
 
+@pytest.mark.integration
 def test_a_folder_is_shown_kind_by_kind(typed: Typed) -> None:
     """Several mappings are a list, and figures are of all files together."""
     _, out, _ = typed("map", ".")
@@ -254,6 +257,7 @@ def test_what_cannot_be_proposed_is_one_sentence(typed: Typed) -> None:
         rw.propose("nowhere.json")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "word",
     ["true", "yes", "1e3", "a: b", "- x", "#", "?", "é", "\u2028", "'", '"', "\\", "null", "~", "x" * 200, "😀", " a "],

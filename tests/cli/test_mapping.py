@@ -63,6 +63,7 @@ def test_every_command_that_takes_a_format_takes_a_mapping() -> None:
     assert reading == {name for name, parameters in takes.items() if "mapping" in parameters}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words",
     [

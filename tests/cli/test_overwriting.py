@@ -104,6 +104,7 @@ def test_a_baseline_and_a_file_of_requirements_are_inputs(
     assert json.loads(requirements.read_text())["require"] == ["attack_success < 1%"]
 
 
+@pytest.mark.integration
 def test_results_of_an_earlier_run_are_written_over_in_a_folder_of_logs(
     logs: Path, rollwise: Callable[..., tuple[int, str]]
 ) -> None:

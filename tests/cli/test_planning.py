@@ -52,6 +52,7 @@ def test_each_question_has_its_answer(rollwise) -> None:
     assert answer.startswith("Detectable difference: 3 goals with 1 attempt each find no difference (")
 
 
+@pytest.mark.integration
 def test_a_pilot_gives_rate_and_icc(rollwise) -> None:
     """Logs of one target, kept by --where."""
     rollouts = rw.measure(rw.read(LOGS)).filter(target="base")

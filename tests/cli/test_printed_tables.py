@@ -35,6 +35,7 @@ def summary():
     return rw.summarize(rollouts, by=["target", "attack"], metrics="attack_success")
 
 
+@pytest.mark.integration
 def test_two_columns_are_crossed(rollwise, summary) -> None:
     """`--by` has the rows and `--across` the columns, as in `rw.tables.pivot`."""
     table = rw.tables.pivot(summary, rows="target", columns="attack")
@@ -43,6 +44,7 @@ def test_two_columns_are_crossed(rollwise, summary) -> None:
     assert rollwise(*CROSSED, "--by", "attack")[:2] == (0, f"{table}\n")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
 def test_every_command_prints_documents(rollwise, summary, form: str) -> None:
     """Markdown, LaTeX and HTML, as from `rw.tables`."""
@@ -51,6 +53,7 @@ def test_every_command_prints_documents(rollwise, summary, form: str) -> None:
     assert (code, out) == (0, f"{getattr(rw.tables, form)(summary)}\n")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("crossed", [False, True])
 def test_a_document_has_the_words_of_its_author(rollwise, summary, crossed: bool) -> None:
     """Title, label and the best in bold, as in `rw.tables`."""
@@ -100,6 +103,7 @@ def test_words_of_the_author_need_a_document(rollwise, tmp_path: Path, words: li
     assert says in err
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -119,6 +123,7 @@ def test_what_cannot_be_crossed_is_one_sentence(rollwise, tmp_path: Path, words:
     assert "Traceback" not in err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "utf-8"])
 def test_a_code_page_that_lacks_a_sign_gets_it_escaped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str

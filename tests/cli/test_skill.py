@@ -38,6 +38,7 @@ def test_every_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
         assert document["rows"]
 
 
+@pytest.mark.integration
 def test_the_guide_is_printed() -> None:
     """`rollwise info skill` prints it, with the front matter by which agents find it."""
     done = run("info", "skill")
@@ -45,6 +46,7 @@ def test_the_guide_is_printed() -> None:
     assert re.match(r"---\nname: rollwise\ndescription: .{100,1000}\n---\n", done.stdout)
 
 
+@pytest.mark.integration
 def test_the_guide_names_no_unknown_command() -> None:
     """Each command in it exists."""
     assert len(COMMANDS) >= 9

@@ -49,6 +49,7 @@ def lines_on(columns: int, text: str) -> int:
     return sum(max(1, -(-len(line) // columns)) for line in text.splitlines())
 
 
+@pytest.mark.integration
 def test_the_summary_of_the_readme_fits_a_terminal(typed) -> None:
     """Twelve groups are twelve lines; what was left out, and how to see it, is one sentence. 80 x 24, with the next prompt."""
     code, out, err = typed("summarize", PAPER, "--by", "target", "--by", "attack")
@@ -68,6 +69,7 @@ def test_the_summary_of_the_readme_fits_a_terminal(typed) -> None:
     assert "no variation" in named[1]
 
 
+@pytest.mark.integration
 def test_data_for_programs_have_all_rows(typed, tmp_path: Path) -> None:
     """Nothing is left out of a file, of CSV or of JSON."""
     whole = rw.summarize(rw.measure(rw.read(PAPER)), by="target")
@@ -77,6 +79,7 @@ def test_data_for_programs_have_all_rows(typed, tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "summary.parquet").height == whole.height
 
 
+@pytest.mark.integration
 def test_what_is_unknown_is_always_shown(typed, tmp_path: Path) -> None:
     """No verdict at all, one group without a score, scores alike of some rollouts only, one value of a share: all stay."""
     rows = pl.DataFrame(
@@ -111,6 +114,7 @@ def test_what_is_unknown_is_always_shown(typed, tmp_path: Path) -> None:
     assert "attack_success" not in err
 
 
+@pytest.mark.integration
 def test_a_contrast_leaves_out_what_cannot_differ(typed) -> None:
     """Six differences of targets in each of three attacks, at 80 columns, and no name is broken."""
     code, out, err = typed("contrast", PAPER, "--of", "target", "--by", "attack")
@@ -125,7 +129,7 @@ def test_a_contrast_leaves_out_what_cannot_differ(typed) -> None:
     assert heads[0] == " GCG · against gpt-3.5-turbo-1106"
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 @pytest.mark.parametrize(
     "words",
@@ -188,6 +192,7 @@ def test_help_begins_with_what_is_used_most(typed) -> None:
     assert text.index("--metric") < text.index("--cluster") < text.index("--format") < text.index("--log-format")
 
 
+@pytest.mark.integration
 def test_o_is_out(typed, tmp_path: Path) -> None:
     """Apart from its value, or together with it."""
     assert typed("simulate", "--goals", "4", "-o", tmp_path / "a.parquet")[0] == 0

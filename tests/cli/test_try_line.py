@@ -78,6 +78,7 @@ def answered(line: str, answers: Mapping[str, str]) -> list[str]:
     return [answers.get(word, word) for word in words]
 
 
+@pytest.mark.integration
 def test_the_line_comes_last_and_is_the_users_own_command(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the options that answer at its end, quoted for a shell; typed with an answer, it reads the verdicts."""
     asks(monkeypatch, PARTIAL)
@@ -104,7 +105,7 @@ def test_all_answers_are_in_one_line(typed: Typed, monkeypatch: pytest.MonkeyPat
     assert sum(line.startswith("try: ") for line in said) == 1
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("question", "options"),
     [

@@ -22,6 +22,7 @@ FILES: dict[str, Any] = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("command", ["read", "report", "measure", "map"])
 def test_functions_of_python_are_said_to_be_that(tmp_path: Path, name: str, command: str) -> None:

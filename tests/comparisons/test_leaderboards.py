@@ -29,6 +29,7 @@ def ends(ranks: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return {group: (low, high) for group, low, high in ranks.select("group", "rank_low", "rank_high").rows()}
 
 
+@pytest.mark.integration
 def test_jailbreakbench_says_which_attack_is_best_on_which_model() -> None:
     """The rates of the page are those of the published rollouts; on three of four models some attacks cannot be told apart.
 

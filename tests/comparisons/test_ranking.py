@@ -57,6 +57,7 @@ def test_two_that_are_close_are_not_told_apart_and_both_are_told_from_the_third(
     assert said(ranks) == "c and b cannot be told apart."
 
 
+@pytest.mark.integration
 def test_the_other_direction_is_the_mirror_image() -> None:
     """Where higher is better, ranks and tiers are those of the flipped values."""
     frame = rollouts(THREE)
@@ -71,6 +72,7 @@ def test_the_other_direction_is_the_mirror_image() -> None:
     )
 
 
+@pytest.mark.integration
 def test_equal_rates_share_a_rank() -> None:
     """Ten equal groups share rank 1 and one tier, and the chance of being best."""
     ranks = rw.rank(rollouts({f"m{k}": [1, 0] * 10 for k in range(10)}), of="target", metric="attack_success")
@@ -105,6 +107,7 @@ def test_groups_that_met_other_goals_have_no_rank_by_rates() -> None:
     assert all("shared goals" in reason for reason in ranks["reason"])
 
 
+@pytest.mark.integration
 def test_each_group_of_by_is_a_family_of_its_own() -> None:
     """The ranks within an attack are those of its rollouts alone."""
     one, other = rollouts(THREE), rollouts({"a": [0] * 20, "b": [1] * 20, "c": [0] * 20})
@@ -118,6 +121,7 @@ def test_each_group_of_by_is_a_family_of_its_own() -> None:
     assert said(ranks) == ("x: c and b cannot be told apart; y: a and c cannot be told apart.")
 
 
+@pytest.mark.integration
 def test_unjudged_rollouts_tell_nothing_apart() -> None:
     """Half of the rollouts of c have unjudged turns and no success: it may be as bad as a, or as good as b."""
     frame = rollouts(THREE).with_columns(num_turns=2, num_judged=pl.lit(2))
@@ -133,6 +137,7 @@ def test_unjudged_rollouts_tell_nothing_apart() -> None:
     assert dropped["p_best"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_pandas_arrow_and_a_lone_group() -> None:
     """Any table; a group of `by` with one value has nothing to be compared with."""
     frame = rollouts(THREE)
@@ -165,6 +170,7 @@ def test_what_cannot_be_ranked_is_told_in_a_sentence(options: dict[str, str], me
         rw.rank(frame, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 def test_the_command_prints_what_cannot_be_told_apart(tmp_path) -> None:
     """Table, and JSON whose answer says it."""
     file = tmp_path / "rollouts.parquet"

@@ -52,7 +52,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_group_is_not_changed_by_others(options: dict[str, Any]) -> None:
     """Texts and counts are equal, and so are numbers, but for the last digits of replicates from one matrix product."""

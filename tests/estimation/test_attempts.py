@@ -56,6 +56,7 @@ def test_hundreds_of_attempts_are_listed_at_round_numbers() -> None:
     assert rw.attempts(tried({"g": [True, *[False] * 131]}), k=(77, 21))["at"].unique().to_list() == [21, 77]
 
 
+@pytest.mark.integration
 def test_published_pass_k_of_tau_bench(shared) -> None:
     """tau-bench, airline, gpt-4o with tool calls: pass^1..4 = .420, .273, .220, .200 as published."""
     rollouts = rw.measure(rw.read(shared / "tau_bench" / "gpt-4o-airline.json"), m.task_success())
@@ -66,6 +67,7 @@ def test_published_pass_k_of_tau_bench(shared) -> None:
     assert "tasks" in first["estimand"]
 
 
+@pytest.mark.integration
 def test_published_accuracy_of_inspect_epochs(shared) -> None:
     """Inspect, 10 samples of 5 epochs: the mean over ids at one attempt is .70 and .66, its standard error .1528 and .1492."""
     published = {"J5EskSJV": (0.70, 0.1528), "jKN69eAY": (0.66, 0.1492)}
@@ -181,6 +183,7 @@ def test_goals_with_fewer_attempts_count_up_to_their_last_one() -> None:
     assert "1 of 3 goals has fewer than 2 attempts and is followed up to the last one" in at(got, 2)["reason"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(5))
 def test_more_attempts_never_reach_fewer_goals(seed: int) -> None:
     """Goals of 1 to 8 attempts: ASR@k rises and pass^k falls; with as many attempts for each goal they are the means."""

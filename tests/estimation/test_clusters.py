@@ -59,6 +59,7 @@ def test_one_goal_whose_prompts_differ_has_a_way_out() -> None:
     assert alike["reason"] == "one cluster: no interval over clusters"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("metric", "named", "other"), [("attack_success", "goal", "task"), ("task_success", "task", "goal")]
 )
@@ -113,7 +114,7 @@ def test_a_group_without_goals_has_its_tasks_and_the_other_its_goals() -> None:
 UNNAMED = "no goal or task is named, so every rollout counts as independent"
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("metric", ["attack_success", "task_success", "num_turns", "score", "ever_refused"])
 @pytest.mark.parametrize("columns", [(), ("goal",), ("task",), ("goal", "task")])
 def test_rollouts_without_goal_and_task_say_that_they_count_as_independent(
@@ -144,6 +145,7 @@ def test_a_gate_and_a_curve_say_it_too() -> None:
     assert UNNAMED in rw.curve(rollouts)["reason"][-1]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("named", "metric", "words"),
     [

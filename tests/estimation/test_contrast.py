@@ -176,6 +176,7 @@ def test_the_same_seed_gives_the_same_intervals():
         assert first.equals(again)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("common", [30, 20, 10, 0])
 def test_exchanged_arms_give_the_same_interval_of_quantiles(common):
     """Whichever arm is the baseline, and however many goals both have: the same ends with the other sign, and the same p."""
@@ -212,6 +213,7 @@ def test_the_family_is_the_frame():
         assert made["adjust"].drop_nulls().unique().item().endswith("over 6")
 
 
+@pytest.mark.integration
 def test_max_t_uses_the_correlation_and_widens_the_intervals():
     """Five copies of one comparison cost next to nothing by max-T and five times by Holm; the intervals are simultaneous."""
     rng = np.random.default_rng(2)
@@ -277,6 +279,7 @@ def test_other_unknowns_are_counted():
     assert (dropped["n_pairs"], dropped["n_group"], dropped["n_baseline"]) == (2, 3, 3)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("unknown", [None, float("nan")])
 @pytest.mark.parametrize(
     "options", [{}, {"paired": False, "method": "bootstrap"}, {"statistics": ["median", "improvement"]}]

@@ -35,6 +35,7 @@ def test_one_metric_is_one_comparison() -> None:
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("measured", "compared"),
     [

@@ -282,6 +282,7 @@ def test_a_baseline_that_is_not_there() -> None:
 
 
 # ── where the definitions bite, on real logs ──────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("model", "share"), [("vicuna-13b-v1.5", 0.69), ("gpt-4-0125-preview", 0.34), ("gpt-3.5-turbo-1106", 0.71)]
 )

@@ -158,6 +158,7 @@ def test_an_empty_table_allows_nothing() -> None:
         rw.doctor(rw.measure(simulated()))
 
 
+@pytest.mark.integration
 def test_the_order_of_rows_changes_nothing():
     """Only one target was judged, whatever stands first in the file; and a baseline is what most goals are shared with."""
     rows: list[dict[str, object]] = [
@@ -187,6 +188,7 @@ def rewarded() -> pl.DataFrame:
     return rw.turns(table.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
 
 
+@pytest.mark.integration
 def test_rewards_by_step_need_no_verdict() -> None:
     """Dumps of trainers hold rewards alone: the call that follows them over the steps is given, and runs."""
     turns = rewarded()

@@ -34,6 +34,7 @@ def truth(rate: float, icc: float, k: int, immune: float = 0) -> float:
     return float(Chances(**{name: np.array([value], float) for name, value in parts.items()}).reached(k)[0])
 
 
+@pytest.mark.integration
 def test_the_row_is_the_average_of_the_models() -> None:
     """Estimate and interval are those of c successes of n; what was held out is in the row."""
     won = drawn(np.random.default_rng(0), 60, 9, 0.15, 0.3)
@@ -96,6 +97,7 @@ def test_bounds_for_any_goals_by_hand() -> None:
     assert (row[1]["bound_low"], row[1]["bound_high"]) == (row[0]["bound_low"], 1.0)
 
 
+@pytest.mark.integration
 def test_loops_that_stopped_have_bounds_from_their_budget() -> None:
     """The bounds of loops of up to 10 attempts start at 10 attempts, not at the one attempt of goals that fell at once."""
     won = drawn(np.random.default_rng(5), 300, 10, 0.1, 0.3)
@@ -114,6 +116,7 @@ def test_immune_goals_are_not_broken_in_the_end() -> None:
     assert row["low"] < 0.48 < row["high"]
 
 
+@pytest.mark.integration
 def test_goals_in_clusters_say_less() -> None:
     """Ten copies of each of 20 goals, in 20 clusters: about as wide as 20 goals alone, not as 200."""
     won = drawn(np.random.default_rng(8), 20, 6, 0.3, 0.3)
@@ -131,6 +134,7 @@ def test_goals_in_clusters_say_less() -> None:
     assert width["naive"] < 0.6 * width["clustered"]
 
 
+@pytest.mark.integration
 def test_unjudged_attempts_widen_the_bounds_as_well() -> None:
     """Bounds for any goals hold for any verdict of the attempts without one, too."""
     won = drawn(np.random.default_rng(9), 40, 5, 0.2, 0.3)
@@ -174,6 +178,7 @@ def test_what_identifies_nothing_is_null(won: np.ndarray, why: str) -> None:
     assert why in row["reason"]
 
 
+@pytest.mark.integration
 def test_groups_are_their_own() -> None:
     """Another group in the frame changes no digit, nor does the order of rows."""
     rng = np.random.default_rng(3)

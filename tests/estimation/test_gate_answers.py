@@ -56,6 +56,7 @@ def test_each_answer_in_one_sentence() -> None:
     assert verdict(gates.filter(pl.col("answer") != "failed")).endswith("with 80 % power; 1 more of 4 undecided")
 
 
+@pytest.mark.integration
 def test_a_repeated_requirement_is_one_row() -> None:
     """Also with another space at its end, and with splits; the same expected group is one row as well."""
     gates = rw.gate(
@@ -84,6 +85,7 @@ def test_what_decides_is_a_number_of_goals() -> None:
     assert rw.gate(turns, "num_turns < 4.8")["n_more"].item() == pytest.approx(630, abs=40)  # 100·(2.8·2.9/10/.3)²
 
 
+@pytest.mark.integration
 def test_unknown_rollouts_can_neither_pass_nor_fail() -> None:
     """90 of 100 attempts succeeded, and as many are in error as could save the requirement: the reason says to rerun them."""
     known = run(90)
@@ -205,6 +207,7 @@ def test_a_requirement_on_one_group_alone() -> None:
     assert rw.gate(tagged, "refused < 5% for tags=benign")["n"].item() == 200
 
 
+@pytest.mark.integration
 def test_a_requirement_against_an_earlier_run_is_paired_by_goal() -> None:
     """Not worse by more than two points: the interval of `contrast`, on the same goals; percent are points."""
     old, new, worse = run(20, goals=400), run(20, goals=400), run(60, goals=400)
@@ -232,6 +235,7 @@ def test_a_failure_also_keeps_its_promise() -> None:
     assert row["reason"].startswith("the lower end with fewer failures, so that one more never helps to fail")
 
 
+@pytest.mark.integration
 def test_the_unknown_of_both_runs_count_against_a_relative_requirement() -> None:
     """They are successes here and failures there to pass, and the opposite to fail; groups that one run lacks are undecided."""
     old, new = run(20, goals=400), run(20, goals=400)
@@ -292,6 +296,7 @@ def test_what_a_baseline_cannot_be() -> None:
         rw.gate(old.with_columns(num_turns=3), "num_turns < baseline + 2%", baseline=old.with_columns(num_turns=3))
 
 
+@pytest.mark.integration
 def test_a_run_against_itself() -> None:
     """Halves of one run have different answers near the threshold and the same far from it; the same seed, the same splits."""
     frame = run(60, goals=40, attempts=6)

@@ -21,6 +21,7 @@ def goals(successes: int, n: int, **columns: Any) -> pl.DataFrame:
     return table.with_columns(**{key: pl.lit(value) for key, value in columns.items()})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("successes", "n", "require", "wilson"),
     [
@@ -42,7 +43,7 @@ def test_one_success_of_few_goals_decides_nothing(successes: int, n: int, requir
         assert (says in row["reason"]) == (wilson != "undecided")
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize(("n", "threshold"), [*product((1, 3, 5, 10, 17), (0.01, 0.05, 0.2)), (36, 0.01), (50, 0.01)])
 def test_a_gate_is_wrong_in_one_of_forty_runs_at_most(n: int, threshold: float) -> None:
     """Every number of successes by its chance at the threshold itself: wrong answers of `<` and of `>` at most .025 each."""
@@ -63,6 +64,7 @@ def categories(*successes: int, n: int = 17) -> pl.DataFrame:
     return pl.concat([goals(c, n, category=f"c{i}") for i, c in enumerate(successes)])
 
 
+@pytest.mark.integration
 def test_several_answers_say_how_many_fail_by_chance() -> None:
     """Ten categories of 17 goals: 10 · .025 = .25 fail at their thresholds; one alone says nothing of it."""
     gates = rw.gate(categories(6, *[1] * 9), "attack_success < 10%", by="category")
@@ -77,6 +79,7 @@ def test_several_answers_say_how_many_fail_by_chance() -> None:
     assert says in rw.gate(summary, "attack_success < 10%")["reason"][0]
 
 
+@pytest.mark.integration
 def test_answers_that_are_held_together() -> None:
     """6 of 17 exclude 10 % at .95 (exact end .142) and at .995, Bonferroni's level for ten, not (.088); 9 of 17 do (.199)."""
     table = categories(6, 9, *[1] * 8)

@@ -12,6 +12,7 @@ from rollwise.errors import ArgumentError
 BROKEN = pl.DataFrame({"rollout_id": list("abcd"), "goal": list("abcd"), "attack_success": [True, True, True, False]})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "ways"),
     [
@@ -45,6 +46,7 @@ def test_a_summary_refuses_it_too() -> None:
             rw.gate(summary, f"{metric} < 1")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
@@ -102,6 +104,7 @@ def test_a_control_without_a_refusal_passes() -> None:
     assert only(rw.gate(boolean, "ever_refused < 90%"))["pass_bound"] == pytest.approx(row["pass_bound"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("refused", "low", "high"),
     [

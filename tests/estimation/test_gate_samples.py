@@ -34,7 +34,7 @@ DRAWN: Sequence[Sequence[bool | None]] = [[True]] * 2 + [[False]] * 198
 UNDRAWN: Sequence[Sequence[bool | None]] = [[None]] * 800
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("drawn", "require"),
     [
@@ -60,6 +60,7 @@ def test_a_gate_by_sample_is_that_of_the_rollouts_drawn(drawn: list, require: st
     assert rw.gate(whole, require, looks=looks)["answer"].item() == "undecided"
 
 
+@pytest.mark.integration
 def test_the_reason_speaks_of_those_drawn() -> None:
     """What to judge, and what the bounds hold for, are the rollouts that were drawn."""
     passed = rw.gate(measured(turns(*DRAWN, *UNDRAWN)), "attack_success < 5%", unjudged="sample")
@@ -82,6 +83,7 @@ def test_those_that_ended_in_an_error_or_are_undetermined_were_drawn() -> None:
     assert "judge or rerun the other 40 rollouts" in row["reason"]
 
 
+@pytest.mark.integration
 def test_groups_a_baseline_and_a_group_of_which_none_was_drawn() -> None:
     """A difference of two samples is that of the rollouts drawn; where none was, there is no answer."""
     now, then = turns(*DRAWN, *UNDRAWN), turns(*DRAWN, *UNDRAWN, name="b")
@@ -99,6 +101,7 @@ def test_groups_a_baseline_and_a_group_of_which_none_was_drawn() -> None:
     assert gates.select("answer", "n").rows() == [("passed", 200), ("undecided", 0)]
 
 
+@pytest.mark.integration
 def test_a_summary_does_not_say_who_was_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It counts all without a verdict as one number; the command and its file take the word for rollouts."""
     frame = measured(turns(*DRAWN, *UNDRAWN))

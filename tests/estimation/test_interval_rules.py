@@ -176,6 +176,7 @@ def test_rates_that_follow_the_numbers_of_rollouts_are_said() -> None:
     assert rw.summarize(halves, by="target", metrics="attack_success")["reason"].null_count() == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("metric", ["num_turns", "tokens_used", "seconds_used", "dollars_used", "num_tool_calls"])
 def test_amounts_are_never_negative(metric: str) -> None:
     """Counts, tokens, seconds and dollars of four rollouts: t reaches below 0, where no mean can be; other numbers keep it."""

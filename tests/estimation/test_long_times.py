@@ -41,7 +41,7 @@ VERBS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("longest", [100_000, 2**31 - 1, 2**53])
 def test_a_long_duration_is_one_more_row(verb, longest):
@@ -54,10 +54,12 @@ def test_a_long_duration_is_one_more_row(verb, longest):
         assert long.filter(upto).select(number).equals(short.filter(upto).select(number))
 
 
+@pytest.mark.integration
 def test_a_figure_of_a_long_curve_is_drawn():
     assert rw.plots.curve(rw.curve(rollouts(row1=2**31 - 1), by="target")).svg().startswith("<?xml")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("wrong", [0, -5, 2**54])
 def test_durations_that_are_none_are_refused_by_every_verb(verb, wrong):

@@ -41,7 +41,7 @@ WAYS: list[dict[str, Any]] = [
 TEXT = ROLLOUTS.with_columns(pl.col("attack", "category", "target", "goal").fill_null("(none)"))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_merged_rows_are_the_ordinary_ones(options: dict[str, Any]) -> None:
     """Counted and kept, every row, count, method and estimand is what `summarize` finds on the rollouts themselves."""
@@ -49,6 +49,7 @@ def test_merged_rows_are_the_ordinary_ones(options: dict[str, Any]) -> None:
     assert_frame_equal(rw.summarize(there, **options, merge=True), rw.summarize(there, **options), rel_tol=1e-9)
 
 
+@pytest.mark.integration
 def test_only_draws_over_nameless_units_differ() -> None:
     """Where rollouts of no goal are units by themselves, their draws differ, for their ids are forgotten; nothing else does."""
     # Whether the drawn upper end or that of log t is the higher one may depend on the draws.
@@ -93,7 +94,7 @@ SPENT = rw.measure(TURNS, m.time_to_success, m.spent_to_success("tokens")).with_
 )
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("options", CURVES, ids=str)
 def test_merged_curves_are_the_ordinary_ones_however_divided(options: dict[str, Any]) -> None:
     """Every position of every curve, from the whole and from eleven parts."""

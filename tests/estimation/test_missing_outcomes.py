@@ -140,7 +140,7 @@ HALF = pl.DataFrame(
 NEVER = HALF.with_columns(attack_success=pl.when(pl.col("attack_success").is_not_null()).then(False))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "frame", [HALF, NEVER, HALF.with_columns(goal=pl.lit("g")), HALF[:1]], ids=["some", "never", "one goal", "one"]
 )

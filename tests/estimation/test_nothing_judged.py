@@ -80,6 +80,7 @@ TABLES: dict[str, tuple[str, Callable[[], pl.DataFrame]]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TABLES)
 def test_the_interval_covers_both_outcomes(name: str) -> None:
     """10 % of those judged, Wilson's lower end of 5 in 100 to the upper end of 55, a sentence; every rollout counted once."""
@@ -92,7 +93,7 @@ def test_the_interval_covers_both_outcomes(name: str) -> None:
     assert row["method"].endswith("at the bounds")
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize(
     ("choice", "words"),
@@ -164,6 +165,7 @@ def test_metrics_of_other_things_are_not_bounded() -> None:
     assert [row["n_missing"] for row in rows.values() if row["metric"].startswith("exact_match")] == [1]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", ["nothing judged", "all undetermined"])
 def test_a_group_in_which_nothing_is_judged_has_no_interval(words: str) -> None:
     """A log that nobody judged says nothing: null, with the bounds 0 and 1, beside a group that is judged."""
@@ -179,6 +181,7 @@ def test_a_group_in_which_nothing_is_judged_has_no_interval(words: str) -> None:
     assert "4 of 8 rollouts have no verdict" in compared["reason"]
 
 
+@pytest.mark.integration
 def test_a_sample_of_rollouts_larger_than_memory_is_bounded_as_well() -> None:
     """Counted by group and cluster, the same row."""
     frame = of_turns(m.attack_success(), m.time_to_success())
@@ -231,6 +234,7 @@ def filled(**value: bool) -> pl.DataFrame:
     })  # fmt: skip
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_holds_the_interval_of_every_extreme(verb: str) -> None:
     """Hidden verdicts as all failures or all successes in either arm: each interval lies within, each row says why."""

@@ -66,6 +66,7 @@ def test_a_mean_is_the_mean():
         )
 
 
+@pytest.mark.integration
 def test_few_clusters_are_said_to_be_too_few():
     """Nine goals: an interval, and in words that it is too narrow; ten: nothing of a mean, whose replicates lie around it."""
     for goals, told in ((9, "9 clusters are too few for a bootstrap: the interval is too narrow"), (10, None)):
@@ -75,6 +76,7 @@ def test_few_clusters_are_said_to_be_too_few():
     assert tilted["reason"].startswith("replicates lie below the estimate")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("interval", "beside"), [("percentile", 1), ("basic", 1), ("bca", 1 + 30)])
 def test_the_function_is_called_as_often_as_asked(interval, beside, capfd):
     """Of 6,001 iterations lm-eval draws 6,000, in a pool of processes, and prints of it; here each is drawn, here, in silence.
@@ -110,6 +112,7 @@ def test_a_function_with_an_axis_is_given_as_many_replicates_as_asked():
     assert {n for _, n in shapes[1:]} == {60}
 
 
+@pytest.mark.integration
 def test_blocks_and_order_change_nothing():
     """One call for a block gives the same numbers as a loop, and so does another order of rows; unequal clusters take the loop."""
 

@@ -67,6 +67,7 @@ def test_none_of_n_is_the_fewest(below: float, level: float) -> None:
     assert n == 1 or (1 - below) ** (n - 1) > (1 - level) * (1 - 1e-9)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("attempts", [1, 4])
 def test_the_gate_passes_at_the_goals_planned_and_not_with_one_less(attempts: int) -> None:
     """As many goals without a success pass `gate`; one fewer do not."""
@@ -235,6 +236,7 @@ def test_icc_is_that_of_statsmodels(rows: list[tuple[int, int]], chance: random.
     assert made == pytest.approx(np.clip((between - within) / (between + (even - 1) * within), 0, 1), abs=1e-9)
 
 
+@pytest.mark.integration
 def test_icc_of_goals_of_one_size_is_that_of_a_mixed_model() -> None:
     """Restricted maximum likelihood of a random intercept: the same where all goals have as many attempts."""
     rng = np.random.default_rng(2)

@@ -104,6 +104,7 @@ def test_a_time_and_a_number_are_as_without_the_method() -> None:
     assert row["reason"] == "beta-binomial: is for shares; this metric is a number"
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("successes", "options", "reason"),
     [
@@ -149,6 +150,7 @@ def test_unjudged_rollouts_are_bounded() -> None:
     assert ends[0]["estimate"] < row["estimate"] < ends[1]["estimate"]
 
 
+@pytest.mark.integration
 def test_groups_and_merged_tables_are_the_same_numbers() -> None:
     """Another group in the frame, the order of the rows, and counting batch by batch change no digit."""
     rng = np.random.default_rng(3)

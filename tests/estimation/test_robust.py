@@ -80,6 +80,7 @@ def test_the_arena_hard_intervals(shared):
             assert made == pytest.approx((row["lower"], row["upper"]), abs=1e-9), row["model"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("unknown", [None, float("nan")])
 @pytest.mark.parametrize("method", ["auto", "within-goals"])
 def test_one_unknown_score_costs_one_rollout(unknown, method):
@@ -157,6 +158,7 @@ def test_options_without_a_meaning_are_refused(options, words):
         aggregates(frame, **options)
 
 
+@pytest.mark.integration
 def test_aggregates_stand_beside_other_statistics():
     """In the order of their names, in margins and in merged counts; of a time a row says that there is none."""
     frame = rollouts([float(i % 9) for i in range(60)], [f"g{i % 12:02}" for i in range(60)])

@@ -51,6 +51,7 @@ def test_new_goals_that_are_all_broken_do_not_pass() -> None:
     )
 
 
+@pytest.mark.integration
 def test_common_goals_pass_on_request_and_the_answer_says_so() -> None:
     """goals='common': 300 goals without a success in both, +-1.3 points; goals='all': +25 points, which fails."""
     old, new = met(goals(0, 400, 100)), met(goals(100, 400) | goals(400, 700, 300))
@@ -86,6 +87,7 @@ NEW_GOALS = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", NEW_GOALS)
 def test_any_other_goals_leave_it_undecided(kind: str) -> None:
     """Dropped, added, halved, renamed, nameless: undecided, with the numbers; the goals of both alone pass on request."""
@@ -98,6 +100,7 @@ def test_any_other_goals_leave_it_undecided(kind: str) -> None:
     assert common["answer"] == "passed"
 
 
+@pytest.mark.integration
 def test_no_common_goal_is_undecided_whatever_is_asked_for() -> None:
     """Over the goals of both there is nothing; over all goals the runs are compared as independent ones."""
     old, new = met(goals(0, 400, 100)), met(goals(400, 800, 20))
@@ -117,6 +120,7 @@ def test_no_common_goal_is_undecided_whatever_is_asked_for() -> None:
     assert rw.gate(new, REQUIRE, baseline=old, goals="all")["answer"].item() == "passed"
 
 
+@pytest.mark.integration
 def test_goals_are_those_of_each_group_and_of_the_group_named() -> None:
     """By target, and with `for category=...`: the groups that met the same goals are decided."""
     same, other = met(goals(0, 400, 20)), met(goals(1, 401, 20))
@@ -143,6 +147,7 @@ def test_goals_without_a_verdict_were_met() -> None:
     assert row["pass_bound"] > row["high"]
 
 
+@pytest.mark.integration
 def test_without_goals_nothing_says_what_was_met() -> None:
     """No column of goals, or one without any value: the runs are compared as independent ones."""
     old, new = met(goals(0, 400, 20)), met(goals(400, 800, 20))

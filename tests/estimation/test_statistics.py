@@ -25,7 +25,7 @@ def metric_of(statistic: str) -> str:
     return "time_to_success" if statistic == "restricted_mean" else "num_turns"
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("statistic", [*SUMMARIZED, *QUANTILES])
 def test_what_is_summarized_is_gated_drawn_and_tabulated(rollouts: pl.DataFrame, statistic: str) -> None:
     """The estimate is there, the gate parses it from rollouts and from the summary, and figure, table and estimand name it."""
@@ -47,6 +47,7 @@ def test_what_is_summarized_is_gated_drawn_and_tabulated(rollouts: pl.DataFrame,
     assert title in shown or statistic.replace("_", " ") in shown
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("statistic", [*COMPARED, *QUANTILES])
 def test_what_is_compared_is_drawn_and_tabulated(rollouts: pl.DataFrame, statistic: str) -> None:
     """The difference is there, and figure and table show it."""
@@ -56,6 +57,7 @@ def test_what_is_compared_is_drawn_and_tabulated(rollouts: pl.DataFrame, statist
     assert rw.tables.text(differences)
 
 
+@pytest.mark.integration
 def test_the_command_line_and_the_schema_name_all() -> None:
     """Help texts, the column's meaning and the errors list every statistic."""
     for command, names in (("summarize", SUMMARIZED), ("contrast", COMPARED)):

@@ -81,6 +81,7 @@ def first_shares(frame: pl.DataFrame) -> list[float]:
     )
 
 
+@pytest.mark.integration
 def test_loops_are_found_in_the_groups_that_are_asked_for() -> None:
     """By defense: each group has the rate of its first attempts, as it has alone, and so have all other verbs."""
     both = two_defenses()
@@ -109,6 +110,7 @@ SIBLINGS = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", SIBLINGS)
 def test_any_column_can_tell_conditions_apart(kind: str) -> None:
     """A temperature, a flag, a run, a category or a null: the rates are those of first attempts."""
@@ -122,6 +124,7 @@ def test_any_column_can_tell_conditions_apart(kind: str) -> None:
     assert rows["n"].to_list() == [100, 100]
 
 
+@pytest.mark.integration
 def test_a_retry_after_a_success_changes_nothing() -> None:
     """One further attempt after one of the successes, judged or in error: .03 of first attempts, not .02 of all."""
     one = campaign(np.random.default_rng(1), 100)

@@ -127,6 +127,7 @@ NOTHING: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("method", ["auto", "t", "bootstrap", "percentile"])
 @pytest.mark.parametrize("missing", NOTHING)
 def test_nothing_at_all_is_null_and_not_zero(missing: str, method) -> None:
@@ -172,6 +173,7 @@ DRAWS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", DRAWS)
 def test_the_global_generators_are_left_alone(verb: str) -> None:
     """Inspect's bootstrap draws from NumPy's unseeded global generator: here neither that nor Python's is read or moved."""
@@ -425,6 +427,7 @@ def test_a_plain_proportion_is_wilson() -> None:
     assert row["std_error"] == pytest.approx(sqrt(7 / 40 * 33 / 40 / 39))
 
 
+@pytest.mark.integration
 def test_the_mean_of_a_number_is_the_bca_bootstrap() -> None:
     """Within Monte Carlo error (at 100,000 draws), the interval of `scipy.stats.bootstrap`."""
     values = np.random.default_rng(3).gamma(1.5, size=60)
@@ -490,6 +493,7 @@ def test_both_ways_are_the_default_where_they_cross(shared) -> None:
     assert both["high"] > 0.695
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("cluster", "high"), [("goal", 0.607), ("task", 0.172), ("auto", 0.607)])
 def test_zero_of_105_is_bounded_by_its_fewest_units(shared, cluster, high: float) -> None:
     """AgentDojo slack, 0 of 105: five injections bound the rate far less than 21 user tasks; by default the fewer decide."""
@@ -781,6 +785,7 @@ def test_numbers_that_are_only_named_like_a_share_stay_within_their_interval(met
     assert row["low"] < row["estimate"] < row["high"]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("verb", "options"),
     [(rw.summarize, {}), (rw.contrast, {"of": "target"}), (rw.summarize, {"by": "target", "statistics": "iqm"})],

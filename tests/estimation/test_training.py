@@ -265,6 +265,7 @@ def test_one_wrong_name_keeps_the_other(options: dict, said: str) -> None:
         rw.training(rewards(), **options)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("change", "metric", "said"),
     [
@@ -292,6 +293,7 @@ def test_what_is_there_is_taken(
     assert found.equals(rw.training(frame, metric=metric, step=step))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("by", ["step", "epoch"])
 def test_a_summary_by_step_is_refused_with_what_to_type(by: str) -> None:
     """It was drawn as a panel for each step, of one point each."""

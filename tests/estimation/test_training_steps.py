@@ -23,7 +23,7 @@ def crossed(name: str, **facts: Any) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(response=pl.lit("x"), solved=pl.Series(solved)).with_columns(**facts)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name",
     ["steps", "n_steps", "num_steps", "max_steps", "first_error_step", "steps_taken", "step_count", "agent_step",
@@ -34,7 +34,7 @@ def test_steps_of_an_agent_are_no_steps_of_training(name: str) -> None:
     assert call_of(crossed(name)) is None
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name",
     ["train_step", "training_step", "trainStep", "global_step", "trainer/global_step", "Training Step", "checkpoint",

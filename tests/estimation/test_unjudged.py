@@ -50,6 +50,7 @@ def rollouts(seed: int, of_successes: float = 0.9, of_failures: float = 0.9) -> 
     return pl.DataFrame(rw.measure(turns))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(3))
 def test_the_estimate_is_the_curve_at_the_last_turn(seed: int) -> None:
     """Where all rollouts without success have equally many turns; never below the successes that are certain."""
@@ -66,6 +67,7 @@ def test_the_estimate_is_the_curve_at_the_last_turn(seed: int) -> None:
         assert censored[name].to_list() == pytest.approx(curve[name].to_list())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(3))
 def test_every_verb_agrees_about_the_same_share(seed: int) -> None:
     """ASR@1 of equal attempts, the cells of a tradeoff and the arms of a difference are the rates of `summarize`."""
@@ -82,6 +84,7 @@ def test_every_verb_agrees_about_the_same_share(seed: int) -> None:
     assert (difference["baseline_estimate"], difference["group_estimate"]) == pytest.approx(tuple(rates["estimate"]))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(3))
 def test_one_more_verdict_never_widens(seed: int) -> None:
     """Filling one unjudged turn narrows the interval or leaves it, whatever its verdict; the new one lies within the old."""
@@ -124,6 +127,7 @@ def test_nothing_judged_has_no_estimate() -> None:
     assert (row["low"], row["high"]) == (0, 1)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "verb",
     [

@@ -38,6 +38,7 @@ def filled(verdicts: Sequence[Sequence[bool | None]], value: bool) -> pl.DataFra
     return measured(turns(*[[value if verdict is None else verdict for verdict in of_turns] for of_turns in verdicts]))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("statistic", OVER_GOALS)
 @pytest.mark.parametrize("metric", ["attack_success", "mine"])
 def test_the_interval_reaches_from_all_failures_to_all_successes(statistic: str, metric: str) -> None:
@@ -119,6 +120,7 @@ def test_groups_and_errors_and_a_group_of_which_nothing_is_judged() -> None:
     assert row["n_undetermined"] == 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("statistic", ["median", "std", "q90", "max"])
 def test_a_statistic_without_bounds_says_whom_it_leaves_out(statistic: str) -> None:
     """Of a yes or no only means have bounds; the others leave the unjudged out, and say so."""

@@ -23,6 +23,7 @@ def rate(values: pl.Series) -> dict[str, Any]:
     return found.filter(metric="attack_success").row(0, named=True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "values",
     [

@@ -61,6 +61,7 @@ def scores(bench, monkeypatch):
     return scored
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -81,6 +82,7 @@ def test_what_steps_took(scores, kind, value) -> None:
     assert scores([{"intermediate_steps": STEPS}, {"intermediate_steps": []}], {"_type": kind}) == [value, None]
 
 
+@pytest.mark.integration
 def test_cost_is_that_of_the_prices(scores) -> None:
     """3,000 tokens read at 2 dollars and 300 written at 10 dollars a million."""
     assert scores([{"intermediate_steps": STEPS}], {"_type": "cost", "prices": {"gpt": [2, 10]}}) == [
@@ -89,6 +91,7 @@ def test_cost_is_that_of_the_prices(scores) -> None:
     assert scores([{"intermediate_steps": STEPS}], {"_type": "cost", "prices": {"other": [2, 10]}}) == [None]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("config", "value"),
     [
@@ -106,6 +109,7 @@ def test_tools_against_expected_steps(scores, config, value) -> None:
     assert scores([entry], config) == [value]
 
 
+@pytest.mark.integration
 def test_tools_against_a_list_in_the_data_set(scores) -> None:
     """Names, or objects, in a field of the data set; unknown where nobody says what was expected."""
     entries = [
@@ -128,6 +132,7 @@ def test_half_credit_is_for_the_right_type() -> None:
     assert parameter_accuracy([], wanted) == 0.0
 
 
+@pytest.mark.integration
 def test_classification(scores, bench) -> None:
     """Case and blanks do not matter; what is no label is an error."""
     entries: list[dict] = [{"answer": "Cat", "generated_answer": " cat"}, {"answer": "cat", "generated_answer": "dog"}]
@@ -150,6 +155,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("config", "right"),
     [
@@ -184,6 +190,7 @@ def test_several_reference_answers_are_shown_as_they_are(scores, bench) -> None:
     assert bench.read("it_output.json")["eval_output_items"][0]["reasoning"]["answer"] == ["Paris", "Lyon"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("kind", "value"), [("cosine", 0.36772), ("jaccard", 1 / 3), ("levenshtein", 4 / 13)])
 def test_similarities(scores, kind, value) -> None:
     """Those of the metrics' own examples."""
@@ -202,6 +209,7 @@ def test_instructions(scores) -> None:
     assert scores(entries, {"_type": "instruction_following"}) == [True, False]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["factuality", "relevance", "harmfulness"])
 def test_judges_of_the_catalog(scores, kind) -> None:
     """0.6 is below the scale from 1 to 5, and is its end."""
@@ -307,6 +315,7 @@ def test_a_judge_whose_prompt_asks_for_a_form_of_its_own(scores, address, plan, 
     assert scores([entry], OF_A_FORM, llms={"judge": model}) == [score]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["groundedness", "answer_accuracy", "context_relevance", "goal_completion"])
 def test_judges_that_compare(scores, address, kind) -> None:
     """3 is above the scale and its end; an item with nothing to compare with is not asked about."""
@@ -357,6 +366,7 @@ def test_a_model_that_is_away_for_now_is_said(bench, items, address, capsys) -> 
     assert "language model judge does not answer now: 503 yes#away at http" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_models_that_need_no_asking_are_not_asked(bench, items) -> None:
     """A function is no address; and an evaluation that asks first is the same evaluation, which goes on where it stands."""
     bench.data(items)
@@ -411,6 +421,7 @@ def test_weights_of_the_tunable_judge(scores, bench) -> None:
     assert set(reasons) == {"coverage", "coverage_reasoning"}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("strategy", "value"), [("first", 0.5), ("last", 1.0), ("max", 1.0)])
 def test_red_team_filters_and_reduces(scores, bench, strategy, value) -> None:
     """Of the two calls of the model, "short" (5 characters) and "a long thought"; the tool's "3" is a condition of its own."""
@@ -507,6 +518,7 @@ def test_evaluators_work_on_items_without_a_run() -> None:
     assert json.loads(found.model_dump_json())["eval_output_items"][0]["reasoning"]["answer"] == "The red house"
 
 
+@pytest.mark.integration
 def test_fields_named_like_columns_of_ours_are_renamed(bench, items) -> None:
     """None is lost, whatever they are called; also where the new name is taken."""
     taken = {
@@ -538,6 +550,7 @@ def test_expected_calls_in_the_shape_of_openai(bench, items) -> None:
     assert bench.read("quality_output.json")["eval_output_items"][0]["reasoning"]["expected"][0]["name"] == "add"
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("steps", [[], STEPS])
 @pytest.mark.parametrize("field", [[1], [["a"]], [{"name": 5}], [{"function": None}]])
 def test_expected_calls_that_are_none_are_a_sentence(bench, items, field, steps) -> None:

@@ -33,6 +33,7 @@ def runs(folder: Path, bench_in, items):
     return folders
 
 
+@pytest.mark.integration
 def test_changed_items_are_named(runs) -> None:
     """Item 2 went from wrong to right."""
     found = changed(*runs).filter(metric="match")

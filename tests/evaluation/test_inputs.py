@@ -13,6 +13,7 @@ def asked(questions: list) -> list[dict]:
     return [{"id": i, "question": each, "answer": "a", "generated_answer": "a"} for i, each in enumerate(questions)]
 
 
+@pytest.mark.integration
 def test_blank_questions_are_told_and_left_out_in_parity(bench, capsys) -> None:
     """As NeMo Agent Toolkit does, which takes numbers and objects for questions; `num_samples` counts what is left."""
     bench.data(asked([*BLANK, "q", 0, {"a": 1}, " q "]))
@@ -51,6 +52,7 @@ def test_without_any_question_there_is_nothing_to_evaluate_in_parity(bench, caps
     assert "without a `question`" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_the_id_of_a_configuration_depends_on_data_options_and_code(bench) -> None:
     """Not on where files are nor on how fast the run is."""
     plugin = bench.folder / "mine.py"

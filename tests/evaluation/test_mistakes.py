@@ -171,6 +171,7 @@ STEP = {"event_type": "LLM_END", "event_timestamp": 1.0, "UUID": "u", "name": "m
 TRAJECTORY = {"schema_version": "ATIF-v1.4", "steps": [{"source": "agent", "timestamp": "nope"}]}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
@@ -315,6 +316,7 @@ def test_a_plug_in_that_fails_on_import_is_a_sentence(file, tmp_path) -> None:
 TO_YIELD = "it must yield one EvaluatorInfo, once"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("how", "why"),
     [

@@ -131,6 +131,7 @@ def results(names: Iterable[str]) -> set[str]:
     return {name for name in names if not name.startswith(".rollwise")}
 
 
+@pytest.mark.integration
 def test_no_result_of_the_run_before_stays(bench: Any, items: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """With another evaluator and one attempt; earlier answers and the user's own files stay."""
     bench.data(items)
@@ -167,6 +168,7 @@ def test_results_stay_as_they_are_when_the_next_run_fails(bench: Any, items: Any
     assert {name: (bench.out / name).read_bytes() for name in results(names(bench.out))} == before
 
 
+@pytest.mark.integration
 def test_a_list_of_files_never_leads_out_of_the_folder(bench: Any, items: Any) -> None:
     """A folder of results may come from anywhere."""
     bench.data(items)

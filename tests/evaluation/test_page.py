@@ -63,6 +63,7 @@ def page(bench, monkeypatch):
     return bench
 
 
+@pytest.mark.integration
 def test_the_page_gives_its_own_scores(page, capsys) -> None:
     """0.56 and 0.78, in the file that the page names, with its fields; and stderr says whose `similarity` it is."""
     page.run(skip_workflow=True)
@@ -144,6 +145,7 @@ def test_the_evaluator_in_the_box_says_the_same(bench) -> None:
     }
 
 
+@pytest.mark.integration
 def test_a_plug_in_is_found_by_import(page, monkeypatch) -> None:
     """What was imported before needs no entry in the file."""
     importlib.import_module("nat_simple_web_query.register")

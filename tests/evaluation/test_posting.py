@@ -52,6 +52,7 @@ def answer(address: str, code: int, kind: str, body: bytes | str) -> object:
     return asyncio.run(posted(SimpleNamespace(url=address, timeout=10.0, max_retries=0, headers={}), {"question": "?"}))
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("kind", "body", "said"),
     [
@@ -92,6 +93,7 @@ def test_a_refusal(address, code, body, kind, said) -> None:
     assert str(refused.value) == said
 
 
+@pytest.mark.integration
 def test_questions_share_certificates_and_nothing_else(address, monkeypatch) -> None:
     """Reading certificates takes longer than a question; a session would tie one question to another."""
     from rollwise.evaluation import posting

@@ -140,6 +140,7 @@ def test_a_metric_that_asks_a_model_gets_that_of_the_file(ragas, items, monkeypa
     assert '"points"' in asked[0]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "answer",
     [

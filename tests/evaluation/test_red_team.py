@@ -128,6 +128,7 @@ TURNS = rw.turns(
 )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("strategy", "scores"), [("first", [0.25, 0.5, 1.0]), ("last", [0.5, 0.5, 0.0]), ("max", [0.75, 0.5, 1.0])]
 )

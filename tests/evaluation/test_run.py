@@ -81,6 +81,7 @@ def test_a_data_set_without_structure_is_given_whole(bench) -> None:
     }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("whole", "entry"), [(True, "What is 1?"), (False, None)])
 def test_the_full_entry_is_passed_when_asked(bench, items, whole, entry) -> None:
     """`full_dataset_entry` holds the entry only where `pass_full_entry` is true."""
@@ -355,6 +356,7 @@ def test_a_chat_model_answers(bench, items) -> None:
     assert made.items["calls"].to_list() == [1]
 
 
+@pytest.mark.integration
 def test_an_item_that_is_not_answered_is_an_error(bench, items, capsys) -> None:
     """The others go on; it is counted apart, evaluators do not see it, and the next run tries it again."""
     bench.data(items)
@@ -549,6 +551,7 @@ def test_one_failing_evaluator_takes_no_other_down(bench, items, how) -> None:
     assert bench.read("config_metadata.json")["failed_evaluators"] == ["bad"]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("how", "why"),
     [
@@ -718,6 +721,7 @@ def test_an_interrupted_evaluator_goes_on(bench, items, how) -> None:
     assert told[0]["reasoning"] == {"id": 1}
 
 
+@pytest.mark.integration
 def test_a_changed_item_or_option_is_asked_anew(bench, items) -> None:
     """What is kept is known by its content."""
     log = bench.folder / "asked.txt"
@@ -822,6 +826,7 @@ def test_a_workflow_without_an_identity_is_asked_anew_and_says_so(bench, items) 
         assert "done before" not in done.stderr
 
 
+@pytest.mark.integration
 def test_a_half_written_line_is_no_entry(bench, items) -> None:
     """A process killed while writing leaves half a line; it is left out, and the next entry is whole."""
     log = bench.folder / "asked.txt"
@@ -862,6 +867,7 @@ def test_options_that_contradict_each_other_are_refused(bench, items) -> None:
         bench.run()
 
 
+@pytest.mark.integration
 def test_it_runs_inside_a_running_loop(bench, items) -> None:
     """As in a notebook."""
     import asyncio
@@ -874,6 +880,7 @@ def test_it_runs_inside_a_running_loop(bench, items) -> None:
     assert asyncio.run(cell()).items.height == 6
 
 
+@pytest.mark.integration
 def test_max_concurrency_holds_for_the_workflow(bench, items) -> None:
     """Six answers of a tenth of a second take two tenths, three at a time."""
     bench.data(items)
@@ -961,6 +968,7 @@ def test_a_file_without_evaluators_writes_the_answers(bench, items) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.integration
 def test_texts_of_every_kind_come_through(bench) -> None:
     """Scripts, emoji, control characters, empty and huge texts, numbers, lists and null as questions and answers."""
     values = ["", "  ", "日本語", "🦜\u200b", "a\x00b", "x" * 1_000_000, 7, 1.5, True, ["a", 1], {"k": None}, None]
@@ -988,6 +996,7 @@ def test_half_a_surrogate_pair_is_an_error_of_its_item(bench, items) -> None:
 
 
 # ── items without a score ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("changed", "evaluator", "line"),
     [

@@ -16,6 +16,7 @@ from rollwise.jobs.store import Store, read
 MATCH = {"match": {"_type": "exact_match"}}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("function", "how", "said"),
     [
@@ -39,6 +40,7 @@ def test_a_workflow_fails_at_one_item_alone(bench, items, function, how, said) -
     assert bench.read("config_metadata.json")["status"] == "completed"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["exit", "cancel", "exit at once", "cancel at once"])
 def test_an_evaluator_fails_alone(bench, items, how) -> None:
     """At its item, or as a whole; the other evaluator is none the worse."""
@@ -105,6 +107,7 @@ def test_a_script_that_ends_python_when_imported_is_named(bench, items, where) -
         bench.run()
 
 
+@pytest.mark.integration
 def test_threads_are_as_many_as_there_are_calls() -> None:
     """Each call that waits has one, up to the most; what waits for a thread gets it when one is free."""
     threads = Threads(3)

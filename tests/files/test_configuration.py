@@ -35,6 +35,7 @@ def test_a_pipe_a_device_or_a_folder_is_refused_at_once(tmp_path: Path, name: st
         READERS[name](path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", READERS)
 def test_a_file_of_megabytes_is_refused_at_once(tmp_path: Path, name: str) -> None:
     """A comment of 20 MB took 32 seconds."""

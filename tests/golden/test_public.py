@@ -21,6 +21,7 @@ def test_what_is_public_is_what_was_accepted() -> None:
         pytest.fail("\n".join(["What is public changed:", *lines, ACCEPT]), pytrace=False)
 
 
+@pytest.mark.integration
 def test_a_change_is_accepted_with_a_line_in_the_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one it is refused; with one it is stored, and there is nothing left to accept."""
     changelog, stored = tmp_path / "CHANGELOG.md", tmp_path / "public.json"

@@ -36,6 +36,7 @@ with Store(sys.argv[1], "b", b"1", shared=True) as one, Store(sys.argv[1], "b", 
 """
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(sys.platform != "linux", reason="what is taken away is put back there alone")
 def test_where_windows_locks_bytes_one_process_writes_and_others_claim(tmp_path: Path) -> None:
     """With a fake `msvcrt`: who holds the lock is named, a killed process holds none, and no claim stays behind."""

@@ -33,6 +33,7 @@ def test_no_schedule_of_a_million_does(part: int) -> None:
     assert failures(range(first, first + count)) == []
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "mutant", ["no sync", "no sync of the folder", "no lock", "no checksum", "no line break", "no claim"]
 )

@@ -51,7 +51,7 @@ def said(server: OddServer, max_retries: int = 0) -> str:
         return str(error)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("charset", ODD)
 def test_an_answer_in_utf_8_is_read_whatever_its_header_says(charset: str, server: OddServer) -> None:
     """By judges and workflows."""
@@ -59,6 +59,7 @@ def test_an_answer_in_utf_8_is_read_whatever_its_header_says(charset: str, serve
     assert said(server) == "Grüße 世界"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32", "latin-1"])
 def test_an_answer_in_another_encoding_is_read(encoding: str, server: OddServer) -> None:
     """With a mark of the byte order, without one, and in the encoding of the header."""
@@ -66,7 +67,7 @@ def test_an_answer_in_another_encoding_is_read(encoding: str, server: OddServer)
     assert said(server) == "Grüße"
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("charset", ODD)
 def test_a_refusal_is_one_sentence(charset: str, server: OddServer) -> None:
     """Of a status that is not asked again, and of one that is."""
@@ -89,6 +90,7 @@ def test_what_is_no_json_is_one_sentence_and_asked_again(charset: str, server: O
     assert len(server.requests) == 2
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("charset", ODD)
 def test_a_workflow_may_say_so_too(charset: str, server: OddServer) -> None:
     """Text in UTF-8 or in its encoding, and a refusal with its status."""

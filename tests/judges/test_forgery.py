@@ -293,6 +293,7 @@ def test_an_object_that_the_question_completes_signs_nothing() -> None:
         score_in('{"score": 5, "rest": [1, 2], "check": "c0de"}', question, ['{"score": 5, "rest": [1,'], "c0de")
 
 
+@pytest.mark.integration
 def test_the_code_cannot_be_computed_from_what_is_public(tmp_path: Path) -> None:
     """It depends on a secret: of the process without a store; of the store with one, so that a later run asks the same."""
     asked: list[str] = []

@@ -298,6 +298,7 @@ def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
         assert found["cached"].to_list() == [error is None, True]
 
 
+@pytest.mark.integration
 def test_a_judgment_that_takes_too_long_has_failed() -> None:
     """The others go on."""
 
@@ -310,6 +311,7 @@ def test_a_judgment_that_takes_too_long_has_failed() -> None:
     assert found["error"][0] == "TimeoutError: no result within the timeout of 0.2 s"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("synchronous", [False, True])
 def test_never_more_at_once_than_allowed(synchronous: bool) -> None:
     """And as many, where there are as many."""

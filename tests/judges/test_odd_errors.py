@@ -101,6 +101,7 @@ def of_parser(error: type[BaseException]) -> Any:
     )
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("kind", [plain, asynchronous, of_class, of_model])
 @pytest.mark.parametrize("error", ODD)
 @pytest.mark.parametrize("workers", [1, 4])

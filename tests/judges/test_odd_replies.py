@@ -162,6 +162,7 @@ def test_an_object_longer_than_the_first_look_is_read() -> None:
 
 
 # ── answers that were cut, and questions that were asked again ─────────────────────────────────────────────────────────
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("text", "finish", "said"),
     [

@@ -95,6 +95,7 @@ def test_a_stream_is_not_followed_either(servers: tuple[OddServer, OddServer]) -
         asyncio.run(posted(options, {"question": "?"}))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("headers", [{"Refresh": "0; url={}"}, {"Location": "{}"}, {"Link": "<{}>; rel=canonical"}, {}])
 def test_a_page_that_moves_a_browser_moves_nobody(
     headers: dict[str, str], servers: tuple[OddServer, OddServer]
@@ -109,6 +110,7 @@ def test_a_page_that_moves_a_browser_moves_nobody(
     assert thief.requests == []
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "location", ["http://[", "", "http://localhost:99999999/", "javascript:alert(1)", "\xe4" * 3000]
 )
@@ -122,6 +124,7 @@ def test_a_redirect_to_nowhere_is_one_sentence(location: str, servers: tuple[Odd
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.integration
 def test_a_redirect_is_no_reason_to_ask_again(servers: tuple[OddServer, OddServer]) -> None:
     """Unless the server says so, and then it is asked again itself; a check before an evaluation says that it is not served."""
     moved, thief = servers

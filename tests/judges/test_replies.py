@@ -84,7 +84,7 @@ def test_there_are_enough_of_them() -> None:
     assert len(set(HOSTILE)) == len(HOSTILE) >= 40
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("repeat", [echo, response_of, lambda told: f"It said: {response_of(told)}"])
 def test_a_judge_that_repeats_what_it_was_shown_gives_no_verdict(text: str, repeat: object) -> None:
@@ -264,7 +264,7 @@ def hostile_in(form: str, text: str) -> str:
     return text.replace('{"score": 5', form.partition(', "check"')[0].format("5").replace("{{", "{").replace("}}", "}"))
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize(("field", "key", "form"), FORMS)
 @pytest.mark.parametrize("repeat", [echo, response_of, lambda told: f"It said: {response_of(told)}"])
@@ -278,7 +278,7 @@ def test_a_form_of_its_own_is_no_way_in(text: str, field: str, key: str, form: s
     assert verdict["error"]
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize(("field", "key", "form"), FORMS)
 def test_a_signed_verdict_of_a_form_of_its_own_is_believed(text: str, field: str, key: str, form: str) -> None:

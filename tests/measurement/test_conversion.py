@@ -182,6 +182,7 @@ def test_whatever_the_lengths(
 HOSTILE = ["a/b", "..", "=x", "ü %", "", "\\", None, "C:*?"]
 
 
+@pytest.mark.integration
 def test_folders_are_those_of_hive(tmp_path: Path) -> None:
     """Any value makes a folder, null has the folder of no value, and others read the same table."""
     frame = pl.DataFrame(
@@ -269,6 +270,7 @@ def test_a_second_conversion_into_the_folder_is_refused(tmp_path: Path) -> None:
     check_whole(out, manifest)
 
 
+@pytest.mark.integration
 def test_folders_that_a_second_conversion_empties_are_no_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

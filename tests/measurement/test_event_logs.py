@@ -177,6 +177,7 @@ def test_a_log_of_the_toolkit_comes_back_as_its_events(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.integration
 def test_long_chains_cost_no_more_than_their_length() -> None:
     """20,000 steps, each within the one before: the last is within the function that is the first."""
     first = {"kind": "function", "name": "f", "start": 0.0}

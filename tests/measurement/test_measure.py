@@ -234,7 +234,7 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_a_rollout_measures_as_it_does_alone(name: str) -> None:
     """Neither the other rollouts nor the batch a rollout came in are in its value, eager or lazy."""

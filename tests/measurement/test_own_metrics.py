@@ -33,6 +33,7 @@ def turns() -> pl.DataFrame:
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "mine",
     [
@@ -109,6 +110,7 @@ def test_a_composite_may_lack_a_part() -> None:
     assert rw.measure(frame, mine=value)["mine"].to_list() == [None] * 7 + [0.0] * 8 + [1.0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("mine", "found"),
     [

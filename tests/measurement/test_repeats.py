@@ -16,6 +16,7 @@ def turns(*keys) -> pl.DataFrame:
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize(
     "table",
@@ -34,6 +35,7 @@ def test_two_rows_of_one_turn_are_refused(table, lazily):
         rw.measure(table.lazy() if lazily else table, m.attack_success()).lazy().collect()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize(
     "table",

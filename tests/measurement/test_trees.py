@@ -77,6 +77,7 @@ def test_every_child_stands_once_in_breadth_first_order() -> None:
     assert schema.is_tree(rw.schema.check(found, schema.TURNS))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("branches", ["first", "all"])
 @pytest.mark.parametrize("name", ["attack", "probe", "prompt", "audit", "utterance", "challenge"])
 @pytest.mark.parametrize("make", [SimpleNamespace, dict], ids=["objects", "dicts"])
@@ -309,6 +310,7 @@ def test_a_path_is_a_rollout() -> None:
     assert not schema.is_tree(rw.schema.check(found, schema.TURNS))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(5))
 def test_the_order_of_rows_does_not_matter(seed: int) -> None:
     """Whatever the order of the nodes, the paths are the same."""

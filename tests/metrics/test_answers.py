@@ -108,6 +108,7 @@ def test_the_similarities_of_nemos_page(answer: str, generated: str, score: floa
     assert round(found, 6) == {0.56: 0.556573, 0.78: 0.776670}[score]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("answer", "reference", "score"),
     [(text, text, 1.0) for text in ("A", "7", "0.1", "I", "是", "é", "N/A", "C++", "B.", "-", "🎉", "a b c", "")]
@@ -182,6 +183,7 @@ def test_items_are_shared_as_often_as_they_stand(pairs: list[tuple[list[str], li
     assert shared_items(frame).to_list() == [sum((Counter(a) & Counter(b)).values()) for a, b in pairs]
 
 
+@pytest.mark.integration
 def test_more_pairs_than_are_counted_at_once() -> None:
     """The rows of a long table stay in order."""
     pairs = [(f"x x {row} y y", f"y y x x {row % 3}") for row in range(9001)]
@@ -204,6 +206,7 @@ TURNS = pl.DataFrame(
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("function", m.ANSWERS, ids=lambda function: function.__name__)
 def test_a_rollout_is_its_last_answer(function: Function) -> None:
     """Whatever the order of rows and in every engine: the last turn decides, and an unknown answer or reference is null."""
@@ -253,6 +256,7 @@ def test_the_best_in_a_list_of_references_counts(
     assert found.dtype == frame.select(function("response", "response")).to_series().dtype
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("function", m.ANSWERS, ids=lambda function: function.__name__)
 def test_a_rollout_may_have_several_references(function: Function) -> None:
     """As the fact of a rollout, as a literal, as an array, beside another column, and in every engine."""
@@ -289,6 +293,7 @@ ANY_TEXT = st.lists(st.one_of(PIECES, st.sampled_from(WHITE_SPACE), UNICODE), ma
 CHOICES = st.text(alphabet="aAbBzZ[`{@(c)-M \r\x1c\x1f\t\n\x00\x08\x7f\xa0\u3000ßſıéÉ🎉", max_size=6)
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), min_size=1, max_size=8))
 @example([("a\x00", "\x00 a"), ("x\x00", "x"), ("eightlet" + "x" * 9, "eightlet" + "x" * 8), ("", "  ")])
 def test_texts_of_any_script_have_the_words_of_python(pairs: list[tuple[str, str]]) -> None:
@@ -341,6 +346,7 @@ def test_choices_are_alike_as_python_says(pairs: list[tuple[str, str]]) -> None:
     assert compare(m.choice_match, pairs) == [a.strip().upper() == b.strip().upper() for a, b in pairs]
 
 
+@pytest.mark.integration
 def test_every_engine_gives_the_values_of_single_rows() -> None:
     """In memory, streaming, in parts and within a group-by."""
     texts = ["Ünï the Cat\x00 a", "a dog's life", "\u2003the end\x1c", "an Ox " * 20] * 500

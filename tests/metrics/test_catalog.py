@@ -65,6 +65,7 @@ def test_unknown_stays_unknown(function: Callable[..., pl.Expr], expression: pl.
     assert value == (2 if function is m.num_turns else None)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("function", "expression"), EVERY, ids=IDS)
 def test_reduces_to_one_value_in_every_engine(function: Callable[..., pl.Expr], expression: pl.Expr) -> None:
     """One value per rollout, the same in memory and streaming."""
@@ -132,6 +133,7 @@ def test_other_words_lead_to_metrics() -> None:
         assert not hasattr(m, word)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("function", OWN, ids=lambda function: function.__name__)
 def test_a_registered_metric_is_exported(function: Callable[..., pl.Expr]) -> None:
     """Editors and type checkers read the explicit imports of the package, so a metric without one fails here."""
@@ -141,6 +143,7 @@ def test_a_registered_metric_is_exported(function: Callable[..., pl.Expr]) -> No
     assert getattr(m, function.__name__) is function
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("form", [form for form in FORMS if form.function in OWN], ids=lambda form: form.text)
 def test_a_registered_metric_is_found_by_each_form_of_its_name(form: Form) -> None:
     """Every form of a name leads to its description and, unless its end is open, to an expression of that name."""

@@ -103,6 +103,7 @@ def test_every_instruction_has_a_case() -> None:
     assert {instruction for instruction, *_ in CASES} == set(m.INSTRUCTIONS)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("instruction", "arguments", "good", "bad"), CASES, ids=[case[0] for case in CASES])
 def test_what_follows_strictly_follows_loosely(
     instruction: str, arguments: dict[str, Any], good: list[str], bad: list[str]

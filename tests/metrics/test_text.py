@@ -55,6 +55,7 @@ def test_lengths_are_pythons(responses: list[str]) -> None:
     assert found == pytest.approx((sum(len(r.split()) for r in responses) / count, sum(map(len, responses)) / count))
 
 
+@pytest.mark.integration
 def test_white_space_is_pythons() -> None:
     """Every character at which `str.split` splits is in the list, and no word has one of them."""
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -63,6 +64,7 @@ def test_white_space_is_pythons() -> None:
     assert characters.filter(~characters.str.contains(WORD)).to_list() == sorted(WHITE_SPACE)
 
 
+@pytest.mark.integration
 def test_like_words_make_different_n_grams() -> None:
     """Pairs of words that differ in few letters, in their order, in what follows: each is counted."""
     stems = [f"{a}{b}{more}" for a in "abcd" for b in "abcd" for more in ("", "letters", "letters" * 3)]

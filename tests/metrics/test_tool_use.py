@@ -29,6 +29,7 @@ def compare(function: Callable[..., pl.Expr], made: list[Any], wanted: list[Any]
     return frame.select(function("tool_calls", "expected_calls", **options)).to_series().to_list()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("made", "wanted", "precision", "recall", "f1"),
     [
@@ -54,6 +55,7 @@ def test_shares_of_calls(made: str, wanted: str, precision: float | None, recall
 ORDERS = ("exact", "in_order", "any", "subset", "superset")
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize(
     ("made", "wanted", "matches"),
     [

@@ -65,6 +65,7 @@ def test_marks_name_who_is_compared_with_whom():
     assert marks["unit"].unique().to_list() == ["goals"]
 
 
+@pytest.mark.integration
 def test_coefficients_stand_around_chance_and_shares_do_not():
     """Kappa has its line at 0, which the caption explains; sensitivity starts at 0 % and has none."""
     found = frame(row("rule", "kappa", 0.4, n_single=7), row("rule", "sensitivity", 0.5, n_abstained=3))
@@ -85,6 +86,7 @@ def test_one_that_is_left_out_is_singular():
     assert "Excluded: 1 verdict or label without a counterpart and 1 judgment without a verdict." in said
 
 
+@pytest.mark.integration
 def test_statistics_are_chosen_in_their_order():
     """One has its numbers beside it; several are panels in the order asked; one ax holds one."""
     found = frame(*(row(judge, name, 0.5) for judge in "ab" for name in ("kappa", "agreement", "ac1")))
@@ -104,6 +106,7 @@ def test_colors_follow_the_judge():
     assert marks.select("judge", "color").unique().sort("judge").rows() == [("a", "#0072B2"), ("b", "black")]
 
 
+@pytest.mark.integration
 def test_narrow_figures_keep_a_readable_axis():
     """In a column of a paper the names are broken, the numbers that fit stay, and at least a quarter is left to the axis."""
     found = frame(*(row(f"a judge with a long name {place}", "kappa", 0.1 * place) for place in range(4)))
@@ -131,6 +134,7 @@ def test_nothing_to_draw_is_said():
             call()
 
 
+@pytest.mark.integration
 def test_real_verdicts_by_group_after_parquet(tmp_path):
     """From verdicts to a figure; hostile names are drawn as they are; the alternative text names both ends."""
     names = {"rule": "$rule$\n\u202eevil", "model": "model"}

@@ -70,6 +70,7 @@ def test_one_rollout_is_told_by_its_states():
     assert alternatives.timeline(plots.marks.timeline(steps)) == "Timeline of 3 steps: 1 model, 2 tool."
 
 
+@pytest.mark.integration
 def test_every_plot_of_a_frame_describes_the_rows_that_it_draws(rate, summary_of):
     """The sentence is that of `labels.alt_text`, of the chosen metric alone."""
     summary = summary_of([{"target": "a"} | rate(4, 40), {"target": "a"} | rate(4, 40) | {"metric": "task_success"}])

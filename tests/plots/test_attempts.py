@@ -61,7 +61,7 @@ def said(drawn: Any) -> str:
     return " ".join(figure.get_supxlabel().split())
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize(("most", "scale"), [(50, "linear"), (51, "log"), (2_000, "log"), (40_000, "log")])
 def test_many_attempts_have_a_logarithmic_axis(most: int, scale: str) -> None:
     """The first attempts are not squeezed at the left, the last one has a tick, and no labels touch."""
@@ -78,6 +78,7 @@ def test_many_attempts_have_a_logarithmic_axis(most: int, scale: str) -> None:
         assert ax.get_xticks()[-1] == most
 
 
+@pytest.mark.integration
 def test_the_last_observed_point_has_its_number_below():
     """On the logarithmic axis of a far forecast k = 6 has a tick, and the goals behind it stand below."""
     course = {"a": [(0.2 + 0.02 * k, 80 - 5 * k) for k in range(6)]}
@@ -123,6 +124,7 @@ def test_a_group_without_a_forecast_has_none():
     assert marks.filter(style="point").height == 4
 
 
+@pytest.mark.integration
 def test_the_end_of_observation_is_marked():
     """A dotted line at the last observed k, the word beside it, a dashed line beyond, an axis of decades."""
     (ax,) = plots.attempts(tried(ONE), forecast=ahead({"a": {6.0: 0.6, 300.0: 0.7}})).axes
@@ -136,6 +138,7 @@ def test_the_end_of_observation_is_marked():
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2", "3", "5", "10", "20", "50", "100", "200"]
 
 
+@pytest.mark.integration
 def test_a_near_forecast_keeps_a_plain_axis():
     """Up to four times the attempts made."""
     assert plots.attempts(tried(ONE), forecast=ahead({"a": {11.0: 0.6}})).axes[0].get_xscale() == "linear"
@@ -172,6 +175,7 @@ def test_more_than_four_groups_have_all_kinds_in_their_panel():
     assert plots.attempts(tried(groups)).axes[0].figure.legends == []
 
 
+@pytest.mark.integration
 def test_tasks_are_solved_and_not_broken():
     """pass@k of task_success speaks of tasks."""
     frame = tried(ONE, kind="pass@k", metric="task_success")
@@ -226,6 +230,7 @@ def test_real_verbs_fit_together():
     assert not same_color(names["base"], names["guarded"])
 
 
+@pytest.mark.integration
 def test_the_table_counts_goals_only_where_a_point_is():
     """At a tick between two k nothing stands: the goals of the next k are not its own."""
     frame = tried({"a": [(0.1, 40), (0.2, 40)] + [(0.3, 12)] * 8}).filter(pl.col("at").is_in([1.0, 2.0, 10.0]))
@@ -271,6 +276,7 @@ def test_a_forecast_that_says_nothing_is_none():
     assert "forecast →" not in [text.get_text() for text in ax.texts]
 
 
+@pytest.mark.integration
 def test_what_is_withheld_is_said():
     """Half-judged goals have a bar from one bound to the other and no point: the caption says so."""
     frame = tried({"a": [(0.2, 40), (0.4, 40)]})

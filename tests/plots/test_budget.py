@@ -22,7 +22,7 @@ def ticks_of(ax):
     return [tick.get_text() for tick in ax.get_xticklabels() if left <= tick.get_position()[0] <= right]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("axis", "at", "scale", "words", "ticks"),
     [
@@ -79,6 +79,7 @@ def single_turns() -> pl.DataFrame:
     )
 
 
+@pytest.mark.integration
 def test_a_budget_ends_where_enough_rollouts_are() -> None:
     """Of 60 rollouts 13 are broken, 22 %; the curve, its axis and its text do not go on to the one at risk, where it is 100 %."""
     rollouts = rw.measure(single_turns(), m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
@@ -94,6 +95,7 @@ def test_a_budget_ends_where_enough_rollouts_are() -> None:
     assert plots.marks.curve(few)["estimate"].max() == 1.0
 
 
+@pytest.mark.integration
 def test_bounds_are_hatched_where_they_are_far() -> None:
     """The caption speaks of the band, not of columns that no reader of a figure sees."""
     rollouts = rw.measure(single_turns(), m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
@@ -103,6 +105,7 @@ def test_bounds_are_hatched_where_they_are_far() -> None:
     assert "bound_low" not in plot.caption
 
 
+@pytest.mark.integration
 def test_several_budgets_are_panels(curve_of):
     """Each budget has its own axis; one is chosen with axis=."""
     both = pl.concat([over(curve_of, "tokens", [1.0, 5.0]), over(curve_of, "cost_usd", [0.1, 0.2])])

@@ -59,6 +59,7 @@ def test_a_chance_stands_around_one_half():
     assert marks["text"].item() == "70 % [60, 80]"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("many", "shown"),
     [(1, "Holm over 1 comparison."), (11, "Holm over 11 comparisons."), (3, "Holm over 3 comparisons.")],
@@ -104,6 +105,7 @@ def test_a_group_looks_as_in_a_forest_that_shows_the_baseline_too():
     }
 
 
+@pytest.mark.integration
 def test_panels_share_their_rows():
     """One panel for each metric and statistic; one ax cannot hold two."""
     contrast = frame(
@@ -139,6 +141,7 @@ def test_nothing_to_draw_is_said():
             call()
 
 
+@pytest.mark.integration
 def test_a_real_contrast_draws_and_tells_the_same_after_parquet(tmp_path):
     """From rollouts to a figure: the points are the differences of the frame, read back from a file too."""
     rollouts = pl.DataFrame(

@@ -57,6 +57,7 @@ def test_survival_starts_at_one_and_points_have_no_start(curve_of):
     assert hazard["at"].min() == 1.0
 
 
+@pytest.mark.integration
 def test_thin_where_few_are_at_risk(curve_of):
     """Below the minimum a mark is not solid, and the figure says so."""
     curve = curve_of({"a": (40, 0.2)}, turns=8)
@@ -76,6 +77,7 @@ def test_bands_stay_inside_zero_and_one(curve_of):
     assert marks.select("low", "high").unique().rows() == [(0.0, 1.0)]
 
 
+@pytest.mark.integration
 def test_hazards_are_points_side_by_side(curve_of):
     """Each group a little aside, so that whiskers do not lie on each other; named in a key, since ends are alike."""
     (ax,) = plots.curve(curve_of(TWO, kind="hazard", turns=4)).axes
@@ -112,6 +114,7 @@ def test_a_hazard_of_few_does_not_flatten_the_rest(curve_of):
     assert joined == [[1.0, 2.0]]
 
 
+@pytest.mark.integration
 def test_survival_falls_from_one_on_the_whole_axis(curve_of):
     """What is left of all is read against all, so the axis ends at 100 %; the axis says it is hypothetical."""
     (ax,) = plots.curve(curve_of({"a": (100, 0.01)}, kind="survival", turns=3)).axes
@@ -122,6 +125,7 @@ def test_survival_falls_from_one_on_the_whole_axis(curve_of):
     assert plots.curve(curve_of({"a": (100, 0.01)}, turns=3)).axes[0].get_ylim()[1] < 1.0
 
 
+@pytest.mark.integration
 def test_all_censored_is_a_flat_curve_with_its_ticks(curve_of):
     """Nobody succeeded: the curve lies at 0, its band says how much that means, and each loss has a tick."""
     (ax,) = plots.curve(curve_of({"a": (30, 0.0)}, turns=3)).axes
@@ -164,6 +168,7 @@ def test_differences_stand_on_both_sides_of_zero(curve_of):
     assert any(list(line.get_ydata()) == [0.0, 0.0] for line in ax.get_lines())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["best@k", "trajectory"])
 def test_numbers_are_no_shares(curve_of, kind):
     """Scores beyond 1 stay where they are, as points, and have no per cent."""
@@ -193,6 +198,7 @@ def test_steps_are_drawn_as_steps(curve_of):
     assert list(ax.get_xticks()) == [0, 1, 2]
 
 
+@pytest.mark.integration
 def test_the_table_counts_at_the_start_of_each_turn(curve_of):
     """Below the curves, a row for each group with its name in front, in Axes of its own."""
     names, cells = table_of(plots.curve(curve_of(TWO, turns=3)).axes[0])
@@ -201,12 +207,14 @@ def test_the_table_counts_at_the_start_of_each_turn(curve_of):
     assert [cell for cell in cells if cell.isdecimal()] == ["100", "83", "69", "40", "36", "32"]
 
 
+@pytest.mark.integration
 def test_the_table_can_be_left_out(curve_of):
     """No Axes below, then."""
     assert plots.curve(curve_of(TWO), at_risk=False).axes[0].child_axes == []
     assert plots.curve(curve_of(TWO).with_columns(at_risk=pl.lit(None, pl.Int64))).axes[0].child_axes == []
 
 
+@pytest.mark.integration
 def test_censored_rollouts_are_ticks(curve_of):
     """A small tick on the step in which rollouts were censored, and none elsewhere."""
     curve = curve_of({"a": (100, 0.1)}, turns=4).with_columns(censored=pl.Series([0, 3, 0, 9]))
@@ -214,6 +222,7 @@ def test_censored_rollouts_are_ticks(curve_of):
     assert [list(line.get_xdata()) for line in ticks] == [[2.5, 4.5]]
 
 
+@pytest.mark.integration
 def test_names_at_the_ends_do_not_overlap(curve_of):
     """Four curves that end together are still told apart."""
     (ax,) = plots.curve(curve_of({name: (100, 0.1 + place / 1000) for place, name in enumerate("abcd")})).axes
@@ -238,6 +247,7 @@ def test_more_than_four_groups_have_panels_of_their_own(curve_of, groups, panels
     assert len({tuple(ax.get_xticks()) for ax in axes}) == 1
 
 
+@pytest.mark.integration
 def test_many_curves_in_one_ax_have_a_legend(curve_of):
     """With ax= everything is drawn into it, whatever the number."""
     ax = plt.figure(layout="constrained").add_subplot()
@@ -258,7 +268,7 @@ def test_causes_are_curves_of_one_panel_per_group(curve_of):
     assert "a · attack gave up" in written(one)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -293,6 +303,7 @@ def test_several_levels_are_bands_in_one_another(curve_of):
     assert len(plots.curve(curve_of({"a": (100, 0.1)}, levels=(0.5, 0.95)), level=0.95).axes[0].collections) == 1
 
 
+@pytest.mark.integration
 def test_attempts_are_points_at_their_k(curve_of):
     """asr@k says nothing between two k: markers with whiskers, ticks at each k."""
     curve = curve_of(TWO, kind="asr@k", axis="attempt").filter(pl.col("at").is_in([1.0, 5.0, 10.0]))
@@ -301,6 +312,7 @@ def test_attempts_are_points_at_their_k(curve_of):
     assert ax.get_xlabel() == "attempt"
 
 
+@pytest.mark.integration
 def test_budgets_over_two_decades_are_logarithmic(curve_of):
     """Tokens from 10 to 100,000 stand on a logarithmic axis; from 10 to 500 on a plain one."""
     wide = curve_of({"a": (50, 0.1)}, turns=5, axis="tokens").with_columns(at=pl.Series([10.0, 100.0, 1e3, 1e4, 1e5]))
@@ -324,6 +336,7 @@ def test_nothing_to_draw_is_said(curve_of):
             call()
 
 
+@pytest.mark.integration
 def test_a_group_without_estimates_is_named_in_the_table_only(curve_of):
     """All null: nothing to draw, nothing raised."""
     curve = curve_of(TWO)
@@ -335,6 +348,7 @@ def test_a_group_without_estimates_is_named_in_the_table_only(curve_of):
     plots.curve(empty)
 
 
+@pytest.mark.integration
 def test_a_gap_in_a_curve_is_a_gap(curve_of):
     """A null estimate between others breaks the line."""
     gap = pl.when(pl.col("at") == 2).then(None).otherwise(pl.col("estimate"))
@@ -342,6 +356,7 @@ def test_a_gap_in_a_curve_is_a_gap(curve_of):
     assert any(np.isnan(line.get_ydata()).any() for line in ax.lines)
 
 
+@pytest.mark.integration
 def test_input_and_settings_are_as_before(curve_of):
     """Neither the frame nor rcParams change."""
     curve = curve_of(TWO)
@@ -351,6 +366,7 @@ def test_input_and_settings_are_as_before(curve_of):
     assert dict(plt.rcParams) == settings_before
 
 
+@pytest.mark.integration
 def test_a_frame_without_groups_is_one_curve_without_a_name(curve_of):
     """Nothing to tell apart, nothing named."""
     (ax,) = plots.curve(curve_of({"only": (50, 0.1)}, by=None)).axes
@@ -358,13 +374,14 @@ def test_a_frame_without_groups_is_one_curve_without_a_name(curve_of):
     assert table_of(ax)[0] == [""]
 
 
+@pytest.mark.integration
 def test_no_text_is_smaller_than_nine_points(curve_of):
     """Small multiples included."""
     axes = plots.curve(curve_of({str(k): (50, 0.01 * k) for k in range(6)})).axes
     assert min(text.get_fontsize() for text in axes[0].figure.findobj(Text) if text.get_text()) >= 9
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("names", [["通义千问", "🙂"], ["$a$", "b_c"], ["", "x" * 90]])
 def test_odd_names_are_drawn(curve_of, names):
     """No warning, no mathematics, no overflow of the figure."""
@@ -474,6 +491,7 @@ def test_a_long_hazard_is_a_line_with_a_band():
     assert plots.marks.curve(few)["at"].max() == 28
 
 
+@pytest.mark.integration
 def test_a_difference_of_shares_is_in_points():
     """Its ticks have a sign and no per cent, and the axis says so."""
     told = {"metric": "time_to_success", "kind": "difference", "axis": "turn", "level": 0.95, "at_risk": 40}
@@ -486,6 +504,7 @@ def test_a_difference_of_shares_is_in_points():
     assert " ".join(ax.get_ylabel().split()).endswith("in points")
 
 
+@pytest.mark.integration
 def test_long_names_of_several_panels_are_in_a_key(curve_of):
     """They do not narrow the curves: a key above has them whole, and names in the table are shortened."""
 

@@ -201,7 +201,7 @@ def test_odd_names_are_drawn_as_they_are(case, names):
         assert "<script" not in drawn.svg()
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["success", "trend", "choice"])
 def test_long_names_stay_different(name):
     """Names that differ in their middle only are not cut there."""
@@ -211,7 +211,7 @@ def test_long_names_stay_different(name):
         assert len([word for word in words if f"-{k}-" in word]) == 2
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @every
 def test_no_group_is_one_curve(case):
     """Nothing to tell apart: one Axes that names nobody."""
@@ -309,6 +309,7 @@ def test_lazy_and_arrow_are_frames_too(case):
     assert [len(case.draw(other).axes) for other in (frame.lazy(), frame.to_arrow())] == [panels, panels]
 
 
+@pytest.mark.integration
 def test_reasons_of_a_caption_are_counted_one_by_one():
     """A point may have two reasons; each is a sentence with all of its points, unless they always come together."""
     reasons = [None, "the tail is long; report the median", "few goals", "few goals; 3 of 9 are unjudged", "few goals"]
@@ -359,6 +360,7 @@ def test_a_share_that_stays_zero_says_so(curve_of) -> None:
     assert "4 of 4: 0 at the end" in [text.get_text() for text in ax.texts]
 
 
+@pytest.mark.integration
 def test_bands_of_many_curves_have_edges(curve_of) -> None:
     """From three on they are faint, each between two thin lines of its color."""
     for count in (2, 3):

@@ -36,6 +36,7 @@ def test_ecdf_by_hand():
     ]
 
 
+@pytest.mark.integration
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-5, 5).map(float)), min_size=1).filter(
@@ -52,6 +53,7 @@ def test_ecdf_is_scipys(values):
     assert marks["n_unknown"][0] == len(values) - len(known)
 
 
+@pytest.mark.integration
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=40))
 def test_boxes_are_numpys_quartiles_with_tukeys_whiskers(values):
@@ -157,7 +159,7 @@ def test_a_frame_from_a_file_draws_the_same(tmp_path):
         assert marks.equals(plots.marks.distribution(frame, metric="num_turns", by="target", kind=kind))
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["ecdf", "box"])
 def test_amounts_on_a_logarithmic_axis_are_written_out(kind):
     """No powers of ten and no labels between them; where there is one power at most, 2 and 5 have a tick, too."""
@@ -176,6 +178,7 @@ def test_amounts_on_a_logarithmic_axis_are_written_out(kind):
     assert written([2000.0, 12000.0], log=False)[-1] == "12,000"
 
 
+@pytest.mark.integration
 def test_scores_and_shares_are_on_no_logarithmic_axis():
     """A single score of 0.002 does not bend the axis; tokens over two decades do, and log=True is obeyed."""
     frame = pl.DataFrame({"rollout_id": list("abcd"), "harm": [0.002, 0.4, 0.7, 1.0], "tokens": [2, 400, 700, 1000]})
@@ -184,6 +187,7 @@ def test_scores_and_shares_are_on_no_logarithmic_axis():
     assert plots.distribution(frame, metric="tokens").axes[0].get_xscale() == "log"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("groups", "mark"), [(4, "step"), (5, "point")])
 def test_many_groups_are_boxes(groups: int, mark: str) -> None:
     """Eight styles of dashes cannot be told apart; a kind that is named is drawn."""

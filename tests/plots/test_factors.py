@@ -51,6 +51,7 @@ def test_rows_are_the_first_and_colors_the_second(crossed: pl.DataFrame) -> None
     assert looks(marks, "part") == {"x": {("#0072B2", "o")}, "y": {("#E69F00", "s")}}
 
 
+@pytest.mark.integration
 def test_the_figure_names_each_row_once_and_has_a_key(crossed: pl.DataFrame) -> None:
     """Every group keeps its numbers, beside its mark."""
     plot = plots.forest(crossed)
@@ -181,6 +182,7 @@ def test_where_all_groups_are_small_none_is_pale(summary_of: Any, rate: Any) -> 
     assert "n < 10" not in [text.get_text() for text in plot.axes[0].texts]
 
 
+@pytest.mark.integration
 def test_few_rollouts_of_one_color_are_pale_in_their_row(summary_of: Any, rate: Any) -> None:
     """A row is below the rule only if all of its groups are small; and in the order of the frame no row moves."""
     rows = [rate(2, 3, target="a", attack="x"), rate(15, 20, target="a", attack="y")]
@@ -216,6 +218,7 @@ def test_groups_of_a_row_keep_apart(crossed: pl.DataFrame, size: Any) -> None:
     assert min(gaps) > 0
 
 
+@pytest.mark.integration
 def test_two_factors_in_axes_of_ones_own(crossed: pl.DataFrame) -> None:
     """With the key below them."""
     _, ax = plt.subplots(figsize=(6, 4))
@@ -223,6 +226,7 @@ def test_two_factors_in_axes_of_ones_own(crossed: pl.DataFrame) -> None:
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
 
 
+@pytest.mark.integration
 def test_differences_of_two_factors_have_rows_by_one() -> None:
     """By attack, each with the compared targets in their colors; a target has the color that it has elsewhere."""
     turns, _ = rw.simulate(targets={"a": 0.3, "b": 0.1, "c": 0.02}, attacks=("x", "y"), goals=15, turns=4, seed=1)
@@ -238,6 +242,7 @@ def test_differences_of_two_factors_have_rows_by_one() -> None:
     assert pairs["row"].n_unique() == pairs.height == 6
 
 
+@pytest.mark.integration
 def test_curves_of_two_factors_have_a_panel_for_one_and_a_color_for_the_other(curve_of: Any) -> None:
     """The highest panel first; in each the curves have their colors, whether four or more."""
     groups = {("a", "x"): 0.1, ("a", "y"): 0.2, ("b", "x"): 0.3, ("b", "y"): 0.02, ("c", "x"): 0.05, ("c", "y"): 0.04}

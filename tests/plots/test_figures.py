@@ -44,6 +44,7 @@ def test_files_are_equal_bytes_and_pyplot_forgets_them(tmp_path, curve_of, suffi
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"one{suffix}", f"two{suffix}"]
 
 
+@pytest.mark.integration
 def test_the_description_is_in_the_file(summary_of, rate):
     """Alternative text goes into the SVG, escaped; inline it labels the element."""
     plot = plots.forest(summary_of([rate(3, 20, target="a")]))
@@ -64,6 +65,7 @@ def test_refusals_are_sentences(tmp_path, summary_of, rate):
     assert plot.save(path, overwrite=True) == path
 
 
+@pytest.mark.integration
 def test_text_in_svg_stays_text(tmp_path, summary_of, rate):
     """It can be searched, selected and edited, and a browser may have the font that matplotlib lacks."""
     # cuneiform: the fonts that Chinese is taken from lack it too

@@ -186,6 +186,7 @@ def test_rows_of_a_figure_of_a_given_height_have_smaller_letters(
     assert whole == (size == "slide" or groups == 12)
 
 
+@pytest.mark.integration
 def test_panels_of_a_given_height_share_it(summary_of: Any, rate: Any) -> None:
     """Four panels in two rows have half of it each: their names have the lines that fit into that."""
     names = [f"model-{letter} as a judge of the other models" for letter in "abcd"]
@@ -224,6 +225,7 @@ def bare_of(ax: Any) -> str:
     return " ".join(text.get_text() for text in ax.texts)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("size", [(3.3, 2.4), (2.6, 2.4)])
 def test_a_long_quantity_has_the_width_of_the_figure(size: tuple[float, float]) -> None:
     """In Axes of the user: a baseline of 54 letters is named in three or four lines, and numbers keep their distance."""
@@ -299,6 +301,7 @@ def test_figures_higher_than_any_size_are_saved_at_another_width(tmp_path: Any, 
     assert tuple(plot.figure.get_size_inches()) == sides
 
 
+@pytest.mark.integration
 def test_a_name_that_is_cut_is_in_the_caption(summary_of: Any, rate: Any) -> None:
     """In full, also for Axes; not where nothing is cut, or no caption is wanted."""
     names = [f"vendor/model-{letter}-with-a-name-of-many-more-letters-than-any-column-has" for letter in "ab"]
@@ -311,6 +314,7 @@ def test_a_name_that_is_cut_is_in_the_caption(summary_of: Any, rate: Any) -> Non
     assert "In full" in rw.plots.forest(summary, ax=ax).caption
 
 
+@pytest.mark.integration
 def test_fonts_follow_the_settings(summary_of: Any, rate: Any) -> None:
     """Seven points, as journals ask: nothing is larger, nothing below 90 % of it, also when it is drawn again."""
     with rc_context({"font.size": 7.0}):

@@ -125,6 +125,7 @@ def test_nothing_to_draw_is_said(summary_of, rate):
             call()
 
 
+@pytest.mark.integration
 def test_several_metrics_are_panels_with_the_same_rows(summary_of, rate, mean_row):
     """One per metric and statistic, rows in the order of the first; one ax cannot hold them."""
     rows = [
@@ -140,6 +141,7 @@ def test_several_metrics_are_panels_with_the_same_rows(summary_of, rate, mean_ro
         plots.forest(summary, ax=plt.figure().add_subplot())
 
 
+@pytest.mark.integration
 def test_rates_start_at_zero_and_the_axis_ends_near_the_data(summary_of, rate):
     """Small rates are zoomed, large ones end at 100 %."""
     assert plots.forest(summary_of([rate(1, 200, target="a")])).axes[0].get_xlim() == (0.0, 0.05)
@@ -163,6 +165,7 @@ def test_a_withheld_estimate_is_hatched(summary_of, rate):
     assert "Half-judged." in ax.figure.get_supxlabel()
 
 
+@pytest.mark.integration
 def test_ax_is_honored_and_nothing_else_is_touched(summary_of, rate):
     """The given ax is returned; input and rcParams are as before; no figure is opened."""
     summary = summary_of([rate(1, 9, target="a"), rate(2, 9, target=None)])
@@ -175,6 +178,7 @@ def test_ax_is_honored_and_nothing_else_is_touched(summary_of, rate):
     assert dict(plt.rcParams) == settings_before
 
 
+@pytest.mark.integration
 def test_the_caption_says_how_and_can_be_left_out(summary_of, rate):
     """Method, level, n, unit; and what the unusual marks are."""
     summary = summary_of([rate(1, 9, target="a", low=None, high=None, reason="one cluster"), rate(2, 9, target="b")])
@@ -185,6 +189,7 @@ def test_the_caption_says_how_and_can_be_left_out(summary_of, rate):
     assert plots.forest(summary, caption=False).figure.get_supxlabel() == ""
 
 
+@pytest.mark.integration
 def test_no_text_is_smaller_than_nine_points(summary_of, rate):
     """Whatever is written can be read."""
     (ax,) = plots.forest(summary_of([rate(k, 20, target=str(k), level=0.95) for k in range(4)])).axes
@@ -209,7 +214,7 @@ def test_any_number_of_groups_is_drawn(summary_of, rate, groups):
         assert box.y1 <= inside.y1
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["通义千问 · 越狱", "🙂 emoji", "$5 and $6 cost", "a_b^c \\frac{1}{2}", "\x1b[31mred\nnew line", ""]
 )
@@ -221,6 +226,7 @@ def test_odd_names_are_drawn_as_they_are(summary_of, rate, name):
         assert name.split()[0] in svg
 
 
+@pytest.mark.integration
 def test_the_color_of_a_point_is_that_of_its_mark(summary_of, rate):
     """Paint follows the marks."""
     summary = summary_of([rate(3, 9, target="a"), rate(1, 9, target="b")])
@@ -289,6 +295,7 @@ def test_a_corrected_rate_is_no_count_of_successes():
     assert {"20", "n"} <= set(told)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("size", "told"), [(1e-6, "4e−06"), (1e6, "−4,000,000"), (1e12, "−4T")])
 def test_very_large_and_small_numbers_are_written_out(summary_of, mean_row, size, told):
     """No factor stands at the end of the axis, upon the last label and the numbers of the rows."""

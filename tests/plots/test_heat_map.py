@@ -57,6 +57,7 @@ def test_marks_are_one_row_per_cell_with_its_margins(crossed):
     assert marks.filter("margin").height == 6
 
 
+@pytest.mark.integration
 def test_what_was_never_tried_is_hatched_and_never_zero(crossed):
     """A missing pair has no estimate, no color of its own and no words; none of ten has both."""
     marks = plots.marks.heat_map(crossed)
@@ -84,6 +85,7 @@ def test_wider_intervals_are_paler(summary_of, rate):
     assert (alone["shape"], alone["strength"], alone["text"]) == ("point", pytest.approx(0.3), "1/3")
 
 
+@pytest.mark.integration
 def test_half_judged_and_unknown_cells_say_so(summary_of, rate):
     """A withheld estimate shows its range; no known result shows a dash; both are hatched."""
     rows = [rate(5, 10, category=category, attack=attack) for category, attack in product("xy", "ab")]
@@ -96,6 +98,7 @@ def test_half_judged_and_unknown_cells_say_so(summary_of, rate):
     assert "no known result" in ax.figure.get_supxlabel().replace("\n", " ")
 
 
+@pytest.mark.integration
 def test_colors_of_rates_are_the_same_in_every_figure(summary_of, rate):
     """Half is one color, whatever the greatest rate is; numbers spread over their own range."""
     (few,) = plots.heat_map(summary_of([rate(1, 4, category=c, attack=a) for c, a in product("xy", "ab")])).axes
@@ -107,6 +110,7 @@ def test_colors_of_rates_are_the_same_in_every_figure(summary_of, rate):
     assert {patch.get_facecolor() for patch in quarter.values()} == {patch.get_facecolor() for patch in same}
 
 
+@pytest.mark.integration
 def test_words_can_be_read_on_their_cells(crossed):
     """Contrast of at least 4.5 in light and in dark styles."""
     for style in ("default", "dark_background"):
@@ -218,6 +222,7 @@ def test_names_and_words_do_not_run_into_each_other(summary_of, rate, rows, colu
     assert min(name.x0 for name in names) >= -1
 
 
+@pytest.mark.integration
 @settings(max_examples=25)
 @given(
     st.lists(
@@ -256,6 +261,7 @@ def test_reasons_that_differ_in_numbers_alone_are_one():
     assert labels.merge_reasons(nothing).equals(nothing)
 
 
+@pytest.mark.integration
 def test_long_titles_of_panels_are_no_wider_than_their_cells(crossed):
     """The names of three targets, as long as a path of a checkpoint: their panels stay beside each other."""
     names = [f"org/llama-3.3-70b-instruct-safety-tuned-checkpoint-{step}-of-12000" for step in (4000, 8000, 12000)]

@@ -60,6 +60,7 @@ def test_layers_lie_on_each_other_success_lowest():
     assert marks.filter(pl.col("at") == 0)["high"].to_list() == [0.0, 0.0]
 
 
+@pytest.mark.integration
 def test_all_endings_stand_in_one_order():
     """That of the schema, whichever rows come first; one that no schema knows lies on top."""
     known = ["error", "finished", "target_ended", "gave_up", "budget", "success"]
@@ -75,6 +76,7 @@ def test_all_endings_stand_in_one_order():
     ]
 
 
+@pytest.mark.integration
 def test_an_ending_has_its_color_in_every_figure():
     """Whichever other endings there are; a given color wins."""
     for endings in (["success", "gave_up"], ["success", "finished", "error"], ["success"]):
@@ -115,6 +117,7 @@ def test_groups_are_panels_most_successes_first():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["success", "attack gave up"]
 
 
+@pytest.mark.integration
 def test_few_endings_keep_their_names_in_narrow_axes():
     """Three have a line each above the Axes, as in a column of a paper."""
     shares: dict[str, list[float | None]] = {"success": [0.2, 0.4], "gave_up": [0.1, 0.1], "target_ended": [0.1, 0.2]}
@@ -124,6 +127,7 @@ def test_few_endings_keep_their_names_in_narrow_axes():
     assert names == ["success", "attack gave up", "target ended it"]
 
 
+@pytest.mark.integration
 def test_the_caption_holds_on_any_ground():
     """What had not ended is as dark as the style."""
     with plt.style.context("dark_background"):
@@ -132,6 +136,7 @@ def test_the_caption_holds_on_any_ground():
     assert "white" not in under
 
 
+@pytest.mark.integration
 def test_the_bar_is_the_interval_of_success_itself():
     """Not of the upper edge of a stack."""
     (ax,) = plots.incidence(ended(TWO)).axes
@@ -165,6 +170,7 @@ def test_layers_of_a_real_curve_sum_to_what_ended():
     assert top == pytest.approx(ended_so)
 
 
+@pytest.mark.integration
 def test_causes_differ_in_gray_print() -> None:
     """Each layer of a stack has a hatch of its own, and so has its entry in the key."""
     rows = {"metric": "time_to_success", "kind": "incidence", "axis": "turn", "level": 0.95, "at_risk": 20, "at": 1.0}

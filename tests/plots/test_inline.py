@@ -61,6 +61,7 @@ def test_marks_side_by_side_are_one() -> None:
         assert whole(one + between + two) == one + between + two
 
 
+@pytest.mark.integration
 def test_a_figure_looks_as_its_file(summary_of, rate) -> None:
     """As many paths and texts, the same words and colors, places within a hundredth of a point, one font named once."""
     plot = plots.forest(summary_of([rate(5, 20, target="a"), rate(9, 20, target="<b> & 'c'")]))

@@ -69,6 +69,7 @@ def test_a_label_of_an_axis_stays_as_it_was_written(width: float) -> None:
     assert width < 4 or boxes[1].x0 - boxes[0].x1 > 6 * figure.dpi / 72
 
 
+@pytest.mark.integration
 def test_names_from_right_to_left_do_not_turn_what_follows(curve_of: Any) -> None:
     """A line that begins with one would have the words after it on its left."""
     name = "نموذج محمي"
@@ -107,6 +108,7 @@ def test_numbers_of_a_step_are_whole_or_left_out() -> None:
 
 
 # ── ticks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["ecdf", "box"])
 def test_counts_have_whole_ticks(kind: Any) -> None:
     """Also where all rollouts have as many turns."""
@@ -153,6 +155,7 @@ def test_no_two_rows_share_a_color_unless_all_do(kind: Any) -> None:
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("size", ["column", "page"])
 def test_names_of_rows_of_three_lines_stay_apart(size: Any) -> None:
     """A long name in two lines and its numbers below: which numbers are whose is seen."""
@@ -164,6 +167,7 @@ def test_names_of_rows_of_three_lines_stay_apart(size: Any) -> None:
     assert all(above.y0 - below.y1 > 3 * figure.dpi / 72 for below, above in pairwise(boxes))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("size", ["column", "page"])
 def test_a_key_keeps_its_distance(size: Any, rate: Any, summary_of: Any) -> None:
     """The heading of the numbers below it is no entry of the key."""
@@ -242,6 +246,7 @@ def test_what_stays_0_is_said_within_its_panel(curve_of: Any) -> None:
         assert text.get_window_extent().y0 > ax.get_window_extent().y0
 
 
+@pytest.mark.integration
 def test_the_chosen_value_is_named_beside_no_curve(rate: Any, summary_of: Any) -> None:
     """Above curves that are low, below those that are high."""
     for k, place in ((2, "top"), (20, "bottom")):
@@ -252,6 +257,7 @@ def test_the_chosen_value_is_named_beside_no_curve(rate: Any, summary_of: Any) -
             assert text.get_va() == place
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("size", ["column", "page", "slide"])
 def test_markers_of_turns_have_space(size: Any) -> None:
     """A turn that is narrower than its marker has none."""

@@ -60,6 +60,7 @@ def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
     assert within(ax, ax.get_yticklabels())
 
 
+@pytest.mark.integration
 def test_a_heat_map_over_the_whole_page_has_its_words_and_key(crossed):
     """At 7 inches nothing is left out."""
     figure = plt.figure(figsize=(7, 4.6), layout="constrained")
@@ -147,6 +148,7 @@ def test_names_without_any_room_are_said_to_be_missing(kind: str | None) -> None
     assert "In full: meta-llama/Model-11-Instruct; meta-llama/Model-10-Instruct" in caption
 
 
+@pytest.mark.integration
 def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
     """Names, ticks and both titles lie on the figure."""
     rows = [
@@ -178,6 +180,7 @@ def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of)
     assert within(ax, above)
 
 
+@pytest.mark.integration
 def test_names_of_low_rows_keep_to_their_rows():
     """What the axis's name and the caption leave is less than what was there when names were broken into lines."""
     told = {"metric": "attack_success", "statistic": "mean", "of": "target", "baseline": "gpt-4o", "level": 0.95}
@@ -240,6 +243,7 @@ def test_many_long_names_have_the_space_of_the_numbers(rate, summary_of):
     assert within(ax, labels)
 
 
+@pytest.mark.integration
 def test_a_long_label_of_an_axis_is_not_cut(curve_of):
     """That of a survival curve has five lines beside low Axes."""
     frame = curve_of({"a": (40, 0.1), "b": (40, 0.2)}).with_columns(kind=pl.lit("survival"))

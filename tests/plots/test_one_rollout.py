@@ -56,6 +56,7 @@ def test_a_turn_has_one_state():
     )
 
 
+@pytest.mark.integration
 def test_the_timeline_of_turns_has_lanes():
     """Blocks by turn, then scores, tokens and tools, each at its turn."""
     marks = plots.marks.timeline(FIVE)
@@ -83,6 +84,7 @@ def test_seconds_are_used_where_all_are_known():
         plots.timeline(half, axis="seconds")
 
 
+@pytest.mark.integration
 def test_many_seconds_have_separators():
     """Hours of a rollout, of turns as of steps."""
     hours = turns({"seconds": 7000.0}, {"seconds": 5000.0})
@@ -178,6 +180,7 @@ def test_long_trees_are_cut_and_counted():
     assert trace_text(deep, width=40).splitlines()[-1].endswith("tool")
 
 
+@pytest.mark.integration
 def test_hostile_words_are_shown_not_obeyed():
     """Dollars, brackets of rich, direction marks and newlines."""
     name = "[red]$a_b$\u202e\n\x1b[2J"

@@ -69,6 +69,7 @@ def test_the_front_is_whatever_no_other_group_beats(pairs):
         assert front is not beaten
 
 
+@pytest.mark.integration
 def test_the_drawn_front_is_a_staircase_that_ends_at_the_edges(both):
     """From the bottom at the least attack success to the right at the greatest task success."""
     (ax,) = plots.pareto(both({"a": (4, 20), "b": (8, 16), "c": (20, 36)}), caption=False).axes
@@ -80,6 +81,7 @@ def test_the_drawn_front_is_a_staircase_that_ends_at_the_edges(both):
     assert ax.get_xlabel() == "attack success (lower is better)"
 
 
+@pytest.mark.integration
 def test_either_metric_may_go_across(both):
     """x= and y= choose; the front follows."""
     frame = both({"a": (4, 20), "b": (8, 16)})
@@ -108,6 +110,7 @@ def test_unknown_estimates_are_dashed_or_said(both):
     assert "not drawn: lost." in said
 
 
+@pytest.mark.integration
 def test_names_keep_off_each_other_where_there_is_room(both):
     """Six groups on one figure: no name covers another."""
     (ax,) = plots.pareto(both({f"target {place}": (4 + 5 * place, 6 + 4 * place) for place in range(6)})).axes
@@ -118,6 +121,7 @@ def test_names_keep_off_each_other_where_there_is_room(both):
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
+@pytest.mark.integration
 def test_many_groups_have_a_key(both):
     """Twenty in a figure, and twelve long ones in Axes of a column of a paper."""
     many = both({f"t{place:02}": (place, 2 * place) for place in range(20)})
@@ -131,6 +135,7 @@ def test_many_groups_have_a_key(both):
     assert len({text.get_text() for text in narrow.get_legend().get_texts()}) == 12
 
 
+@pytest.mark.integration
 def test_hostile_names_are_drawn_as_they_are(both):
     """Dollars, newlines and backslashes are no formulae."""
     (ax,) = plots.pareto(both({"$x^$": (4, 20), "two\nlines \\frac{": (20, 30), "": (30, 35)})).axes

@@ -93,6 +93,7 @@ def test_trials_of_all_rollouts_and_trials_that_are_not_known(both):
     assert "Small dots: each single trial (1 of 2 dots not drawn: not known in both)." in told(ax)
 
 
+@pytest.mark.integration
 def test_trials_from_rollouts():
     """The summary by one column more is what `trials` takes, whatever the dtype of its columns."""
     turns, _ = rw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
@@ -106,6 +107,7 @@ def test_trials_from_rollouts():
     assert sorted(marks.filter(role="trial").select("group", "x").rows()) == sorted(rates.rows())
 
 
+@pytest.mark.integration
 def test_references_are_gray_named_and_not_in_the_front(both):
     """A published system that beats all groups leaves the front as it is; it has its interval, and a color if asked."""
     frame, others = both(GROUPS), both({"published": (0, 40)})

@@ -45,6 +45,7 @@ def said(ax: Any) -> str:
     return " ".join(ax.figure.get_supxlabel().split())
 
 
+@pytest.mark.integration
 def test_a_profile_is_a_step_function_that_ends_at_one():
     """No step before its first threshold, none beyond its last."""
     marks = plots.marks.profile(profile_of({"a": [0.6, 0.2, 0.0]}))
@@ -55,6 +56,7 @@ def test_a_profile_is_a_step_function_that_ends_at_one():
     assert ax.get_xlabel() == "attack success of a goal (x)"
 
 
+@pytest.mark.integration
 def test_a_profile_below_zero_is_an_estimate_as_any_other():
     """Nothing but the starts of curves over turns is known beforehand: a threshold of -5 or 0 is none of them."""
     below = profile_of({"a": [0.9, 0.4, 0.0]}, metric="reward").with_columns(pl.col("at") - 5)
@@ -62,6 +64,7 @@ def test_a_profile_below_zero_is_an_estimate_as_any_other():
     assert plots.profile(profile_of({"a": [0.6, 0.0, 0.0]})).axes[0].get_ylim() == (0, 0.8)
 
 
+@pytest.mark.integration
 def test_profiles_stand_by_their_area():
     """All end at 0: the one that is higher on average is named first."""
     marks = plots.marks.profile(profile_of({"low": [0.9, 0.1, 0.0], "high": [0.8, 0.7, 0.0]}))
@@ -78,6 +81,7 @@ def test_goals_without_values_and_few_goals_are_said():
     assert "n = 6 goals" in words
 
 
+@pytest.mark.integration
 def test_goals_stand_in_the_order_of_their_group():
     """The greatest first at 1; equal ones by name; those without an estimate are left out, and said to be."""
     frame = goals_of({"a": [0.2, 1.0, None, 0.2], "b": [0.0, 0.4, 0.6, 0.8]})
@@ -90,6 +94,7 @@ def test_goals_stand_in_the_order_of_their_group():
     assert "n = 5 rollouts each." in said(ax)
 
 
+@pytest.mark.integration
 def test_intervals_of_rates_stay_inside_zero_and_one_others_do_not():
     """0.9 + 0.2 is cut off at 1; 3 turns are no share."""
     marks = plots.marks.profile(goals_of({"a": [0.9, 0.1]}))
@@ -101,6 +106,7 @@ def test_intervals_of_rates_stay_inside_zero_and_one_others_do_not():
     assert ax.get_xlabel() == "goals, the greatest first"
 
 
+@pytest.mark.integration
 def test_many_goals_are_a_band_and_never_on_decades():
     """Forty whiskers can be told apart, four hundred cannot."""
     few, many = (goals_of({"a": [place / size for place in range(size)]}) for size in (40, 400))

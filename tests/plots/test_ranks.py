@@ -35,6 +35,7 @@ def test_a_row_spans_the_ranks_that_a_group_can_have():
     ]
 
 
+@pytest.mark.integration
 def test_the_axis_has_whole_ranks_and_the_words_say_what_cannot_be_told():
     plot = plots.ranks(ranked(THREE))
     (ax,) = plot.axes
@@ -51,6 +52,7 @@ def test_the_axis_has_whole_ranks_and_the_words_say_what_cannot_be_told():
     assert {"ranks", "attack success [95 %]", "P(best)", "1 to 2", "5 % [1, 24]", "84.0 %"} <= texts
 
 
+@pytest.mark.integration
 def test_a_rank_that_is_not_known_has_no_point():
     """Groups that met different goals have an interval from shared goals, and the reason below."""
     rows = [(*row[:4], None, *row[5:]) for row in THREE]

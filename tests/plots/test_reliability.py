@@ -61,6 +61,7 @@ def test_the_table_of_a_calibration_is_drawn_without_intervals():
     assert said == "n = 4 answers; no intervals. Dashed: perfect calibration; below it, overconfident."
 
 
+@pytest.mark.integration
 def test_rollouts_binned_by_expression_are_drawn():
     """confidence_bin, summarize, diagram: the points are the means of the bins."""
     rollouts = pl.DataFrame(

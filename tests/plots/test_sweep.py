@@ -35,6 +35,7 @@ def shown(plot: plots.Plot) -> list[str]:
     return [tick.get_text() for tick in plot.axes[0].get_xticklabels()]
 
 
+@pytest.mark.integration
 def test_numbers_stand_at_their_places_as_a_line():
     """In order, whatever the order of the rows; ends of rates within [0, 1]."""
     marks = plots.marks.sweep(swept({0.9: 0.05, 0.1: 0.95, 0.5: 0.5}), choice="threshold")
@@ -62,6 +63,7 @@ def test_names_stand_in_the_order_of_their_rows_as_points():
     ]
 
 
+@pytest.mark.integration
 def test_long_names_of_choices_are_broken_and_the_table_gives_way():
     """They neither overlap nor lie on the numbers below."""
     names = [f"the way of judging number {k} that has a long name" for k in range(5)]
@@ -73,6 +75,7 @@ def test_long_names_of_choices_are_broken_and_the_table_gives_way():
     assert table.get_window_extent().y1 <= min(box.y0 for box in ticks) + 1
 
 
+@pytest.mark.integration
 def test_decades_are_logarithmic_unless_there_is_a_zero():
     """A zero has no place among decades."""
     assert (
@@ -131,6 +134,7 @@ def test_values_without_a_place_are_said():
     assert "1 row at a threshold that is not a number, excluded." in words
 
 
+@pytest.mark.integration
 def test_statistics_are_panels():
     """A mean and a median are two numbers; one is chosen with statistic=."""
     both = pl.concat([swept({1.0: 3.0, 2.0: 4.0}, metric="num_turns", statistic=name) for name in ("mean", "median")])

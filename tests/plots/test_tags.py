@@ -83,6 +83,7 @@ def test_each_group_is_found_by_its_key(name: str, rollouts: pl.DataFrame) -> No
     ET.fromstring(plot.svg().encode())
 
 
+@pytest.mark.integration
 def test_a_tooltip_says_the_number(summary_of: Any, rate: Any) -> None:
     """5 of 20, as in the row; groups are not repeated as ids, which another figure on the page may have."""
     svg = plots.forest(summary_of([rate(5, 20, target="a"), rate(9, 20, target="b")])).svg(inline=True)
@@ -90,6 +91,7 @@ def test_a_tooltip_says_the_number(summary_of: Any, rate: Any) -> None:
     assert not re.search(r"<g id=", svg)
 
 
+@pytest.mark.integration
 def test_pooled_cells_are_all_rollouts_of_their_row(rollouts: pl.DataFrame) -> None:
     """Their key leaves out the column over which they are pooled."""
     cells = rw.summarize(rollouts, by=["target", "attack"], metrics="attack_success", margins=True)
@@ -100,6 +102,7 @@ def test_pooled_cells_are_all_rollouts_of_their_row(rollouts: pl.DataFrame) -> N
     assert len(keys) == 9
 
 
+@pytest.mark.integration
 def test_judges_are_found_by_their_verdicts() -> None:
     """Each row of an agreement has the judge of its verdicts; that of all judges has all of them."""
     verdicts = pl.DataFrame(
@@ -114,6 +117,7 @@ def test_judges_are_found_by_their_verdicts() -> None:
         assert verdicts.filter(pl.col(column) == value for column, value in key.items()).height
 
 
+@pytest.mark.integration
 def test_turns_of_a_timeline_are_found() -> None:
     """By rollout and number of the turn; steps without a number of their turn by their rollout alone."""
     turns, _ = rw.simulate(goals=2, attempts=1, turns=5, seed=2)

@@ -139,6 +139,7 @@ def test_ticks_among_positions_are_positions(positions, across):
     assert all(after - before >= 20 for before, after in pairwise(places))
 
 
+@pytest.mark.integration
 def test_round_ticks_are_taken_before_every_third():
     """101 positions on 300 points: tens, not nines."""
     ax = Figure().add_subplot()
@@ -167,6 +168,7 @@ def test_money_and_amounts_are_read_back(value):
     assert float(number) * size == pytest.approx(value, rel=1e-3)
 
 
+@pytest.mark.integration
 def test_a_key_and_a_title_stand_above_axes_of_the_user(summary_of, rate):
     """One above the other, and both above the heading of the numbers."""
     rows = [rate(k, 20, target=target, attack=attack) for k, target in enumerate("ab", 3) for attack in "xy"]

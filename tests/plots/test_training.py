@@ -60,6 +60,7 @@ def test_steps_are_on_a_plain_axis_with_ticks_where_something_was_measured():
     assert len(ax.lines) < 10
 
 
+@pytest.mark.integration
 def test_an_unknown_step_is_a_gap_and_a_lone_one_has_a_whisker():
     """A band needs two neighbors."""
     (ax,) = plots.training(course([0.3, None, 0.5, None, 0.2, 0.3])).axes
@@ -69,6 +70,7 @@ def test_an_unknown_step_is_a_gap_and_a_lone_one_has_a_whisker():
     assert sorted(whiskers) == [[0.0, 0.0], [100.0, 100.0]]
 
 
+@pytest.mark.integration
 def test_few_rollouts_are_hollow():
     """And the caption says so, and what stands behind each step."""
     words = " ".join(plots.training(course([0.3, 0.4], n=5)).figure.get_supxlabel().split())
@@ -77,6 +79,7 @@ def test_few_rollouts_are_hollow():
     assert plots.marks.training(course([0.3], n=5))["solid"].to_list() == [False]
 
 
+@pytest.mark.integration
 def test_several_metrics_are_panels():
     """Each with an axis of its own."""
     both = pl.concat([course([0.1, 0.3]), course([-2.0, 4.0], metric="total_reward")])
@@ -102,6 +105,7 @@ def test_a_real_training_is_drawn_as_it_is():
     assert labels.alt_text(training).startswith("Attack success, up to step 3, ")
 
 
+@pytest.mark.integration
 def test_a_share_of_ones_own_is_told_in_per_cent_as_in_a_forest():
     """What a Boolean is called does not matter: groups that all succeeded or failed are those of a share."""
     rows = [(f"{s}-{g}-{n}", s, f"g{g}", g + s > 3 + n) for s in (0, 1) for g in range(6) for n in (0, 1)]

@@ -31,6 +31,7 @@ def test_positions_without_anybody_are_left_out():
     assert list(plots.trajectory(frame).axes[0].get_xticks()) == [-1, 0, 1]
 
 
+@pytest.mark.integration
 def test_the_event_is_marked_and_nothing_clipped():
     """A dotted line at 0, scores beyond 1 as they are, minus signs that are minus signs."""
     (ax,) = plots.trajectory(aligned({-2: 3.0, -1: 4.0, 0: 9.0})).axes
@@ -52,6 +53,7 @@ def test_many_positions_have_round_ticks_on_both_sides():
     assert len(ticks) > 3
 
 
+@pytest.mark.integration
 def test_a_wide_interval_of_few_does_not_flatten_the_rest():
     """It is cut off, and an arrow says so; the point is hollow."""
     frame = pl.concat([aligned({-1: 0.5, 0: 0.6}), aligned({-2: 0.5}, at_risk=3, half=40.0)])
@@ -61,6 +63,7 @@ def test_a_wide_interval_of_few_does_not_flatten_the_rest():
     assert "Hollow: n below 10." in " ".join(ax.figure.get_supxlabel().split())
 
 
+@pytest.mark.integration
 def test_the_caption_says_whose_scores_these_are():
     """Rollouts without the event are not among them."""
     words = " ".join(plots.trajectory(aligned({-1: 0.5, 0: 0.6})).figure.get_supxlabel().split())

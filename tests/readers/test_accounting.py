@@ -134,6 +134,7 @@ def test_headers_and_superseded_lines_are_passed_over(tmp_path: Path) -> None:
     assert rw.readers.accounting(tmp_path).select(counts).row(0) == (6, 1, 3, 2, 2, 2)
 
 
+@pytest.mark.integration
 def test_records_that_are_gone_through_twice_count_once() -> None:
     records = {path: rw.readers.accounting(FIXTURES / path)["records"].item() for path in RECORDS}
     assert records == RECORDS

@@ -36,6 +36,7 @@ def records(chats: list[list[dict[str, Any]]], name: str = "messages") -> list[d
     return [{"rollout_id": f"r{n}", "target": "parrot", "score": n / 2, name: chat} for n, chat in enumerate(chats)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["messages", "turns", "conversation"])
 def test_records_are_what_a_file_of_them_is(tmp_path, name):
     """Whatever is in their messages: as a list, a tuple, from a generator, of pandas."""
@@ -95,6 +96,7 @@ PLAIN = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("name", "value", "known"), PLAIN)
 def test_a_value_of_a_turn_is_what_it_holds(name, value, known):
     """As a model or a frame gives it, in records and in pandas; durations of `seconds` are as many seconds."""

@@ -47,6 +47,7 @@ def read_as_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return told
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("hive", [False, True])
 def test_they_are_the_table_that_one_file_is(
     turns: pl.DataFrame, tmp_path: Path, read_as_one: list[int], hive: bool
@@ -116,6 +117,7 @@ def test_a_rollout_that_goes_on_in_the_next_file_is_refused(turns: pl.DataFrame,
         rw.read(tmp_path)
 
 
+@pytest.mark.integration
 def test_a_rollout_that_stands_in_two_files_is_named_with_both(turns: pl.DataFrame, tmp_path: Path) -> None:
     """The first is kept."""
     paths = by_goal(turns, tmp_path)
@@ -132,6 +134,7 @@ def test_a_rollout_that_stands_in_two_files_is_named_with_both(turns: pl.DataFra
     assert problems["file"].unique().to_list() == [str(later / "z.parquet")]
 
 
+@pytest.mark.integration
 def test_other_files_between_them_keep_their_place(
     turns: pl.DataFrame, tmp_path: Path, read_as_one: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +215,7 @@ def spread(folder: Path, suffix: str, rows: list[dict]) -> None:
         (folder / f"{place}{suffix}").write_text(text(suffix, row))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".json", ".list.json", ".jsonl", ".csv"])
 def test_files_of_one_row_are_the_table_of_one_file(tmp_path: Path, suffix: str, read_as_one: list[int]) -> None:
     """The same rows and dtypes in the same order, and an account of every file."""
@@ -259,6 +263,7 @@ def test_what_is_wrong_with_one_row_is_said_of_its_file(
     assert each[2] is None if words is None else re.search(words, str(each[2]), re.DOTALL)
 
 
+@pytest.mark.integration
 def test_a_bad_file_among_many_leaves_the_others_together(tmp_path: Path, read_as_one: list[int]) -> None:
     """The halves of the files are tried, so that one file costs a few tries, and not each of the others a reading of its own."""
     rows = [{"rollout_id": f"r{place}", "turn": 1, "prompt": "Hi", "score": float(place)} for place in range(64)]

@@ -94,6 +94,7 @@ def test_every_new_format_is_broken_here():
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", list(BROKEN))
 def test_a_rollout_that_cannot_be_read_is_missing_and_not_absent(name, tmp_path):
     log, change, place = BROKEN[name]
@@ -157,6 +158,7 @@ ODD = {  # a log, the place of an odd field, what is there, and the column that 
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", list(ODD))
 def test_an_odd_field_costs_itself_alone(name, tmp_path):
     log, path, value, column = ODD[name]

@@ -83,6 +83,7 @@ def test_an_error_without_an_answer_is_an_error(
     assert rw.read(tmp_path / "log.jsonl", columns=columns).select(columns).row(0) == turns.select(columns).row(0)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("cause", NO_CAUSES, ids=str)
 def test_what_reports_no_error_leaves_the_verdict(
@@ -95,6 +96,7 @@ def test_what_reports_no_error_leaves_the_verdict(
     assert "error" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_error_beside_an_answer_is_only_noted(tmp_path: Path, shape: Any) -> None:
     """The verdict stands, and the text of the error is in its column."""
@@ -103,6 +105,7 @@ def test_an_error_beside_an_answer_is_only_noted(tmp_path: Path, shape: Any) -> 
     assert rw.measure(turns, m.attack_success())["attack_success"].to_list() == [False]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_error_without_words_is_one_too(tmp_path: Path, shape: Any) -> None:
     """Some tools write only that there was one."""
@@ -111,6 +114,7 @@ def test_an_error_without_words_is_one_too(tmp_path: Path, shape: Any) -> None:
     assert turns["error"].count() == 1
 
 
+@pytest.mark.integration
 def test_ten_timeouts_are_ten_errors(tmp_path: Path) -> None:
     """The rate is not 0 % of 10: it has no run to be of."""
     records = [of_record({"error": "timeout"}) | {"goal": f"g{i}"} for i in range(10)]
@@ -151,6 +155,7 @@ def test_an_ending_that_is_stated_stays() -> None:
     assert turns.select("ending", "outcome", "succeeded").row(0) == ("budget", None, None)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "arrow"])
 def test_every_kind_of_table_says_the_same(tmp_path: Path, suffix: str) -> None:
     """Also where all answers are null, and when it is written and read again."""
@@ -217,6 +222,7 @@ def of_skyrl(reward: float, error: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("make", [of_verifiers, of_trace, of_tau_bench, of_skyrl])
 @pytest.mark.parametrize("error", ["SandboxError", {"error": "SandboxError"}], ids=["text", "object"])
 def test_the_reward_that_a_framework_writes_for_a_crash_is_unknown(tmp_path, capsys, make, error):

@@ -115,6 +115,7 @@ def test_names_as_a_python_client_writes_them(tmp_path):
 
 
 # ── logs of any ───────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("body", "source"), [(MESSAGE, "anthropic_output"), (COMPLETION, "openai_output"), (CANDIDATES, "gemini_output")]
 )

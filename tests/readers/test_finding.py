@@ -159,6 +159,7 @@ def test_a_file_that_cannot_be_read_does_not_keep_others_out_of_a_cache(logs: Pa
         assert (turns.height, problems.height) == (1, 1)
 
 
+@pytest.mark.integration
 def test_names_that_are_not_utf_8_are_spelled_out(logs: Path) -> None:
     whole, broken = (os.fsencode(logs) + name for name in (b"/ok\xff.jsonl", b"/bad\xff.jsonl"))
     for name, text in ((whole, f"{CHAT}\n{CHAT}\n"), (broken, "{bad")):
@@ -189,6 +190,7 @@ def test_a_file_that_begins_with_blank_lines_is_read(logs: Path) -> None:
     assert problems_of(logs, 4) == [("d.jsonl", "is empty")]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("blank", [b"\n", b" " * 70_000, b"\r\n" * 200_000, b"\xef\xbb\xbf \n", b"\t\n" * 131_072])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_blank_beginnings_of_any_length_are_skipped_packed_or_not(logs: Path, blank: bytes, pack: Any) -> None:

@@ -147,6 +147,7 @@ def test_a_name_of_its_own_in_each_record_is_read(tmp_path):
     assert [read(path)[f"k{place}"][place] for place in range(200)] == list(range(200))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("form", ["list", "table"])
 def test_a_list_is_the_same_as_lines(tmp_path, form):
     path: Path = tmp_path / "log.json"
@@ -156,6 +157,7 @@ def test_a_list_is_the_same_as_lines(tmp_path, form):
     assert read(path)["seed"].dtype == pl.Int64
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ['a "quote"', "back\\slash", "\x00", "line\nbreak", "half \ud83d", "", "größe\u2028"])
 @pytest.mark.parametrize("shape", ["turns", "rollouts", "chats"])
 def test_names_of_any_letters(tmp_path, shape, name):

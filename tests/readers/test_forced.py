@@ -56,6 +56,7 @@ def test_what_holds_no_rows_of_turns_is_no_table(name, content, reason, tmp_path
         rw.read(path, format="native")
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("name", "content", "rollouts"),
     [

@@ -132,6 +132,7 @@ def test_every_format_is_tried_here():
     assert set(FILLED) == set(NAMES), "add to FILLED the columns that the fixture of the format fills"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_every_format_has_a_fixture_that_it_recognizes_and_reads(kind: Format):
     documents = [Document(path) for path in sorted((FIXTURES / kind.name).rglob("*")) if path.is_file()]
@@ -139,6 +140,7 @@ def test_every_format_has_a_fixture_that_it_recognizes_and_reads(kind: Format):
     assert fixture(kind.name)["turn"].count() > 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_reader_keeps_the_promises_of_turns(kind: Format):
     frame = fixture(kind.name)
@@ -152,6 +154,7 @@ def test_a_reader_keeps_the_promises_of_turns(kind: Format):
     assert all(part["turn"].is_sorted() for part in linear.partition_by("rollout_id"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_reader_fills_what_the_log_has(kind: Format):
     frame = fixture(kind.name)
@@ -159,6 +162,7 @@ def test_a_reader_fills_what_the_log_has(kind: Format):
     assert empty == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
     doc = kind.read.__doc__ or ""
@@ -174,6 +178,7 @@ def test_a_reader_says_how_it_maps_and_how_the_producer_judges(kind: Format):
     assert all(suffix.startswith(".") for suffix in kind.suffixes)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind.name != "native"], ids=lambda kind: kind.name)
 def test_the_file_of_a_reader_begins_with_its_format(kind: Format):
     doc = sys.modules[kind.read.__module__].__doc__ or ""
@@ -194,11 +199,13 @@ def test_the_file_of_every_reader_is_registered():
     assert not unregistered, f"add Format(...) of {', '.join(unregistered)} to src/rollwise/readers/registry.py"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("path", sorted(path for path in FIXTURES.rglob("*") if path.is_file()), ids=lambda p: p.name)
 def test_exactly_one_format_knows_a_file(path: Path):
     assert [kind.name for kind in FORMATS if kind.sniff(Document(path))] == [path.relative_to(FIXTURES).parts[0]]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", FORMATS, ids=NAMES)
 def test_a_forced_format_reads_the_same(kind: Format):
     assert read(FIXTURES / kind.name, format=kind.name).equals(fixture(kind.name))
@@ -224,6 +231,7 @@ def test_ids_do_not_depend_on_how_the_path_is_given(monkeypatch):
     assert by_folder.equals(relative)
 
 
+@pytest.mark.integration
 def test_a_file_reached_twice_is_read_once(tmp_path):
     file = FIXTURES / "native" / "toy.csv"
     (tmp_path / "link.csv").symlink_to(file)
@@ -287,6 +295,7 @@ def test_a_named_file_of_no_known_format_is_an_error(tmp_path):
         read(tmp_path / "b.jsonl", errors="collect")
 
 
+@pytest.mark.integration
 def test_files_of_no_known_format_in_a_folder_are_listed(tmp_path, capsys):
     # Without its crash, about which there is a sentence.
     (tmp_path / "toy.csv").write_text((FIXTURES / "native" / "toy.csv").read_text().replace(",timeout,", ",,"))
@@ -318,6 +327,7 @@ def test_a_missing_path_is_an_error(tmp_path):
         read(tmp_path / "nope")
 
 
+@pytest.mark.integration
 def test_a_pattern_is_the_files_that_it_fits(tmp_path, monkeypatch):
     """As a shell has it: in order, without what is hidden, `**` for folders of folders; each file once."""
     row = "rollout_id,prompt,response\n{name},Hi,Hello\n"
@@ -345,6 +355,7 @@ def test_a_frame_is_no_path():
         read(frame)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.csv", "a.json"])
 def test_brackets_and_stars_in_a_path_are_no_pattern(tmp_path, name):
     folder = tmp_path / "run[1]*"
@@ -493,6 +504,7 @@ def test_what_holds_no_rollouts_is_refused_by_name(tmp_path, name, content, verb
         read(tmp_path / name)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "verb"),
     [
@@ -577,6 +589,7 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path):
     assert read(tmp_path).height == 5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["a.parquet", "b.parquet", "*", "files"])
 def test_parquet_is_scanned_and_not_loaded(tmp_path, name):
     one, two = turns([{"rollout_id": "a", "prompt": "p", "harm": 0.5}]), turns([{"rollout_id": "b", "prompt": "q"}])

@@ -9,6 +9,7 @@ import rollwise as rw
 GUARDED = Path(__file__).parents[2] / "data" / "rollouts" / "guarded.jsonl"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["a.jsonl", "z.jsonl"], ids=["read first", "read last"])
 def test_a_half_written_copy_does_not_shorten_a_rollout(tmp_path: Path, name: str) -> None:
     """Whichever file is read first, the rollout of the cut has all of its turns, and the shorter copy is a problem."""
@@ -27,6 +28,7 @@ def test_a_half_written_copy_does_not_shorten_a_rollout(tmp_path: Path, name: st
     assert f"superseded by a version with more turns in {tmp_path / 'm.jsonl'}" in reason
 
 
+@pytest.mark.integration
 def test_copies_of_equal_length_keep_the_first(tmp_path: Path) -> None:
     """Two whole files with the same rollouts: the first one read is kept, and each rollout of the second is told."""
     for name in ("a.jsonl", "b.jsonl"):

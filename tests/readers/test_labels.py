@@ -54,7 +54,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_usual_words_are_verdicts(tmp_path: Path, suffix: str, pair: tuple[Any, Any]) -> None:
@@ -70,7 +70,7 @@ def test_usual_words_are_verdicts(tmp_path: Path, suffix: str, pair: tuple[Any, 
             assert rw.turns(data, names=names).lazy().collect()["succeeded"].to_list() == [True, False, None, None]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("labels", [["ja", "nein"], ["越狱", "拒绝"], ["Oui !", "Non, rien"]], ids=str)
 def test_words_of_any_language_are_mapped(tmp_path: Path, suffix: str, labels: list[str]) -> None:
@@ -85,6 +85,7 @@ def test_words_of_any_language_are_mapped(tmp_path: Path, suffix: str, labels: l
         assert turns["succeeded"].to_list() == [True, False, None]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_doubtful_words_are_asked_for(tmp_path: Path, suffix: str) -> None:
     """To pass may be the target's success, or the attack's: the line in the message decides it."""
@@ -156,6 +157,7 @@ def test_a_lazy_frame_of_verdicts_stays_lazy() -> None:
 
 
 # ── verdicts on whole records ─────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("key", ["succeeded", "jailbroken", "attack_success", "outcome", "Attack Succeeded"])
 @pytest.mark.parametrize(
     "values", [[True, False, None], ["yes", "NO", ""], [1, 0, None], ["success", "failure", None]], ids=str
@@ -169,6 +171,7 @@ def test_a_verdict_of_a_record_is_the_outcome(tmp_path: Path, key: str, values: 
     assert rw.measure(turns, m.attack_success())["attack_success"].to_list() == [True, False, None]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("key", ["solved", "is_correct", "passed", "correct"])
 @pytest.mark.parametrize("values", [[True, False, None], ["pass", "Fail", None], ["yes", "no", ""]], ids=str)
 def test_a_verdict_on_the_task_is_solved(tmp_path: Path, key: str, values: list[Any]) -> None:
@@ -177,6 +180,7 @@ def test_a_verdict_on_the_task_is_solved(tmp_path: Path, key: str, values: list[
     assert turns.select("solved", "outcome").rows() == [(True, None), (False, None), (None, None)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("key", ["label", "verdict", "success", "result"])
 def test_a_verdict_on_anything_is_read_by_its_words_or_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str
@@ -217,6 +221,7 @@ def test_a_mapping_that_changes_nothing_is_refused(tmp_path: Path) -> None:
         rw.turns([{"rollout_id": "a", "response": "x"}], names={"succeeded": "succeeded"})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("labels", [["JAILBREAK", "refused"], ["yes", "no"], [True, False]], ids=str)
 def test_a_verdict_on_an_answer_is_one_on_its_turn(tmp_path: Path, labels: list[Any]) -> None:
     """A message's own verdict, under our name or another, by itself or named."""

@@ -44,7 +44,7 @@ def rollouts(frame: pl.DataFrame) -> list[str]:
 
 
 # ── recognized ───────────────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["rollout_id", "id", *IDS])
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_any_name_of_a_rollout(tmp_path, name, said):
@@ -63,6 +63,7 @@ def test_any_name_of_a_rollout(tmp_path, name, said):
             assert frame["rollout_id"].str.starts_with(frame["run"][0] + "/").all()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_no_name_of_a_rollout(tmp_path, said):
     records = [{"goal": "g", "turns": said}, {"goal": "h", "turns": said}]
@@ -125,6 +126,7 @@ def test_the_system_of_a_dialogue_answers(tmp_path):
     assert read(path)["turn"].to_list() == [None, None], "in a chat, system text is no answer"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_packed_lines(tmp_path, pack, said):
@@ -234,6 +236,7 @@ STATED = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 @pytest.mark.parametrize("name", ["rollout_id", "id", "note"])
 def test_what_records_state_in_our_words_is_a_fact(tmp_path, said, name):
@@ -275,6 +278,7 @@ def test_the_source_of_a_chat_is_a_fact_beside_our_id_only(tmp_path):
         assert (frame["source"] == "openai_chat").all() == (name == "id")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["response", "output", "completion", "answer", "reply", "assistant"])
 @pytest.mark.parametrize(("role", "text"), [("role", "content"), ("speaker", "text")])
 def test_an_answer_beside_its_chat_is_the_last(tmp_path, name, role, text):
@@ -506,6 +510,7 @@ def test_an_answer_beside_its_chat_answers_it_in_a_named_rollout_as_well(tmp_pat
     assert turns.select("rollout_id", "turn", "response").rows() == [("a", 1, "No"), ("a", 2, "Never")]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("turns", ["turns", "dialogue"])
 @pytest.mark.parametrize("said", [SAID, chat()], ids=["turns", "messages"])
 def test_what_is_judged_or_counted_is_still_a_rollout(tmp_path, turns, said):
@@ -525,6 +530,7 @@ ROW = {"prompt": "Hi", "response": "Hello"}
 OF_ROW, OF_SAID = [(1, "Hi", "Hello")], [(1, "Hi", "Hello"), (2, "And?", "No")]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("value", "rollouts"),
     [
@@ -554,6 +560,7 @@ def test_records_are_found_wherever_they_are(tmp_path, value, rollouts):
 
 
 # ── refused, in a sentence ───────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("value", "says"),
     [
@@ -622,6 +629,7 @@ def test_whether_rows_are_turns_is_asked_and_each_answer_is_obeyed(tmp_path, ans
     assert turns["rollout_id"].n_unique() == (2 if answer == "@key" else 1)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["responses", "response", "output"])
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
 def test_several_judged_answers_to_a_prompt_are_samples(tmp_path, capsys, name, suffix):

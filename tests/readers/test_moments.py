@@ -29,6 +29,7 @@ def trace(folder: Path, start: Any, end: Any) -> Path:
     return path
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "start",
     [

@@ -214,7 +214,7 @@ def test_damaged_bytes(name, tmp_path, pack):
         outcome(path)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
 def test_anything_may_be_sniffed(kind):
     for data in (b"", b"null", b"3", b'"x"', b"[]", b"{}", b"[[]]", b"[{}]", b"\xff\xfe", b"{" * 9000):

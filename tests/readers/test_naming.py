@@ -37,6 +37,7 @@ def written(folder: Path, suffix: str, rows: list[dict], stem: str = "mine") -> 
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_table_is_read_as_though_it_had_our_names(tmp_path: Path, suffix: str) -> None:
     """It is what `turns` makes of the same frame with the same names, now and lazily."""
@@ -61,7 +62,7 @@ def test_text_that_is_no_verdict_is_refused_as_under_our_name(tmp_path: Path, su
         rw.read(path, names=NAMES)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
     "words",
@@ -189,6 +190,7 @@ def test_facts_of_chats_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         rw.read(path, names={"outcome": "verdict"})
 
 
+@pytest.mark.integration
 def test_true_and_false_are_a_verdict_on_the_whole(tmp_path: Path) -> None:
     """Who names a Boolean for `outcome` means success and failure, in whatever file it stands."""
     rows = [
@@ -225,6 +227,7 @@ def test_a_verdict_on_a_message_that_is_none_is_refused(tmp_path: Path) -> None:
         rw.read(path, names={"succeeded": "jailbroken"})
 
 
+@pytest.mark.integration
 def test_rows_that_are_messages_are_named(tmp_path: Path) -> None:
     """A table with a message in each row, its conversation under another name."""
     rows = [
@@ -332,6 +335,7 @@ def test_names_that_cannot_be_are_one_sentence(tmp_path: Path, names: Any, told:
         assert str(refused.value).startswith(f"{reading.__name__}: ")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_that_is_known_by_no_other_column_names_the_one_it_lacks(tmp_path: Path, suffix: str) -> None:
     """Not that its format is unknown."""

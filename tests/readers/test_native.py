@@ -40,6 +40,7 @@ class Stream:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "make",
     [
@@ -78,6 +79,7 @@ def test_a_lazy_frame_stays_lazy_where_it_fits():
     assert bent.collect().equals(frame)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("word", ["probe", "audit", "utterance", "challenge", "input", "question", "user", "human"])
 @pytest.mark.parametrize("reply", ["output", "completion", "answer", "reply", "assistant"])
 def test_words_of_others(word, reply):
@@ -244,6 +246,7 @@ def test_facts_must_be_facts():
         turns([{"rollout_id": "a", "goal": goal} for goal in "xy"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "values", "ours"),
     [
@@ -396,6 +399,7 @@ def test_objects_of_python_become_text():
     assert frame.select("x", "z").row(0) == ('"thing"', "cut \\ud83d")
 
 
+@pytest.mark.integration
 def test_files_of_every_kind_hold_the_same(tmp_path):
     frame = turns(RECORDS).with_columns(source=pl.lit("toy"))
     frame.write_parquet(tmp_path / "a.parquet")
@@ -412,6 +416,7 @@ def test_files_of_every_kind_hold_the_same(tmp_path):
         assert found.drop("source").equals(frame.drop("source")), path.name
 
 
+@pytest.mark.integration
 def test_gzip_of_any_text(tmp_path):
     import gzip
 
@@ -442,6 +447,7 @@ def test_a_time_to_an_event_is_one_column_again(tmp_path):
     assert read(tmp_path / "a.csv").schema["t"] == schema.TIME_TO_EVENT
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("texts", "dtype"),
     [
@@ -568,6 +574,7 @@ def test_any_records_give_turns_or_a_sentence(records):
     assert "\n" not in said
 
 
+@pytest.mark.integration
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_the_order_of_rows_is_no_matter_where_turns_are_numbered(lengths, random):
@@ -582,6 +589,7 @@ def test_the_order_of_rows_is_no_matter_where_turns_are_numbered(lengths, random
     )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow", ".jsonl"])
 def test_a_name_that_is_not_utf_8_is_read(tmp_path: Path, suffix: str) -> None:
     """Polars takes none: such a file is handed to it by its bytes."""

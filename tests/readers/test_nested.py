@@ -47,6 +47,7 @@ def test_a_record_for_each_rollout_is_read():
     assert "turns" not in frame.columns
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".ndjson", ".jsonl.gz"])
 def test_lines_a_list_and_packed_lines_are_the_same(tmp_path, suffix):
     import gzip

@@ -61,7 +61,7 @@ CASES = {
 SUFFIXES = ["jsonl", "json", "csv", "parquet"]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("case", list(CASES))
 def test_it_costs_itself(case, suffix, tmp_path):
@@ -82,7 +82,7 @@ def test_it_costs_itself(case, suffix, tmp_path):
     assert (accounts["rollouts"], accounts["broken"]) == (8, 1)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("case", list(CASES))
 def test_the_error_names_it_and_its_advice_works(case, suffix, tmp_path):
@@ -96,6 +96,7 @@ def test_the_error_names_it_and_its_advice_works(case, suffix, tmp_path):
         rw.turns(table)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_line_that_was_written_twice_counts_once(suffix, tmp_path, capsys):
     table = [*rows(), rows()[2], rows()[3], rows()[3]]

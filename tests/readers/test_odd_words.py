@@ -61,6 +61,7 @@ def test_words_that_are_beyond_doubt_are_read_and_no_problem(tmp_path):
     assert (turns["outcome"].to_list(), problems.height) == (["success", "failure"], 0)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "good", "odd", "words"),
     [

@@ -60,7 +60,7 @@ def test_the_rollouts_of_every_tool_are_those_of_its_turns(shared, folder):
             assert here.equals(there), name
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("tool", sorted(path.name for path in FIXTURES.iterdir()))
 def test_the_rollouts_of_the_fixtures_as_well(tool):
     first, rollouts = agree(FIXTURES / tool)

@@ -74,6 +74,7 @@ def wanted(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return frame.with_columns(succeeded=pl.Series(verdicts, dtype=pl.Boolean))
 
 
+@pytest.mark.integration
 def test_a_strangers_turns_are_read_alike_from_everywhere(
     rows: list[dict[str, Any]], files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +111,7 @@ def test_one_line_says_what_was_understood_and_another_what_is_unused(
     assert line in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_the_line_is_said_by_every_reading(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +130,7 @@ def test_the_line_is_said_by_every_reading(
         assert capsys.readouterr().err == line
 
 
+@pytest.mark.integration
 def test_a_mapping_wins_over_a_guess(files: dict[str, Path]) -> None:
     """Another column may be the target, and the guess then says nothing."""
     turns = rw.read(files["turns.csv"], names=NAMES | {"target": "technique"})
@@ -138,6 +141,7 @@ def test_a_mapping_wins_over_a_guess(files: dict[str, Path]) -> None:
     assert mapped["succeeded"].equals(~guessed["succeeded"])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["turns.csv", "turns.parquet", "turns.jsonl"])
 def test_a_table_of_turns_is_not_called_prompts(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str], name: str, tmp_path: Path
@@ -243,6 +247,7 @@ def test_a_verdict_repeated_on_every_turn_is_asked_for(capsys: pytest.CaptureFix
     assert rw.turns([rows[0], rows[2], rows[1], rows[3]])["succeeded"].to_list() == [False, True, False, False]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "columns",
     [
@@ -277,6 +282,7 @@ def test_two_columns_that_agree_are_one_verdict() -> None:
     assert rw.turns(words)["succeeded"].null_count() == 2
 
 
+@pytest.mark.integration
 def test_tables_that_rollwise_wrote_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was read stays what it was, in every kind of file, however the extra columns are called."""
     turns = rw.turns([{"rollout_id": name, "response": "x"} for name in "ab"])
@@ -292,6 +298,7 @@ def test_tables_that_rollwise_wrote_are_left_alone(tmp_path: Path, capsys: pytes
     assert "PARQUET SCAN" in rw.scan(tmp_path / "turns.parquet").explain().upper()
 
 
+@pytest.mark.integration
 def test_only_columns_that_are_wanted_decide_the_same(files: dict[str, Path]) -> None:
     """Fields that are left out for memory do not change what is read."""
     whole = rw.read(files["turns.jsonl"], names=NAMES)
@@ -367,6 +374,7 @@ def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
     assert named.select("attack", "outcome").rows() == turns.select("attack", "outcome").rows()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_the_columns_of_a_frame_are_not_looked_through_for_each_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
@@ -389,6 +397,7 @@ def test_the_columns_of_a_frame_are_not_looked_through_for_each_column(
     assert asked["columns"] < 60
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("successes", "attacks", "is_said"),
     [((0,), (0, 1, 2), "0 successes"), ((0, 4), (0, 1, 2), "1 success"), ((), (), ""), ((0,), (0, 1, 2, 3, 4), "")],

@@ -87,6 +87,7 @@ def test_built_in_formats_come_first_in_recognizing_and_in_the_table(tmp_path, i
     assert read(tmp_path)["source"].to_list() == ["native", "toy", "toy"]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [

@@ -22,6 +22,7 @@ def record(tool: str) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("tool", NAMES)
 def test_the_table_has_the_figures_of_the_producer(tool):
     rows = comparison(KEPT / tool / "logs", record(tool)["figures"])
@@ -29,6 +30,7 @@ def test_the_table_has_the_figures_of_the_producer(tool):
     assert len(rows) >= 8
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("tool", tools())
 def test_every_tool_has_logs_and_figures_here(tool):
     assert (KEPT / tool / "logs").is_dir(), f"run `python tests/producers {tool} --keep`"

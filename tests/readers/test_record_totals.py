@@ -48,6 +48,7 @@ def measured(turns):
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("said", LISTS.values(), ids=LISTS)
 def test_the_reward_and_the_cost_of_a_record_are_those_of_its_rollout(tmp_path, said):
     spent = {"cost_usd": 0.5, "seconds": 3, "prompt_tokens": 30, "response_tokens": 4}
@@ -58,6 +59,7 @@ def test_the_reward_and_the_cost_of_a_record_are_those_of_its_rollout(tmp_path, 
     assert not {"reward_source", "rollout_reward", "cost_usd_source"} & {*frame.columns}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["chat", "turns", "sharegpt"])
 def test_some_records_state_a_reward_and_some_none(tmp_path, name):
     rewards = [1, None, 0.0, -2.5]
@@ -67,6 +69,7 @@ def test_some_records_state_a_reward_and_some_none(tmp_path, name):
     assert rw.measure(frame, m.average_reward())["average_reward"].to_list() == [1.0, None, 0.0, -2.5]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["chat", "turns"])
 def test_records_in_a_list_of_python_and_in_parquet_are_the_same(tmp_path, name):
     records = [{**LISTS[name], "reward": 0.5, "cost_usd": 0.1}, {**LISTS[name], "reward": 1.0, "cost_usd": 0.3}]
@@ -153,6 +156,7 @@ ROUNDS = [{"attack_prompt": "Hi", "victim_response": "No"}, {"attack_prompt": "P
 OF_OBJECTS = {"rounds": {"rounds": ROUNDS}, "messages": {"messages": SAID}, "log": {"log": SAID}}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("said", OF_OBJECTS.values(), ids=OF_OBJECTS)
 def test_a_reward_in_a_file_that_no_format_knows_is_counted_once(tmp_path, said):
     episodes = [{**said, "task": f"t{n}", "reward": n / 4, "cost_usd": 0.5, "seconds": 2.5} for n in range(4)]

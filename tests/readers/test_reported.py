@@ -65,6 +65,7 @@ def inspect(shared) -> pl.DataFrame:
     return joined(theirs, turns, m.task_success(), ["run"])
 
 
+@pytest.mark.integration
 def test_inspect_accuracies_are_ours_but_for_four_runs(inspect):
     apart = {row["run"] for row in inspect.iter_rows(named=True) if not near(row["estimate_ours"], row["estimate"])}
     assert apart == set(INSPECT_RATES)
@@ -91,6 +92,7 @@ def jailbreaks(shared) -> tuple[pl.DataFrame, pl.DataFrame]:
     return theirs, read(folders, errors="collect")[0]
 
 
+@pytest.mark.integration
 def test_rates_of_artifacts_are_ours_but_for_the_toy_files(jailbreaks):
     theirs, turns = jailbreaks
     figures = joined(theirs, turns, m.attack_success(), ["run"])
@@ -114,6 +116,7 @@ def test_the_number_of_jailbreaks_is_another_judges(jailbreaks):
     assert both.filter(target="vicuna-13b-v1.5", attack="PAIR").select("estimate", "hits").row(0) == (82, 69)
 
 
+@pytest.mark.integration
 def test_rates_of_garak_are_ours_but_where_attempts_are_not_in_the_file(shared):
     turns, _ = read(shared / "garak", errors="collect")
     theirs, _ = read_summary(shared / "garak", errors="collect")
@@ -187,6 +190,7 @@ def test_human_normalized_scores_of_atari(shared):
 
 
 # ── the frame ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["inspect", "jailbreakbench", "llm_adaptive_attacks", "garak", "arena_hard", "atari", "quesma_gpt_oss"]
 )
@@ -292,6 +296,7 @@ def test_an_interval_that_does_not_hold_its_rate_says_so(tmp_path):
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_our_own_files_come_back(tmp_path, suffix):
     turns, _ = rw.simulate(targets={"base": 0.1, "guarded": 0.02}, seed=1)

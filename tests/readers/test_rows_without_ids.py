@@ -40,6 +40,7 @@ def test_two_frames_stay_apart():
     assert success(pl.concat([rw.turns(ROWS), rw.turns(ROWS.with_columns(jailbroken=1))])) == (4, 0.75)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize("by_id", [False, True])
 def test_equal_frames_are_refused_and_the_advice_works(lazily, by_id):
@@ -62,6 +63,7 @@ def test_what_starts_from_turns_refuses_them_too(tmp_path):
             call()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("change", [{"goal": ["g2", "g1"]}, {"note": ["", ""]}, {"jailbroken": [1, 1]}])
 def test_a_frame_with_another_cell_or_column_has_other_ids(change):
     other = ROWS.with_columns(pl.Series(name, values) for name, values in change.items())
@@ -69,6 +71,7 @@ def test_a_frame_with_another_cell_or_column_has_other_ids(change):
     assert rw.turns(ROWS)["rollout_id"].to_list() == rw.turns(ROWS.lazy()).collect()["rollout_id"].to_list()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", list(WRITERS))
 def test_files_of_a_folder_stay_apart_and_are_runs(suffix, tmp_path):
     for name, verdicts in {"gpt": [0, 1], "llama": [1, 1]}.items():
@@ -82,6 +85,7 @@ def test_files_of_a_folder_stay_apart_and_are_runs(suffix, tmp_path):
     assert rw.scan(tmp_path).collect().equals(turns)
 
 
+@pytest.mark.integration
 def test_files_of_one_name_in_two_folders_stay_apart(tmp_path):
     written(tmp_path / "a", results=ROWS)
     written(tmp_path / "b", results=ROWS.with_columns(jailbroken=1))
@@ -89,6 +93,7 @@ def test_files_of_one_name_in_two_folders_stay_apart(tmp_path):
     assert rw.read(tmp_path)["run"].n_unique() == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("num_files", [2, 3])
 def test_equal_files_of_one_name_are_two_runs(num_files, tmp_path, capsys):
     """Tables of outcomes are soon the same: nothing says that the second is a copy, and it says so."""
@@ -100,6 +105,7 @@ def test_equal_files_of_one_name_are_two_runs(num_files, tmp_path, capsys):
     assert "model0/results.csv" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_small_tables_are_read_together_as_each_by_itself(tmp_path, capsys):
     """One has a row twice, one states its run, one has blank lines, and one no rollouts."""
     tables = {f"f{place}": ROWS.with_columns(jailbroken=place % 2) for place in range(8)}
@@ -115,6 +121,7 @@ def test_small_tables_are_read_together_as_each_by_itself(tmp_path, capsys):
 
 
 # ── runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_run_that_was_made_up_gives_way_to_the_user(tmp_path):
     path = written(tmp_path / "a", results=ROWS)
     for turns in (
@@ -137,6 +144,7 @@ def test_the_run_of_a_chat_gives_way_and_a_run_that_is_stated_stays(tmp_path):
     assert rw.read(tmp_path / "stated.csv", run="last")["run"].to_list() == ["mine-00000000"] * 2
 
 
+@pytest.mark.integration
 def test_several_files_that_name_no_target_are_said(tmp_path, capsys):
     folder = written(tmp_path / "a", gpt=ROWS, llama=ROWS.with_columns(jailbroken=1))
     said = "2 files name no target, and `run` tells them apart"
@@ -149,6 +157,7 @@ def test_several_files_that_name_no_target_are_said(tmp_path, capsys):
 
 
 # ── what is equal ─────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_equal_rows_count_and_are_said(tmp_path, capsys):
     rows = pl.concat([ROWS, ROWS, ROWS[:1]])
     folder = written(tmp_path / "a", results=rows)
@@ -163,6 +172,7 @@ def test_equal_rows_count_and_are_said(tmp_path, capsys):
     assert "1 row repeats another row in every column" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("second", "is_said"),
     [

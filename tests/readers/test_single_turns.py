@@ -50,6 +50,7 @@ def written(frame: pl.DataFrame, folder: Path, suffix: str) -> Path:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
 def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
     """Under names of the user, in every kind of file and in a scan; the file gives the ids, which a copy repeats."""
@@ -102,6 +103,7 @@ def test_doubtful_rows_are_refused(row, tmp_path):
         rw.turns(pl.DataFrame([row, row]))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "row",
     [
@@ -125,6 +127,7 @@ def test_rows_of_results_under_other_names_are_rollouts(row, tmp_path):
     assert turns.select("goal", "outcome").rows() == [("g", "success")] * 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["turn", "round"])
 @pytest.mark.parametrize("key", ["chat", "conversation_id"])
 def test_rows_that_may_be_turns_are_asked_about(name, key, tmp_path):
@@ -139,7 +142,7 @@ def test_rows_that_may_be_turns_are_asked_about(name, key, tmp_path):
         assert list(question.names) == ["rollout_id"]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
 @pytest.mark.parametrize("values", [[1, 0, None], [True, False, None], ["yes", "no", None]])
 def test_outcomes_without_texts(suffix, values, tmp_path, capsys):
@@ -182,6 +185,7 @@ def test_a_prompt_with_a_verdict_on_the_attack(tmp_path):
     assert rw.read(path)["succeeded"].to_list() == [True, False]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("steps", "is_read"), [([0, 0, 0], True), ([50, 50, 100], True), ([1, 2, 3], False)])
 def test_a_step_of_training_is_no_turn(steps, is_read, tmp_path):
     """Steps that do not count from 0 or 1 stay a column; those that do may be turns."""
@@ -252,7 +256,7 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     assert "gives succeeded both labels and a score" in both
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("scores", "limit", "sentence"),
     [
@@ -289,6 +293,7 @@ def test_a_limit_that_tells_no_scores_apart_is_said(scores, limit, sentence, tmp
     assert lines(capsys.readouterr().err) == expected
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("answer", ["completion", "output", "response"])
 def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     """A verdict beside them counts: no reader of a trainer's dumps takes them for its own."""
@@ -297,7 +302,7 @@ def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     assert turns.select("source", "succeeded").rows() == [("native", False), ("native", True)]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("column", ["jailbroken", "succeeded", "verdict"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_verdict_on_the_conversation_is_asked_for_and_the_line_works(column, suffix, tmp_path, said, capsys):

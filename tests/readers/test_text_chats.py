@@ -69,6 +69,7 @@ def compared(folder: Path, value: Any, suffix: str, steps: Any, damage: Any, nam
     both(path, format=name, errors="collect")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "value", "suffix"), LOGS)
 def test_records_of_texts_alone_are_read_together(name, value, suffix, tmp_path):
     compared(tmp_path, value, suffix, [], None, name)

@@ -29,6 +29,7 @@ def answer_of(folder: Path, text: str) -> tuple[str | None, str | None]:
     return frame["response"][0], frame["reasoning"][0] if "reasoning" in frame.columns else None
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("text", "answer", "reasoning"),
     [
@@ -86,6 +87,7 @@ TAGGED = f"<think>{PLAN}</think>\n\n{ANSWER}"
 ROW = {"prompt": "u", "response": TAGGED, "goal": "g"}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "log"),
     [

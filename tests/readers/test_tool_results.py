@@ -129,6 +129,7 @@ def test_prompt_and_observation_hold_what_they_held(tmp_path: Path) -> None:
     assert (results(frame, 1), results(frame, 2)) == ([("a", "A", None)], [("b", "B", None)])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".json", ".jsonl", ".arrow"])
 def test_results_survive_a_file(ending: str, tmp_path: Path) -> None:
     frame = read(tmp_path, asks(("a", "f"), ("b", "g")), back("b", "x,\n\"<'", error=None))
@@ -136,6 +137,7 @@ def test_results_survive_a_file(ending: str, tmp_path: Path) -> None:
     assert rw.read(tmp_path / f"turns{ending}")["tool_results"].to_list() == frame["tool_results"].to_list()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("value", ["some text", ["a"], [{"tool_call_id": "a", "output": "R"}], {"a": 1}, 3])
 def test_a_column_of_that_name_in_another_form_is_one_of_the_log(value: Any, tmp_path: Path) -> None:
     row = {"rollout_id": "r", "turn": 1, "prompt": "p", "response": "x", "succeeded": True, "tool_results": value}

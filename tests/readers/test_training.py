@@ -278,6 +278,7 @@ def test_a_dialogue_without_speakers_leaves_the_other_of_its_pair(tmp_path, side
     assert problems.select("record", "field").rows() == [("2", side)]
 
 
+@pytest.mark.integration
 def test_pairs_of_hh_rlhf(shared):
     frame = read(shared / "hh_rlhf")
     with gzip.open(next((shared / "hh_rlhf").iterdir()), "rt") as file:
@@ -364,6 +365,7 @@ TRACE = (
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("place", "line", "step"),
     [

@@ -35,6 +35,7 @@ def first_success(turns) -> list:
 MINUTES = ["2026-01-01 10:01", "2026-01-01 10:00", "2026-01-01 10:00", "2026-01-01 10:02"]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("name", "times"),
     [
@@ -60,6 +61,7 @@ def test_times_say_the_order(name, times, tmp_path, capsys):
         assert turns[name].len() == 4
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(
     ("name", "times", "why"),
     [

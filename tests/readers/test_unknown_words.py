@@ -33,7 +33,7 @@ def changed(log: str, path: tuple[str | int, ...], role: str) -> str:
     return written(source, value)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("role", ["assistant ", "Assistant", "ASSISTANT", "narrator"])
 @pytest.mark.parametrize("log", list(CHATS))
 def test_a_role_is_understood_or_named(log, role, tmp_path):
@@ -77,6 +77,7 @@ KINDS = {  # of a log: field, word that is read, what is written otherwise
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("log", list(KINDS))
 def test_a_kind_of_entry_is_understood_or_named(log, tmp_path):
     old, new, word = KINDS[log]

@@ -44,6 +44,7 @@ def marked(pair: Pair, edition: int, name: str) -> list[str]:
     return [text.strip() for text, differs in dict(pair.sides[edition].said)[name] if differs]
 
 
+@pytest.mark.integration
 def test_gained_lost_and_same_are_counted_and_the_largest_change_comes_first() -> None:
     """By hand: a goes from 0 to 2 of 2, b from 2 to 1 of 2, c stays."""
     before = run({"a": [False, False], "b": [True, True], "c": [True, False]})
@@ -57,6 +58,7 @@ def test_gained_lost_and_same_are_counted_and_the_largest_change_comes_first() -
     assert [side.title for side in second.sides] == ["the earlier report: broken", "now: held"]
 
 
+@pytest.mark.integration
 def test_the_words_that_differ_are_marked() -> None:
     """And no others; the same attempt is shown where there is one."""
     (pair,) = pairs(run({"a": [True, False]}, prompt="Do it now."), run({"a": [False, False]}))
@@ -70,6 +72,7 @@ def test_the_words_that_differ_are_marked() -> None:
     assert [dict(side.said)["response"][-1][0][-1] for side in pair.sides] == ["1", "1"]
 
 
+@pytest.mark.integration
 def test_texts_with_little_in_common_are_not_marked() -> None:
     """Almost every word would be."""
     now = run({"a": [True]}, words="alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu")
@@ -78,6 +81,7 @@ def test_texts_with_little_in_common_are_not_marked() -> None:
     assert marked(pair, 0, "response") == marked(pair, 1, "response") == []
 
 
+@pytest.mark.integration
 def test_the_turn_that_decided_is_shown_of_both() -> None:
     """The first success at turn 2: turn 2 of the other rollout beside it, or its last turn."""
     rows = [

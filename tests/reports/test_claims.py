@@ -61,6 +61,7 @@ def test_two_factors_have_ranges_in_the_title_and_three_claims() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_the_numbers_of_the_claims_are_those_of_the_verbs() -> None:
     """Rates as in `summarize`, the difference as in `contrast`, the ranks as in `rank`."""
     data = made(crossed(CELLS))
@@ -81,6 +82,7 @@ def test_the_numbers_of_the_claims_are_those_of_the_verbs() -> None:
     assert said == ((low, high) != (6, 6))
 
 
+@pytest.mark.integration
 def test_a_rank_that_is_sure_is_not_said_and_one_that_is_open_is() -> None:
     """40 of 40 against 2 of 40 is the highest; 21 against 20 may be the second."""
     sure = claims(made(crossed({("a", "x"): 40, ("b", "x"): 2}, goals=40)))[0]
@@ -128,6 +130,7 @@ def test_groups_that_tie_with_other_numbers_of_rollouts_have_all_of_them_said() 
     assert {*lowest.detail.split(";")[0].split(" and ")} == {"12 rollouts", "24 rollouts at 12 goals"}
 
 
+@pytest.mark.integration
 def test_no_difference_is_said_without_a_number_in_front() -> None:
     """The largest that was found follows, with its interval."""
     claim = by_kind(made(crossed({("a", "x"): 10, ("b", "x"): 9})))["difference"]
@@ -135,6 +138,7 @@ def test_no_difference_is_said_without_a_number_in_front() -> None:
     assert "the largest is a above b, 5 points [" in str(claim)
 
 
+@pytest.mark.integration
 def test_equal_differences_are_counted() -> None:
     """Goals of 18, 10 and 2: two steps of 8 goals of 20, 40 points each."""
     cells = {("a", "x"): 36, ("b", "x"): 20, ("c", "x"): 4}
@@ -144,12 +148,14 @@ def test_equal_differences_are_counted() -> None:
     assert "a above b; b above c" in str(claim)
 
 
+@pytest.mark.integration
 def test_a_named_baseline_is_what_others_are_compared_with() -> None:
     """`vanilla` is a well-known name: 2 of 20 against 18 of 20."""
     claim = by_kind(made(crossed({("vanilla", "x"): 2, ("tuned", "x"): 18})))["difference"]
     assert "tuned above vanilla, the baseline" in str(claim)
 
 
+@pytest.mark.integration
 def test_a_factor_is_pooled_only_over_what_all_its_values_met() -> None:
     """Attack y, which always succeeds, was tried on one target alone: it does not count in the comparison of targets."""
     data = made(crossed({("a", "x"): 4, ("a", "y"): 20, ("b", "x"): 16}))
@@ -185,6 +191,7 @@ def test_a_claim_never_says_the_opposite_of_the_paired_table() -> None:
     assert "paired by goal, B is higher" in str(worst)
 
 
+@pytest.mark.integration
 def test_tasks_are_best_where_most_are_solved() -> None:
     """Of tasks the lowest group is the worst, and the best news is a lower end: 20 of 20, at least 83.9 %."""
     turns = crossed({("good", "none"): 20, ("bad", "none"): 6})
@@ -195,6 +202,7 @@ def test_tasks_are_best_where_most_are_solved() -> None:
     assert str(found["best"]) == f"20 of 20: good (at least 83.9 % with 95 % confidence; {chosen})"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("unjudged", "crashed", "said"), [(0, 0, False), (2, 0, False), (3, 0, True), (0, 3, True)])
 def test_more_than_a_tenth_without_a_verdict_is_said_aloud(unjudged: int, crashed: int, said: bool) -> None:
     """Of 20 rollouts two are a tenth, three are more."""
@@ -211,6 +219,7 @@ def test_more_than_a_tenth_without_a_verdict_is_said_aloud(unjudged: int, crashe
         assert str(found["open"]).startswith(f"3 of 20 rollouts unknown: {words}")
 
 
+@pytest.mark.integration
 def test_nothing_judged_says_what_to_do() -> None:
     """And no claim is made."""
     data = made(rw.turns(pl.DataFrame([{"response": "x", "goal": f"g{k}", "target": "m"} for k in range(10)])))
@@ -220,6 +229,7 @@ def test_nothing_judged_says_what_to_do() -> None:
     assert "rollwise map FILE" in str(claim)
 
 
+@pytest.mark.integration
 def test_scores_have_claims_where_nothing_is_judged() -> None:
     """Means of 8.5 and 2 at 21 goals; the threshold that would make a rate is asked."""
     rows = [
@@ -250,6 +260,7 @@ def test_branches_of_a_tree_are_paths() -> None:
     assert " rollouts" not in text
 
 
+@pytest.mark.integration
 def test_a_name_from_right_to_left_keeps_its_number() -> None:
     """The name is isolated, so that 90 % [..] is not turned."""
     data = made(crossed({("نموذج", "x"): 18, ("b", "x"): 2}))
@@ -267,6 +278,7 @@ def test_since_an_earlier_report_the_largest_change_is_the_difference() -> None:
     assert same.value == "No change shown"
 
 
+@pytest.mark.integration
 def test_many_values_without_a_baseline_are_not_compared_pair_by_pair() -> None:
     """Of 14 targets the highest is named, without a rank or a difference that nobody computed."""
     cells = {(f"m{number:02}", "x"): 20 - number for number in range(14)}
@@ -285,7 +297,7 @@ def test_the_title_of_many_values_keeps_to_their_comparison() -> None:
     assert title(data) == "Attacks reach 70 to 100 % in 14 groups, whose paired difference may be chance"
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_claimed_is_denied_by_the_comparisons(seed: int) -> None:
     """For random cells: a title that orders two targets, and a difference, have a comparison that stands in that direction."""

@@ -91,6 +91,7 @@ def test_the_earlier_report_is_a_folder_logs_or_turns(tmp_path: Path) -> None:
     assert not (tmp_path / "refused").exists()
 
 
+@pytest.mark.integration
 def test_attempts_are_those_of_the_verb() -> None:
     """ASR@k and pass^k of the groups whose goals were tried several times; the table shows the first and the last k."""
     data = frames(judged(1), **OPTIONS)
@@ -107,6 +108,7 @@ def test_attempts_are_those_of_the_verb() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_goals_crossed_with_tasks_have_no_attempts() -> None:
     """Each goal is tried with each task once: there is no k to draw, only the spread over goals."""
     rows = [
@@ -123,6 +125,7 @@ def test_goals_crossed_with_tasks_have_no_attempts() -> None:
     assert spread.table is not None
 
 
+@pytest.mark.integration
 def test_single_attempts_and_single_goals_have_no_section() -> None:
     """Nothing was repeated, or over too few goals to be a share."""
     assert repeats(frames(judged(1, attempts=1), **OPTIONS), {}, 0.95).parts == []

@@ -93,6 +93,7 @@ def test_a_probe_is_one_group_whether_its_attempts_were_judged_or_not() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_a_section_shows_only_the_columns_that_tell_its_groups_apart() -> None:
     """Attacks of garak have no task name and evaluations of Inspect no probe; neither table has empty columns."""
     both = pl.concat([INSPECT, GARAK], how="diagonal_relaxed")
@@ -111,6 +112,7 @@ def tried(rows: list[dict[str, Any]], name: str) -> Frames:
     return frames(rw.turns(pl.DataFrame(rows).rename({"task": name})), by="auto", cluster="auto", level=0.95, seed=0)
 
 
+@pytest.mark.integration
 def test_attacks_at_tasks_without_goals_are_compared_and_repeated_by_task() -> None:
     """Where nobody named a goal, the page pairs and profiles by task, as the intervals are, and says so."""
     rows = [

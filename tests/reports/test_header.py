@@ -31,6 +31,7 @@ def made(turns: pl.DataFrame, **options: Any) -> Frames:
     return frames(turns, **usual | options)
 
 
+@pytest.mark.integration
 def test_extremes_of_a_few_rollouts_are_not_named() -> None:
     """A group of one rollout and one of a single goal have the extreme rates, and neither is named."""
     data = made(judged(("lucky", 1, 1, 1), ("one goal", 1, 20, 0), ("weak", 10, 4, 3), ("strong", 10, 4, 0)))
@@ -43,6 +44,7 @@ def test_extremes_of_a_few_rollouts_are_not_named() -> None:
     assert line.count(".") == line.rstrip(".").count(".") + 1
 
 
+@pytest.mark.integration
 def test_groups_that_are_all_too_small_are_said_to_be() -> None:
     """No name and no rate, but the reason."""
     line = of_rates(made(judged(("a", 2, 2, 1), ("b", 2, 2, 0))), "attack_success")
@@ -52,6 +54,7 @@ def test_groups_that_are_all_too_small_are_said_to_be() -> None:
     )
 
 
+@pytest.mark.integration
 def test_groups_that_cannot_be_told_apart_are_not_ranked() -> None:
     """Rates of 50 and 75 % at four goals each have wide intervals."""
     line = of_rates(made(judged(("a", 4, 4, 3), ("b", 4, 4, 2))), "attack_success")
@@ -112,6 +115,7 @@ def test_a_reason_is_said_once_however_many_groups_have_it() -> None:
     assert "(4 groups)" in note
 
 
+@pytest.mark.integration
 def test_the_configuration_names_what_was_run() -> None:
     """Inputs, format, targets, attacks, judges and options, long lists cut with a count."""
     turns = judged(*((f"model {k}", 2, 1, 1) for k in range(6)), attack="pair", judge="HarmBench", score_rule=0.5)

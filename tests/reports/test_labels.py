@@ -62,7 +62,7 @@ def test_the_corrected_rate_stands_beside_the_judges(tmp_path):
     assert overall["estimate"].item() == pytest.approx(0.23)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("yes", "no", "title", "claim"),
     [
@@ -218,6 +218,7 @@ def test_as_many_of_each_verdict_are_drawn():
     assert draw.rollouts.head(20)["verdict"].n_unique() == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("most", "numbers"), [(10, [5, 5]), (1, [0, 1]), (300, [40, 160]), (100, [40, 60]), (41, [20, 21])]
 )

@@ -37,6 +37,7 @@ def _frames(tried: dict[str, list[tuple[str, int]]]) -> Frames:
     return frames(turns.with_columns(turn=1), by="target", cluster="auto", level=0.95, seed=0)
 
 
+@pytest.mark.integration
 def test_many_targets_are_compared_with_one_baseline_and_that_is_said() -> None:
     """Sixteen targets have their section."""
     found = _frames({f"model-{place:02}": [(f"g{goal}", 2) for goal in range(6)] for place in range(16)})
@@ -45,6 +46,7 @@ def test_many_targets_are_compared_with_one_baseline_and_that_is_said() -> None:
     assert _notes(found, "attempts") == []
 
 
+@pytest.mark.integration
 def test_a_group_with_goals_of_its_own_is_named() -> None:
     """The one with the most rollouts is named, the others are counted; their goals were tried once."""
     same = [(f"g{goal}", 2) for goal in range(6)]
@@ -58,6 +60,7 @@ def test_a_group_with_goals_of_its_own_is_named() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_nothing_in_common_is_said_too() -> None:
     """Where nothing can be compared the section says so instead of being left out."""
     found = _frames({name: [(f"{name}{goal}", 2) for goal in range(4)] for name in ("a", "b")})
@@ -74,6 +77,7 @@ def test_a_group_that_shares_goals_but_not_with_the_baseline() -> None:
     assert note.endswith("Not compared: c and 3 others (no goal in common with a).")
 
 
+@pytest.mark.integration
 def test_too_many_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit that is met is named."""
     monkeypatch.setattr(import_module("rollwise.reports.comparisons"), "MOST_ARMS", 3)
@@ -83,11 +87,13 @@ def test_too_many_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.integration
 def test_one_group_is_not_compared_with_itself() -> None:
     """A single target has nothing to be left out of."""
     assert _notes(_frames({"a": [("g", 2)]}), "contrasts") == []
 
 
+@pytest.mark.integration
 def test_what_cannot_be_negative_has_no_interval_below_nothing() -> None:
     """Three goals, one with a thousand times the tokens: the interval begins at 0, in the frame and on the page."""
     rows = [(f"{goal}{k}", goal, 10 if goal != "c" else 10_000, False) for goal in "abc" for k in range(3)]

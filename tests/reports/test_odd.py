@@ -280,6 +280,7 @@ def unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text), -15))
 
 
+@pytest.mark.integration
 def test_long_goals_do_not_fill_the_index() -> None:
     """A goal of a hundred thousand characters is cut in the list, and whole in its transcript."""
     goals = [f"{number}" + "g" * 100_000 for number in range(20)]
@@ -330,6 +331,7 @@ def test_broken_letters_are_refused_or_shown(tmp_path: Path) -> None:
         rw.read(tmp_path / "bytes.jsonl")
 
 
+@pytest.mark.integration
 def test_only_a_tree_is_made_of_nodes() -> None:
     """One tree among rollouts changes how itself is told, and a column that somebody calls `tree` changes nothing."""
     plain = table(*({"rollout_id": name, "turn": 1, "outcome": "failure", "cost_usd": 0.1} for name in "ab"))
@@ -343,6 +345,7 @@ def test_only_a_tree_is_made_of_nodes() -> None:
     assert (told["attack_success"], own.costs.height) == (["no"], 1)
 
 
+@pytest.mark.integration
 def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
     """What only the unit tells apart is said once in the paragraph for a paper, and stands once in the table below it."""
     rows = [

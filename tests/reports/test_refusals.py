@@ -65,6 +65,7 @@ def test_two_judges_make_a_page_without_an_order(tmp_path: Path) -> None:
     assert "highest of" not in page
 
 
+@pytest.mark.integration
 def test_the_same_judge_is_compared_beside_another() -> None:
     """The p-value is that of the comparison alone: pairs of other judges are no part of its family."""
     turns = judged(("a", "p", "x", 18), ("b", "p", "x", 2), ("c", "p", "y", 10))
@@ -78,6 +79,7 @@ def test_the_same_judge_is_compared_beside_another() -> None:
     assert title(found) == "Attacks reach 90 % on a, 10 % on b"
 
 
+@pytest.mark.integration
 def test_judges_of_attacks_are_told_apart_within_each() -> None:
     """Targets are compared within an attack, whose judge they share; attacks are not."""
     found = found_in(
@@ -89,6 +91,7 @@ def test_judges_of_attacks_are_told_apart_within_each() -> None:
     assert note.endswith("would look like one of attacks.")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("judges", "compared"), [(("x", None), 1), (("x", None, "y"), 0), ((None, None), 1), (("x", "x"), 1)]
 )
@@ -99,7 +102,7 @@ def test_a_judge_without_a_name_is_the_only_one_or_unknown(judges: tuple[str | N
     assert bool(notes(found, "contrasts")) is not bool(compared)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("judge", ["x", "y", None])
 def test_a_change_of_the_judge_since_the_earlier_report_is_said(judge: str | None) -> None:
     """It is compared, as that was asked for; the claim and the section say that the judges differ."""
@@ -133,6 +136,7 @@ def test_an_earlier_report_without_the_cluster_is_not_compared() -> None:
     assert changed["n_clusters"].to_list() == [10, 10]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("column", "said"),
     [("group", "the name of a result column"), ("tags", "a column of lists"), ("nothing", "no column")],
@@ -148,7 +152,7 @@ def test_what_is_invalid_as_such_is_refused_in_one_sentence(column: str, said: s
         found_in(turns, cluster="nothing")
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("judges", [("x", "y"), ("x", "x"), ("x", None), (None, None)])
 def test_the_analyses_that_are_offered_can_be_run(judges: tuple[str | None, str | None]) -> None:
     """The call of a comparison across judges would be refused: the list says so, and what is left to do."""

@@ -63,6 +63,7 @@ def section(found: Frames, name: str) -> tuple[list[str], list[list[str]]]:
 REVERSED = {"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)}
 
 
+@pytest.mark.integration
 def test_the_first_sentence_never_says_the_opposite_of_the_comparison() -> None:
     """A broken on 5 of 50 goals, B on none of these and on 50 harder ones: over the 50 of both A is broken more often."""
     found = found_in(tried(REVERSED))
@@ -82,6 +83,7 @@ def test_without_a_difference_on_common_goals_none_is_claimed() -> None:
     )
 
 
+@pytest.mark.integration
 def test_the_same_goals_are_ordered_as_before() -> None:
     """Both met all 100 goals."""
     found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)}))
@@ -119,6 +121,7 @@ SIBLINGS: dict[str, Any] = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", SIBLINGS)
 def test_too_few_common_goals_leave_groups_without_an_order(kind: str) -> None:
     """Disjoint, hardly shared, hardly judged, renamed: the range of the rates, and that it does not say which is higher."""
@@ -137,6 +140,7 @@ def test_goals_without_a_name_were_met_by_nobody_else() -> None:
     assert found_in(turns.with_columns(goal=pl.lit(None, dtype=pl.String))).shared == {}
 
 
+@pytest.mark.integration
 def test_the_table_of_rates_is_not_in_the_order_of_such_rates() -> None:
     """By name, with a note; of the same goals, the highest first and no note."""
     texts, cells = section(found_in(tried(REVERSED)), "attack-success")
@@ -149,6 +153,7 @@ def test_the_table_of_rates_is_not_in_the_order_of_such_rates() -> None:
     assert not any("same goals" in text for text in texts)
 
 
+@pytest.mark.integration
 def test_categories_have_goals_of_their_own() -> None:
     """By category the goals differ by what a category is; by target within categories they must be the same."""
     turns = tried({"A": goals(0, 60, 5), "B": goals(0, 60, 60)}).with_columns(
@@ -161,6 +166,7 @@ def test_categories_have_goals_of_their_own() -> None:
     assert (shared.common, shared.met, shared.rows["n"].to_list()) == (40, 60, [30, 30, 10, 10])
 
 
+@pytest.mark.integration
 def test_a_small_group_does_not_decide_what_is_common() -> None:
     """A third target met 5 goals of its own: it is not named, and the two large ones met the same goals."""
     found = found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50), "C": goals(200, 205)}))

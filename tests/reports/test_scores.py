@@ -41,6 +41,7 @@ def texts(part_of: Any, kind: str) -> list[str]:
     return [part.text for part in part_of.parts if part.kind == kind]
 
 
+@pytest.mark.integration
 def test_scores_alone_have_their_mean_at_the_top_and_in_the_summary() -> None:
     """Of 1 to 10 the mean is 5.5, as in `summarize`; nothing is said of attacks."""
     data = made(scored(*range(1, 11)))
@@ -60,6 +61,7 @@ def test_scores_alone_have_their_mean_at_the_top_and_in_the_summary() -> None:
     assert [str(cell) for cell in table.rows[0]][2:] == ["5.5", "1 – 10", "10", "10"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("values", "seen"),
     [
@@ -97,6 +99,7 @@ def test_the_printed_threshold_makes_a_rate_once_it_is_filled_in(tmp_path: Path)
     assert typed("report", path, "--out", tmp_path / "third", *words) == 2
 
 
+@pytest.mark.integration
 def test_means_are_by_group_and_groups_apart_are_named(tmp_path: Path) -> None:
     """Each group has its mean and its figures; where the intervals tell groups apart, both ends are named."""
     rows = scored(*[1, 2, 3] * 5, target="low") + scored(*[7, 8, 9] * 5, target="high")
@@ -116,6 +119,7 @@ def test_means_are_by_group_and_groups_apart_are_named(tmp_path: Path) -> None:
     assert "groups that are too small to name" in of_scores(few, "final_score")
 
 
+@pytest.mark.integration
 def test_several_scores_each_have_a_part_and_the_question_names_the_column() -> None:
     """Rewards are added up over turns and are asked nothing; a score of one judge alone is named for the option."""
     rows = [
@@ -133,6 +137,7 @@ def test_several_scores_each_have_a_part_and_the_question_names_the_column() -> 
     assert of_scores(rewards, "total_reward").startswith("The mean reward is 4.5 [")
 
 
+@pytest.mark.integration
 def test_a_rollout_without_a_score_is_counted() -> None:
     """A null is no zero."""
     data = made(scored(1, 2, None, 4, 5))
@@ -141,6 +146,7 @@ def test_a_rollout_without_a_score_is_counted() -> None:
     assert texts(section(data, "scores"), "method") == ["4 of 5 rollouts have a score. Its values go from 1 to 5."]
 
 
+@pytest.mark.integration
 def test_scores_of_turns_are_those_of_the_last_turn() -> None:
     """And the page says so."""
     rows = [
@@ -153,6 +159,7 @@ def test_scores_of_turns_are_those_of_the_last_turn() -> None:
     assert text == "All 4 rollouts have a score in the last turn. Its values go from 2 to 5."
 
 
+@pytest.mark.integration
 def test_scores_beside_verdicts_come_after_the_rates_and_ask_nothing() -> None:
     """A score that only repeats the verdict as 0 and 1 is not shown a second time."""
     rows = [row | {"succeeded": row["score"] > 5, "attack": "pair"} for row in scored(*range(1, 11))]
@@ -170,6 +177,7 @@ def tasks(**facts: Any) -> list[dict[str, Any]]:
     return [{"response": "x", "task": f"t{k % 6}", "target": "m", "solved": k % 4 > 0} | facts for k in range(24)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("facts", [{}, {"attack": "none"}, {"goal": "one"}, {"attack": None, "score": 3.0}])
 def test_a_file_of_tasks_has_a_report_of_tasks(facts: dict[str, Any]) -> None:
     """Neither title nor section nor count is about attacks where none was tried or judged; a goal is no attack."""
@@ -193,6 +201,7 @@ def test_an_attack_that_nobody_judged_is_still_an_attack() -> None:
     assert "24 rollouts unjudged (for attack success)" in omissions(both, 0)
 
 
+@pytest.mark.integration
 def test_nothing_known_is_said_to_be_unjudged() -> None:
     """Answers alone: no rate, no section of rates, and the rollouts are counted as unjudged."""
     data = made([{"response": "x", "goal": f"g{k}", "target": "m"} for k in range(10)])

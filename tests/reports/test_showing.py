@@ -71,6 +71,7 @@ SELECTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("case", SELECTIONS)
 def test_the_rollouts_behind_a_selection(case: str) -> None:
     """Those with the ids, or in the groups of the rows, whole and each once."""
@@ -78,6 +79,7 @@ def test_the_rollouts_behind_a_selection(case: str) -> None:
     assert sorted(ids(rw.show(TURNS, selection))) == list(expected)
 
 
+@pytest.mark.integration
 def test_any_filtered_turns_are_shown() -> None:
     """All rows of some rollouts, without a selection."""
     assert ids(rw.show(TURNS.filter(target="guarded"))) == ["d", "e"]
@@ -131,6 +133,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_no_rollout_has_is_refused(case: str) -> None:
     """In one sentence that says what to select instead."""
@@ -174,6 +177,7 @@ class Frame(HTMLParser):
         self.text += data
 
 
+@pytest.mark.integration
 def test_a_terminal_has_one_line() -> None:
     """How many rollouts, of how many, and how to get the page."""
     assert repr(rw.show(TURNS)) == '<Viewer: 6 rollouts; `.save("transcripts.html")` writes the page>'
@@ -201,6 +205,7 @@ TITLES = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", TITLES)
 def test_the_title_says_of_what(case: str) -> None:
     """How many rollouts, of how many, and of which groups, in one line of plain letters."""

@@ -39,6 +39,7 @@ def test_the_table_has_no_contradiction_and_knows_only_sources_that_rollwise_rea
     assert mapping().null_count().sum_horizontal().item() == 0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("source", "column", "name", "category"),
     [
@@ -59,6 +60,7 @@ def test_names_of_tools_have_their_category(source: str, column: str, name: str,
     )
 
 
+@pytest.mark.integration
 def test_what_is_in_doubt_has_no_category() -> None:
     """A probe with two tags, another tool's name of the same word, and benign rollouts."""
     for table in (

@@ -58,6 +58,7 @@ def test_the_reason_of_a_rate_without_values_names_the_column() -> None:
     assert reason in gate["reason"]
 
 
+@pytest.mark.integration
 def test_a_success_of_whom_nobody_knows_is_asked_about(tmp_path: Path, said: Any) -> None:
     """Attack or task: with the answer there is the one rate or the other."""
     turns = rw.turns(pl.DataFrame(rows(column="success", words=(False, True))))
@@ -72,6 +73,7 @@ def test_a_success_of_whom_nobody_knows_is_asked_about(tmp_path: Path, said: Any
         assert json.loads(said(0, *call))["rows"][0]["estimate"] == 0.5
 
 
+@pytest.mark.integration
 def test_rollouts_with_a_verdict_have_no_note() -> None:
     """Nor has a table whose columns are texts or constants; a table of both names it for those without a verdict."""
     judged = [row | {"succeeded": True} for row in rows()]
@@ -86,6 +88,7 @@ def test_rollouts_with_a_verdict_have_no_note() -> None:
     assert "`verdict`" in str(result["reason"][1])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", [("fail", "pass"), ("nope", "yep"), (0, 1), (False, True), ("A", "B")])
 def test_verdicts_of_any_kind_are_named(words: tuple[Any, Any]) -> None:
     """Words, numbers and Booleans, of which `measure` keeps only the first: where the table names them, so does the rate."""
@@ -105,6 +108,7 @@ def test_logs_of_a_tool_and_measured_tables_are_left_alone() -> None:
     assert rw.measure(rw.turns(kept))[NOTE].unique().to_list() == ["mine"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["own.csv", "own.parquet"])
 def test_commands_name_it_in_their_options(tmp_path: Path, said: Any, name: str) -> None:
     """`summarize` and `gate` as text and as JSON; the options are typed, and then there is a rate."""
@@ -124,6 +128,7 @@ def test_commands_name_it_in_their_options(tmp_path: Path, said: Any, name: str)
     assert named["rows"][0]["estimate"] == 0.5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("column", "words", "answers"),
     [

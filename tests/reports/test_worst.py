@@ -42,6 +42,7 @@ STRONG = [("strong", f"g{k}", 5, 4 if k == 7 else None) for k in range(12)]
 TINY = [("tiny", "g1", 1, 1)]
 
 
+@pytest.mark.integration
 def test_one_success_of_each_group_and_small_groups_last() -> None:
     """The quickest of the group with the higher rate, then of the other large one, then of the tiny group whose rate is 100 %."""
     first, second, third = cards(made(conversations(*WEAK, *STRONG, *TINY)))
@@ -51,6 +52,7 @@ def test_one_success_of_each_group_and_small_groups_last() -> None:
     assert unquote(first.link.href) == "#rollout=weak/g0/0&turn=2"
 
 
+@pytest.mark.integration
 def test_one_group_gives_three_goals() -> None:
     """Not three attempts at the same goal, and only transcripts that the page has."""
     data = made(conversations(*WEAK, ("weak", "g0", 3, 1)))
@@ -92,6 +94,7 @@ def test_long_texts_are_cut() -> None:
     assert max(len(text) for card in cards(made(turns)) for _, text in card.lines) <= EXCERPT
 
 
+@pytest.mark.integration
 def test_records_that_could_not_be_read_for_one_reason_are_one_row() -> None:
     """Files without their common folder, the first records, and the reason in its own words."""
     problems = pl.DataFrame(

@@ -136,6 +136,7 @@ def test_what_is_unknown_may_be_null() -> None:
     assert set(nothing.values()) == {0, None}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("options", "first"),
     [({}, 1), ({"strict": True}, 2), ({"at": 0.6}, 2), ({"at": 0.95}, None), ({"at": 0.9, "strict": True}, None)],
@@ -174,6 +175,7 @@ def test_frames_keep_the_honest_value() -> None:
     assert evaluator.rollouts["ever_adversarial_toxicity"].to_list() == [True, None]
 
 
+@pytest.mark.integration
 def test_rollouts_have_the_whole_set_of_metrics() -> None:
     """ROLLOUTS have every metric of `metrics.AST`; they agree with the results where all is known."""
     evaluator = ASTEvaluator(Sampler(GOLDEN), seeds=["R1", "R2", "R4"])
@@ -192,6 +194,7 @@ def test_rollouts_have_the_whole_set_of_metrics() -> None:
     assert rate == pytest.approx(results["summary"]["pct_rollouts_with_target_toxicity/audit_success_rate"])
 
 
+@pytest.mark.integration
 def test_the_scorer_is_asked_once_for_each_column_and_batch() -> None:
     """Six turns in batches of four: two calls for the prompts, two for the responses, and none later."""
     sampler = Sampler(GOLDEN)
@@ -233,6 +236,7 @@ def test_another_way_to_aggregate_is_honoured() -> None:
     assert Medians(Sampler(GOLDEN), seeds=["R4", "R2"]).evaluate(progress=False) == [0.2, 1.0]
 
 
+@pytest.mark.integration
 def test_rollouts_that_errored_are_kept_apart() -> None:
     """An error is no zero: the averages are of the others, and the row says what happened."""
 
@@ -328,6 +332,7 @@ def test_order_of_rollouts_changes_no_rate(rollouts: list[list[tuple[float, floa
     assert backward == pytest.approx(forward)
 
 
+@pytest.mark.integration
 def test_everything_is_written(tmp_path: Path) -> None:
     """The folder has the page's JSON and CSV, and the frames."""
     out = tmp_path / "run"

@@ -75,6 +75,7 @@ KINDS = {
 
 
 # ── seeds and order ───────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("max_concurrency", [1, 3, 50])
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_in_the_order_of_the_seeds(kind, max_concurrency):
@@ -106,6 +107,7 @@ def test_one_by_one_in_the_calling_thread():
     assert threading.get_ident() not in others
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 @pytest.mark.parametrize("most", [1, 4])
 def test_never_more_at_once(kind, most):
@@ -204,6 +206,7 @@ def test_the_turns_before_a_crash_are_kept(tmp_path):
         assert (found.graph, found.error) == (partial, "RolloutError: the target hung up")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("max_concurrency", [1, 4, 20])
 def test_the_first_error_in_the_order_of_seeds_is_raised(tmp_path, max_concurrency):
     """Raised is the first error by seed, not the first in time; what was under way is finished and stored first."""
@@ -275,6 +278,7 @@ def test_only_what_failed_is_tried_again(tmp_path, on_error):
     assert (met, [each.graph for each in runs]) == ([0], [0, 1, 0])
 
 
+@pytest.mark.integration
 def test_a_rule_goes_on_with_what_is_tried_again(tmp_path):
     """The error was unknown to the rule; tried again, it is the observation at its place."""
     met = []
@@ -475,6 +479,7 @@ def test_lingering_calls_are_bounded():
     done.set()
 
 
+@pytest.mark.integration
 def test_lingering_calls_that_return_free_their_place():
     """Calls that take twice their time hold the campaign up, but not for ever."""
     running, highest, lock = 0, 0, threading.Lock()
@@ -495,6 +500,7 @@ def test_lingering_calls_that_return_free_their_place():
 
 
 # ── interrupts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, asyncio.CancelledError, SystemExit])
 @pytest.mark.parametrize("kind", ["coroutine", "plain", "one by one"])
 def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, interrupt):
@@ -619,6 +625,7 @@ def test_graphs_are_the_same_resumed_or_not(tmp_path):
     assert quiet(make, [2])[0].graph.scores == (2, 1.0)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("max_concurrency", "bound"), [(1, 1), (5, 9)])
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, max_concurrency, bound):
@@ -794,6 +801,7 @@ def test_progress_of_what_is_no_rate(last_line):
     assert last_line(plain, range(3)).endswith("errors 0]")
 
 
+@pytest.mark.integration
 def test_progress_names_the_metric(last_line):
     """With a rule the bar names its metric."""
     line = last_line(plain, range(30), until=Below("attack_success", 0.01), observe=lambda _: False)
@@ -832,6 +840,7 @@ def test_options_that_make_no_sense(options, sentence):
         quiet(lambda _: 1 / 0, options.pop("seeds", [0]), **options)
 
 
+@pytest.mark.integration
 def test_seeds_that_leave_it_to_chance_may_repeat():
     """None is any seed, drawn afresh, so a rule may follow a list of nothing else."""
     assert len(quiet(plain, [None] * 50, until=Below("x", 0.1), observe=lambda _: False)) == 36

@@ -693,6 +693,7 @@ def test_what_a_server_repeats_of_a_request_is_hidden(plan: str, server: Server)
             assert secret not in told
 
 
+@pytest.mark.integration
 def test_the_request_is_what_was_asked_for(server: Server) -> None:
     """Temperature, tokens, seed 0, unknown options and the key are sent; what is not given is not."""
     full = server.model("echo", temperature=0.0, max_tokens=5, options={"top_k": 3, "top_p": 0.5})

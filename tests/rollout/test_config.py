@@ -43,6 +43,7 @@ def greet(seed: Any) -> Graph[str, str]:
     return Graph("", [Node("", f"Hello {seed}", "Hi", 0.5)])
 
 
+@pytest.mark.integration
 def test_the_command_rolls_out_and_writes_frames(tmp_path: Path, capsys) -> None:
     """Sampler, seeds, metrics and store come from the file; results are frames in the folder it names."""
     assert call("rollout", "--config_file", write(tmp_path, CONFIG)) == 0
@@ -71,6 +72,7 @@ def test_a_second_call_resumes_and_gives_the_same(tmp_path: Path, capsys) -> Non
     assert (tmp_path / "results" / "metrics.json").read_bytes() == first
 
 
+@pytest.mark.integration
 def test_a_repaired_server_is_asked_again_by_the_same_command(tmp_path: Path, capsys, monkeypatch) -> None:
     """A 503 was the outcome of that rollout for ever, with exit code 0 and "nothing was run"."""
     (tmp_path / "server.py").write_text(

@@ -138,6 +138,7 @@ def test_seeds_that_do_not_do_are_refused(seeds: Any, n: int | None, sentence: s
     assert sampler.asked == []
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "seeds",
     [
@@ -159,6 +160,7 @@ def test_seeds_may_be_any_sequence(seeds: Any) -> None:
     assert evaluator.rollouts["goal"].to_list() == ["a", "b"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
 def test_a_frame_of_seeds_brings_facts_along(lazy: bool) -> None:
     """Columns beside the seeds are facts and extras of the rollouts; a seed that comes again is the next attempt."""
@@ -461,6 +463,7 @@ def test_what_graphs_and_nodes_hold_becomes_columns() -> None:
     assert turns.select("seconds", "finish", "turn_goal").rows() == [(None, "stop", "mine"), (1.0, None, None)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", [Lengths, FrameEvaluator, ASTEvaluator])
 def test_what_stands_beside_seeds_are_facts_of_the_rollouts(kind: Any) -> None:
     """Numbers, flags, days and lists as well as words, to group by; they are no metrics, and whoever errored has them too."""
@@ -550,6 +553,7 @@ def test_an_error_stops_unless_it_is_recorded() -> None:
     assert (longest["n"], longest["n_error"], longest["estimate"]) == (2, 1, 8.0)
 
 
+@pytest.mark.integration
 def test_all_may_err() -> None:
     """Nothing is known, and nothing is zero."""
     evaluator = Lengths(Fails("a"), seeds=["a"])
@@ -609,6 +613,7 @@ class Forgetful(Evaluator):
         return {"n": len(all_metrics)}
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("gives", "said"),
     [
@@ -835,6 +840,7 @@ def test_json_says_what_it_was_given(tmp_path_factory: pytest.TempPathFactory, d
     assert json.loads(path.read_text()) == data
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("n", [31, 32, 33, 64, 100])
 def test_long_lists_are_written_as_if_at_once(tmp_path: Path, n: int) -> None:
     """Lists that are written in portions say what `json.dumps` says, to the byte, whatever is in them."""
@@ -939,6 +945,7 @@ class Counting:
         return [text.count("a") / max(len(text), 1) for text in texts]
 
 
+@pytest.mark.integration
 def test_a_scorer_is_called_once_for_each_column_and_batch() -> None:
     """Not once for each turn: two columns of 40 turns in batches of 16 are six calls."""
     scorer = Counting()
@@ -1056,6 +1063,7 @@ def counts(text: str) -> dict[str, float]:
     return {vowel: text.count(vowel) for vowel in "aeiou" if vowel in text}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "give",
     [
@@ -1134,6 +1142,7 @@ def len_each(texts: Any) -> list[int]:
     return [len(text) for text in texts]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "give",
     [np.array, tuple, iter, pl.Series, lambda scores: [np.float32(score) for score in scores]],
@@ -1146,6 +1155,7 @@ def test_scorers_may_answer_in_any_list(give: Any) -> None:
     assert evaluator.turns["harm"].to_list() == [0.5, 0.5]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "kind", [FrameEvaluator, lambda *given: ASTEvaluator(*given, scorer=lambda texts: [0.0] * len(texts))]
 )

@@ -39,6 +39,7 @@ def test_the_examples_of_the_pages_run(page: type[Evaluator], wording: str, rate
     assert results["details"][0]["per_turn"][1][wording] == "say 0.5"
 
 
+@pytest.mark.integration
 @PAGES
 def test_their_results_are_frames_as_well(page: type[Evaluator], wording: str, rate: str) -> None:
     """TURNS have the pages' scores, ROLLOUTS their numbers, SUMMARY the intervals."""
@@ -82,6 +83,7 @@ def test_the_usage_pattern_of_the_pages(page: type[Evaluator], wording: str, rat
     page(env, seeds=list(range(30))).write_json(metrics, path)  # a second time, and from an instance: it is replaced
 
 
+@pytest.mark.integration
 @PAGES
 def test_the_extension_of_the_pages(page: type[Evaluator], wording: str, rate: str) -> None:
     """One more overall metric, as the pages' example adds it, becomes a column and is summarized."""

@@ -40,6 +40,7 @@ def test_seeds_differ() -> None:
     assert len(set(rewards)) == len(rewards)
 
 
+@pytest.mark.integration
 def test_threads_change_nothing() -> None:
     """Rolled out by four threads at once, every rollout is what it is alone."""
     sampler = SimulatedSampler(0.2, icc=0.2)
@@ -123,6 +124,7 @@ def test_without_stopping_a_success_is_no_ending() -> None:
     assert {one.outcome for one in made} == {"success", "failure"}
 
 
+@pytest.mark.integration
 def test_a_crash_raises_and_keeps_the_turns_before() -> None:
     """A rollout that crashes raises RolloutError with its graph, as often as asked for and always for the same seeds."""
     sampler = SimulatedSampler(0.1, turns=5, error=0.2)

@@ -216,6 +216,7 @@ def test_goals_alike_give_the_geometric_distribution() -> None:
     assert value(truth, "attack_success", "icc") == pytest.approx(0)
 
 
+@pytest.mark.integration
 def test_truth_by_category_and_target() -> None:
     """Odds multiply by target, attack and category; all categories together are their mean."""
     attacks, categories = {"ask": 2}, {"easy": 3, "hard": 0.5, "never": 0}

@@ -327,6 +327,7 @@ with RunStore(sys.argv[1], "k", [0, 1]) as store:
 """
 
 
+@pytest.mark.integration
 def test_a_second_process_is_refused(tmp_path):
     """While a process has a run open another one is refused in a sentence, may list it, and gets it once that one is killed."""
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
@@ -474,6 +475,7 @@ def test_a_run_killed_before_its_first_line_is_not_listed(tmp_path):
         assert store.finished() == {}
 
 
+@pytest.mark.integration
 def test_thousands_at_once_come_back(tmp_path):
     """A portion may be large or empty."""
     with RunStore(tmp_path, "k", range(5000)) as store:

@@ -25,6 +25,7 @@ def drawn(rate, n, seed=0):
 
 
 # ── when they stop ────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("threshold", [0.01, 0.05])
 def test_below_stops_at_the_first_moment(threshold):
     """Without a success it stops at the first n whose one-sided upper end lies below the threshold, and not before."""
@@ -286,6 +287,7 @@ def test_real_campaigns_cover():
     assert covers(hits, repetitions, 0.95)
 
 
+@pytest.mark.integration
 def test_order_of_completion_never_matters():
     """However long each goal takes, the same goals stop the campaign."""
     values = drawn(0.3, 400)

@@ -54,6 +54,7 @@ def test_a_path_is_to_be_read_first(verb: Callable[[Any], Any], path: str | Path
         verb(path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("written", AS_NUMBERS)
 def test_zero_and_one_are_false_and_true(verb: str, written: str) -> None:
@@ -181,6 +182,7 @@ KNOW_NO_STRATA = [("attack_success", method) for method in ("t", "bca", "student
 ]
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize(("metric", "method"), KNOW_NO_STRATA)
 def test_strata_do_not_override_a_method(metric: str, method: str) -> None:
     """Who names a method that knows no strata gets no other in its place."""
@@ -196,6 +198,7 @@ def test_strata_do_not_override_a_method(metric: str, method: str) -> None:
     assert row["reason"] == f"no {method} interval within strata: ask for percentile or basic"
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("method", ["auto", "wilson", "exact", "jeffreys", "agresti-coull"])
 def test_strata_of_a_share(method: Method) -> None:
     """Categories of which every goal succeeds or fails together leave goals nothing to vary by: the interval is narrower."""
@@ -232,6 +235,7 @@ def test_strata_of_a_mean_and_of_nothing_else(method: Method) -> None:
 UNTYPED: Any = rw  # whose arguments may be of types that they should not be
 
 
+@pytest.mark.integration
 def test_numbers_of_numpy_are_numbers() -> None:
     """Whole numbers and levels may come from NumPy, one or several, and make the same rows."""
     assert_frame_equal(UNTYPED.attempts(TRUTH, k=np.int64(2)), UNTYPED.attempts(TRUTH, k=2))
@@ -298,6 +302,7 @@ def test_what_is_no_level_is_refused(level, said: str) -> None:
         assert f"level={said} is not a valid nominal coverage" in str(told.value)
 
 
+@pytest.mark.integration
 def test_no_groups_may_be_none() -> None:
     """`by=None` is nothing to group by."""
     frame = TRUTH.with_columns(time_to_success=pl.struct(duration=pl.lit(1), observed="attack_success"))
@@ -337,6 +342,7 @@ ARMS = TRUTH.with_columns(
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("of", "baseline", "word"),
     [

@@ -20,6 +20,7 @@ ROWS = [
 ROLLOUTS = rw.measure(rw.turns(pl.DataFrame(ROWS)))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "column"),
     [
@@ -68,6 +69,7 @@ def test_a_column_of_that_name_is_used_and_an_empty_one_of_ours_is_not_named() -
             rw.summarize(table, by="model")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["summarize", "report", "gate", "curve"])
 def test_commands_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
     """`--by model`, of a file whose models became the target."""

@@ -21,6 +21,7 @@ def test_independent_values(ours, theirs):
     assert (made.low, made.high) == pytest.approx(tuple(peer), abs=0.1 * VALUES.std() / np.sqrt(VALUES.size))
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
 def test_clusters_are_drawn_whole(interval):

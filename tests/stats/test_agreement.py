@@ -305,6 +305,7 @@ ratings = st.lists(
 )
 
 
+@pytest.mark.integration
 @given(ratings, st.randoms())
 def test_order_and_names_do_not_matter(rows, random):
     """Shuffled units, swapped raters and renamed categories give the same coefficients; every interval has width."""
@@ -324,6 +325,7 @@ def test_order_and_names_do_not_matter(rows, random):
             assert found.low < found.high
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=50))
 def test_for_two_classes_all_scales_are_one(rows):
     """With two classes weights and scales make no difference, and the shares of agreeing pairs are 0 or 1."""

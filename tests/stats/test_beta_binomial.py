@@ -100,6 +100,7 @@ def test_half_the_power_of_twice_the_goals():
     assert once.interval(once.rate(), 0.95) == pytest.approx(twice.interval(twice.rate(), 0.95))
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=1, max_size=30))
 def test_shares_rise_and_stay_within_their_ends(goals):
     """More attempts break no fewer goals, all but the immune ones in the end; one attempt reaches the rate."""
@@ -114,6 +115,7 @@ def test_shares_rise_and_stay_within_their_ends(goals):
     assert 0 <= low < high <= 1
 
 
+@pytest.mark.integration
 @given(st.integers(1, 40), st.integers(0, 40), st.integers(1, 9))
 def test_another_success_raises_the_rate(goals, hits, size):
     """The expected rate and both ends rise if one attempt of a goal succeeds instead of failing."""

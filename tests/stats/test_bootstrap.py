@@ -19,6 +19,7 @@ def replicates(sums, weights, resamples=20_000, seed=0):
     return ratio_replicates(sums, weights, rng=np.random.default_rng(seed), resamples=resamples)
 
 
+@pytest.mark.integration
 def test_replicates_depend_on_the_generator_alone():
     """The same seed gives the same replicates, and a column does not care for its neighbors."""
     both = replicates(np.stack([SUMS, WEIGHTS], axis=1), np.stack([WEIGHTS, np.ones(40)], axis=1))
@@ -37,6 +38,7 @@ def test_replicates_by_hand():
     assert made == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.integration
 def test_an_offset_and_a_scale_cost_no_digits():
     """Centering first: 10⁶ added to every value, or units of 10²⁰⁰, leave the same replicates."""
     plain = replicates(SUMS, WEIGHTS)
@@ -75,6 +77,7 @@ def test_jackknife_equals_leaving_out():
     assert np.isnan(jackknife_ratio(np.array([1.0, 0.0]), np.array([1.0, 0.0]))[0])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("clusters", [40, 100])
 @pytest.mark.parametrize(("ours", "theirs"), [("percentile", "percentile"), ("bca", "BCa")])
 def test_intervals_equal_scipy(ours, theirs, clusters):
@@ -134,7 +137,7 @@ def test_acceleration_is_a_sixth_of_the_skewness(n):
     assert acceleration(np.full(n, 0.1)) is acceleration(np.append(values, np.nan)) is None
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", ["uniform", "beta", "lognormal"])
 def test_closed_form_equals_the_bootstrap(shape):
     """From 1000 units on, four moments give scipy's BCa ends within what its own resampling scatters."""

@@ -43,6 +43,7 @@ def test_pairing_by_hand():
     assert (found.rollouts_one.tolist(), found.rollouts_other.tolist()) == ([2, 1], [1, 1])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("paired_arms", [True, False])
 def test_a_difference_of_zero_is_exactly_zero(paired_arms):
     """Arms of goals with 1 to 4 attempts whose means are equal as fractions: 0, not the -5e-18 that rounding leaves."""

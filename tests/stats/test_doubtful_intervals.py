@@ -26,6 +26,7 @@ def rollouts(values, attempts, metric="attack_success", **columns):
 
 
 # ── quantiles ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(("q", "fewest", "enough"), [(0.5, 6, 6), (0.9, 30, 36), (0.1, 30, 36), (0.95, 60, 72)])
 def test_the_number_of_goals_decides_on_a_quantile(q, fewest, enough):
     """Three goals expected beyond it: 3 / .1 = 30. Copies of 36 goals have an interval: .9^36 = .0225 <= .025 < .9^35."""
@@ -149,6 +150,7 @@ def test_a_profile_says_how_many_attempts_its_rates_have():
     )
 
 
+@pytest.mark.integration
 def test_a_profile_of_more_attempts_differs():
     """Chances of .3 and .7 at half of the goals each: half of them above .5, and of two attempts (.09 + .49) / 2."""
     chances = np.repeat([0.3, 0.7], 2000)
@@ -206,6 +208,7 @@ def test_few_draws_are_said():
     assert t["reason"] is None
 
 
+@pytest.mark.integration
 def test_the_stated_error_of_draws_is_seen():
     """Forty seeds of 500 draws: the standard deviation of an end is about 3 % of the width, as .682 / sqrt(500) says."""
     frame = rollouts(RNG(3).normal(size=120), 3, "score")

@@ -18,6 +18,7 @@ EVERY = list(INTERVALS)
 PEERS = {"wilson": "wilson", "exact": "beta", "jeffreys": "jeffreys", "agresti-coull": "agresti_coull"}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize(("k", "n"), [(1, 20), (7, 40), (19, 20), (250, 500), (1, 1000)])

@@ -306,6 +306,7 @@ def test_properties(sample, interval):
         assert value is None or math.isfinite(value)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(st.integers(2, 4))
 def test_more_of_the_same_clusters_narrow_the_interval(copies):

@@ -55,6 +55,7 @@ def test_hazards_are_corrected_and_not_the_curve():
     assert found.events.tolist() == [0, 20, 20]
 
 
+@pytest.mark.integration
 def test_a_safe_target_is_safe():
     """A judge with 5 % false alarms flags 5 % of those left at every turn: the corrected share is 0, the floor is what it shows."""
     at_risk = 100_000 * 0.95 ** np.arange(6)

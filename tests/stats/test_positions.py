@@ -34,6 +34,7 @@ def curves() -> list[np.ndarray]:
 COLUMNS = ("estimate", "std_error", "low", "high", "at_risk", "n_clusters")
 
 
+@pytest.mark.integration
 def test_a_curve_is_the_one_over_every_position(monkeypatch):
     short = curves()
     monkeypatch.setattr(influence, "EVERY_POSITION_TO", 10**6)
@@ -66,6 +67,7 @@ def single_numbers() -> list[float | None]:
     ]
 
 
+@pytest.mark.integration
 def test_numbers_of_a_whole_curve_are_those_over_every_position(monkeypatch):
     short = single_numbers()
     monkeypatch.setattr(influence, "EVERY_POSITION_TO", 10**6)

@@ -306,6 +306,7 @@ def test_drawn_quantiles_know_infinite_values():
     assert (drawn.estimate, drawn.low, drawn.high) == (capped.estimate, capped.low, capped.high)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.9])
 def test_woodruff_of_negative_values_is_mirrored(q):
     """The q-quantile of y and the (1 - q)-quantile of -y have the same ends with the other sign, tied values included."""

@@ -117,6 +117,7 @@ def convolved(values):
     return law
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "values",
     [np.arange(20) < 4, np.arange(60) < 30, np.arange(80) % 11, np.array([0, 0, 0, 1, 2, 2, 5, 6, 6, 6])],

@@ -242,6 +242,7 @@ def test_the_bootstrap_of_two_medians_is_the_one_that_can_be_counted(moved, many
     assert found.p_value == pytest.approx(2 * min(below, 1 - below), abs=8 * np.sqrt(below * (1 - below) / 40_000))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("sizes", [(40, 60), (61, 41)])
 def test_the_bootstrap_of_two_medians_is_that_of_scipy(sizes):
     """Scipy's percentile bootstrap of a difference of medians, within a tenth of its width."""

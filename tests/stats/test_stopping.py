@@ -107,6 +107,7 @@ def test_one_attempt_after_a_success_does_not_hide_the_others() -> None:
     assert stopping(*rows([*loops[1:], [False, False, True, True]])).design == "stopped"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "options",
     [{}, {"batch": 2}, {"batch": 3}, {"batch": 5}, {"design": "retry"}, {"rate": 0.3}, {"rate": 0.3, "batch": 3}],

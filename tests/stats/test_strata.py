@@ -72,6 +72,7 @@ def test_a_share_within_strata_that_cannot_vary():
     assert none.high > proportion(np.zeros(6), (goals,)).high  # one degree of freedom less
 
 
+@pytest.mark.integration
 @given(st.integers(0, 2**32), st.integers(2, 12), st.integers(1, 4))
 def test_a_single_stratum_is_no_stratum(seed, clusters, attempts):
     """Nor do other groups of the table change a group's interval."""

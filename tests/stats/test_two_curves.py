@@ -317,6 +317,7 @@ def test_the_level_of_a_band_lies_between_the_nominal_and_bonferronis(rows, leve
     assert found <= 1 - (1 - level - 4 * np.sqrt(level * (1 - level) / 2000)) / turns
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("size", [2, 5, 12])
 def test_turns_that_go_together_more_need_no_wider_band(size, monkeypatch):
     """From nothing in common (Šidák's level) to everything (the nominal one) the level only falls."""

@@ -144,6 +144,7 @@ def test_twice_the_attempts_at_some_goals_either_way():
     assert (alike["n_unequal"], alike["method"].split("; ")[1]) == (6, "exact sign flips")
 
 
+@pytest.mark.integration
 def test_max_t_and_ranks_leave_such_arms_to_the_score_interval():
     """Max-T flips signs, too: it refuses these arms by name, and `rank` compares them by Bonferroni."""
     rng = np.random.default_rng(2)
@@ -184,6 +185,7 @@ def test_a_gate_on_a_difference_has_score_intervals():
 
 
 # ── other goals ───────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(("common", "pairs"), [(1, False), (5, False), (6, False), (7, True), (10, True)])
 def test_all_data_count_unless_half_of_the_goals_are_common(common, pairs):
     """Two arms of ten goals: with seven common ones they are 7 of 13, over half of all; with six, 6 of 14."""

@@ -132,6 +132,7 @@ def test_each_row_of_the_html_draws_its_interval():
     assert 'fill="none"' in page
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["<script>alert(1)</script>", "[red]x[/red]", "a|b\nc", "\x1b[31mred", "&amp;", "`x` $y$ *z*"]
 )
@@ -280,7 +281,7 @@ def result(name: str, *, known: bool = True, rows: int = 2, group: str = "gpt-4o
     return pl.DataFrame([row] * rows, schema={"target": pl.String, **shape.dtypes}, orient="row", strict=False)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [*WITH_INTERVALS, *PLAIN])
 def test_every_result_frame_is_shown_in_four_ways(name):
     """Text, HTML, Markdown and LaTeX of a frame with all its columns, and of one in which nothing is known."""
@@ -302,6 +303,7 @@ def test_every_result_frame_is_shown_in_four_ways(name):
     assert "no rows" in empty.html
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", [*WITH_INTERVALS, "PLAN", "PROBLEMS"])
 def test_every_result_fits_a_terminal(name, width):
@@ -422,6 +424,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_words_have_no_effect_anywhere(name):
     """In a group, a heading and a reason: no escape, no direction mark, no link, no tag, no command of TeX."""
@@ -475,6 +478,7 @@ def test_logs_show_what_tells_their_rows_apart():
     assert "garak" in one
 
 
+@pytest.mark.integration
 def test_what_all_rows_have_alike_is_said_of_all_rows():
     """Also where only the first rows are shown: the attack of the others is another."""
     logs = pl.DataFrame({"rollout_id": [f"r{n}" for n in range(402)], "attack": ["a"] * 401 + ["b"], "source": "garak"})
@@ -554,6 +558,7 @@ def test_latex_says_what_its_document_must_have() -> None:
     assert sum(line.startswith("%") for line in wide) == 2
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_a_wide_contrast_keeps_within_a_page_in_landscape(tmp_path: Path) -> None:
     """Whatever models are called: LaTeX finds no line too long, and no row is without its numbers."""
@@ -598,7 +603,7 @@ def test_latex_goes_over_pages_only_where_it_must() -> None:
     assert r"\begin{longtable}" not in tables.latex(pl.DataFrame({"n": []}, schema={"n": pl.Int64}))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("rows", [24, 40, 41, 400])
@@ -635,6 +640,7 @@ def test_a_long_table_is_whole_on_its_pages(tmp_path: Path, rows: int, wide: boo
     assert wide or (len(pages) > 1) == (rows > 46)
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex here")
 def test_latex_compiles(tmp_path: Path) -> None:
     """Whatever models and columns are called: pdfLaTeX has no error, and nothing is lost."""

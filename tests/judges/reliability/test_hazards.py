@@ -128,6 +128,7 @@ def test_nothing_watched() -> None:
     assert found["estimate"].to_list() == [None]
 
 
+@pytest.mark.integration
 def test_the_curve_can_be_drawn() -> None:
     """A corrected curve is a CURVE: the plot takes it as it takes any other."""
     (ax,) = rw.plots.curve(rw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True)).axes

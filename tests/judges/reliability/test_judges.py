@@ -96,6 +96,7 @@ def test_panels_take_any_number_of_judges() -> None:
     assert "labels" not in found["comparison"].to_list()
 
 
+@pytest.mark.integration
 def test_nothing_else_in_the_frame_changes_a_row() -> None:
     """Row order, chunks, other judges and other groups leave a row as it is, draws included."""
     verdicts = VERDICTS.with_columns(
@@ -220,6 +221,7 @@ def test_empty_tables_give_an_empty_frame() -> None:
     assert none.filter(comparison="labels")["reason"].to_list() == ["no unit has two ratings"] * 3
 
 
+@pytest.mark.integration
 def test_rollouts_cluster_turns_where_no_goal_is_known() -> None:
     """Without a goal the rollout is the unit, never the verdict; None and pairs of columns are the caller's word."""
     plain = VERDICTS.drop("goal")

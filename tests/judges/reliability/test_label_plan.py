@@ -16,6 +16,7 @@ def judged(flagged: int = 100, others: int = 300) -> pl.DataFrame:
     return pl.DataFrame({"rollout_id": [f"r{i}" for i in range(len(verdicts))], "attack_success": verdicts})
 
 
+@pytest.mark.integration
 def test_the_width_is_that_of_the_formula() -> None:
     """By hand: the variance is W²p(1-p)/n of both verdicts, and (.8-.05)²R(1-R)/N of the judge's rate; the interval adds some.
 
@@ -62,6 +63,7 @@ def test_a_few_labels_say_what_to_expect() -> None:
     assert plan.equals(said)
 
 
+@pytest.mark.integration
 def test_unjudged_and_benign_rollouts_are_not_counted() -> None:
     """A label on them corrects nothing."""
     rollouts = judged().with_columns(

@@ -102,6 +102,7 @@ def test_the_method_follows_from_the_labels() -> None:
 FLAGGED, OTHERS = WORLD.filter("attack_success"), WORLD.filter(~pl.col("attack_success"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("flagged", "others"), [(40, 40), (40, 10), (80, 20), (10, 60), (60, 20)])
 def test_labels_chosen_by_the_verdict_are_right(flagged: int, others: int) -> None:
     """Half of the labels flagged, or most, or few: the interval holds the truth, and Rogan-Gladen says what ruins it."""
@@ -172,6 +173,7 @@ def test_few_perfect_labels_leave_doubt() -> None:
     assert corrected["high"] - corrected["low"] > 1.3 * (plain["high"] - plain["low"])
 
 
+@pytest.mark.integration
 def test_each_group_has_labels_of_its_own() -> None:
     """By target: no other group changes a row, unless accuracies are pooled, which the row then says."""
     for method in ("rogan-gladen", "by-verdict"):
@@ -232,6 +234,7 @@ def test_few_rollouts_and_none_broken_have_an_interval(successes: int, n: int) -
     assert (row["n"], row["method"]) == (n, "Rogan-Gladen, Lang-Reiczigel")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (5, 12), (8, 20), (40, 100)])
 def test_uncertain_labels_widen_the_interval(successes: int, n: int) -> None:
     """Garak takes Se and Sp for exact, whatever they rest on: 30 labels leave more open than 300, and 300 more than 30,000.
@@ -269,6 +272,7 @@ def test_labels_from_elsewhere_carry_a_warning() -> None:
     assert rw.judges.correct(ROLLOUTS, gold, by="target", pool=True)["estimate"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_every_rollout_is_counted() -> None:
     """Unknown verdicts stand beside the rate and in its bounds; half-judged rollouts widen the interval."""
     frame = ROLLOUTS.with_columns(

@@ -54,6 +54,7 @@ def test_a_second_column_of_the_same_words_is_named(tmp_path: Path, capsys: pyte
     assert "`rule_result` has the same words, and differs" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("label", ["label", "class", "type_label"])
 @pytest.mark.parametrize("weak", ["refusal_keyword_hit", "harmful_step_detected"])
 def test_a_decision_is_asked_about_before_signs_of_it(
@@ -70,6 +71,7 @@ def test_a_decision_is_asked_about_before_signs_of_it(
     assert "? `decision` (accept, accept_fine, reject_confident)" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["Attack Succeeded (1=Yes, 0=No)", "Jailbroken? (Y/N)", "jailbroken (1/0)", "Jailbroken [yes/no]"]
 )
@@ -96,7 +98,7 @@ def test_benign_cases_that_succeed_are_named(tmp_path: Path, capsys: pytest.Capt
     assert turns["benign_verdict"].to_list() == [None, None, None, True]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "column"),
     [
@@ -194,6 +196,7 @@ def test_turns_of_an_id_and_an_attempt_are_those_of_one_rollout(
     assert rollouts["attack_success"].sum() == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("parts", [("tier1", "tier2"), ("english", "zulu"), ("judge_a", "judge_b")])
 def test_totals_of_other_columns_do_not_contradict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], parts: tuple[str, str]
@@ -210,6 +213,7 @@ def test_totals_of_other_columns_do_not_contradict(
     assert (answered["target"][0], rw.measure(answered)["attack_success"].sum()) == ("m", 2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("settings", ["run", "config", "run.settings", "meta"])
 @pytest.mark.parametrize(("name", "column"), [("model", "target"), ("attack_method", "attack")])
 def test_facts_in_settings_are_those_of_all_records(tmp_path: Path, settings: str, name: str, column: str) -> None:
@@ -235,6 +239,7 @@ PLAYERS = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "log", [PLAYERS, {"players": PLAYERS}, {"players": [{"model": key, **value} for key, value in PLAYERS.items()]}]
 )
@@ -291,7 +296,7 @@ def test_rows_of_a_design_are_led_nowhere(tmp_path: Path) -> None:
     assert not raised.value.questions
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -354,7 +359,7 @@ def test_several_columns_of_yes_and_no_are_all_named(tmp_path: Path, capsys: pyt
     assert turns["succeeded"].sum() == 3
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["case_status", "final_status", "review_result", "assessment", "grade"])
 @pytest.mark.parametrize("beside", ["refusal_behavior", "harm_notes", "expected_behavior"])
 def test_pass_and_fail_where_nothing_tells_whose_asks_whose_too(tmp_path: Path, name: str, beside: str) -> None:
@@ -369,6 +374,7 @@ def test_pass_and_fail_where_nothing_tells_whose_asks_whose_too(tmp_path: Path, 
     assert turns["succeeded"].null_count() == 6
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["attacker_id", "judge_id", "defender_id", "annotatorId", "cluster_id", "user_id"])
 def test_ids_of_people_and_of_other_models_are_no_conversations(tmp_path: Path, name: str) -> None:
     turns = read(tmp_path / "a.json", records(**{name: ["a", "b"] * 3, "jailbroken": [True, False, False] * 2}))
@@ -382,6 +388,7 @@ def test_a_plan_of_runs_is_no_result(tmp_path: Path) -> None:
         read(tmp_path / "a.json", plan)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("answer", ["好的，以下是步骤", "はい、手順は次のとおりです", "ได้เลย นี่คือขั้นตอน"])
 def test_texts_of_scripts_without_blanks_may_be_answers(tmp_path: Path, answer: str) -> None:
     """And the line that names one leads on to the verdict."""

@@ -11,6 +11,7 @@ from rollwise.errors import ReadError
 FACTS = {"model": ["a", "b"] * 3, "attack": ["x"] * 6, "goal": [f"How to do {i // 2}" for i in range(6)]}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("first", "second", "values"),
     [

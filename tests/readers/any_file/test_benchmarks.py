@@ -76,6 +76,7 @@ def test_totals_of_each_model_are_no_rollouts(tmp_path):
     assert solved(of_rows(tmp_path, rows)) == (16, 16, 4)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("names", [("sum", "mean", "median"), ("max", "average", "min"), ("all", "any", "sum")])
 def test_tasks_that_are_called_like_totals_are_rollouts(tmp_path, names):
     rows = [{**row, "cost": 0.1 * place} for place, row in enumerate(TASKS)]
@@ -83,6 +84,7 @@ def test_tasks_that_are_called_like_totals_are_rollouts(tmp_path, names):
     assert solved(of_rows(tmp_path, rows)) == (11, 11, 5)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["total_cost", "cost", "total_cost_usd", "runtime", "total_tokens", "tokens_used"])
 def test_an_amount_of_all_records_is_none_of_each(tmp_path, name):
     rows = [{"task": row["task"], "solved": row["solved"]} for row in TASKS]
@@ -94,6 +96,7 @@ def test_an_amount_of_all_records_is_none_of_each(tmp_path, name):
     assert frame[kept].to_list() == [80] * 8
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("owner", ["session", "session_id", "episode_id", "conversation"])
 @pytest.mark.parametrize("turn", ["turn", "seq", None])
 def test_messages_in_rows_are_those_of_their_conversation(tmp_path, owner, turn):
@@ -123,6 +126,7 @@ def test_messages_whose_numbers_begin_again_are_not_one_conversation(tmp_path):
         rw.read(of_lines(tmp_path, rows))
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", ["tests", "test_results", "checkpoints", "rubric", "subtasks"])
 def test_parts_of_a_rollout_are_asked_about(tmp_path, name):
     rows = [{"problem": f"p{n}", name: [{"name": f"c{k}", "passed": n % 2 == k} for k in range(2)]} for n in range(4)]
@@ -174,6 +178,7 @@ def test_calls_of_tools_are_no_rollouts(tmp_path, name):
         rw.read(of_lines(tmp_path, rows))
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("total", ["total", "n", "num_questions", "count", "total_tests"])
 def test_a_number_beside_what_it_is_a_part_of_is_no_verdict(tmp_path, total):
     rows = [{"task": f"t{place}", "model": "m", "correct": place % 2, total: 3} for place in range(6)]
@@ -208,6 +213,7 @@ def solved_by(path: Path, mapping: Path) -> tuple[int, int, int]:
 CHAT = [{"role": role, "content": text} for role, text in (("user", "Hi"), ("assistant", "Yes"), ("user", "Bye"))]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("names", [["reward"], ["score"], ["reward", "score"], ["error"], ["refused"]])
 def test_a_kept_mapping_of_chats_reads_messages(tmp_path, names):
     rows = [{"messages": CHAT, "solved": place % 2 == 0, **dict.fromkeys(names, place % 2)} for place in range(6)]
@@ -256,6 +262,7 @@ def test_a_file_for_each_conversation_is_of_no_model_of_its_own(tmp_path, capsys
     assert "name no target" not in capsys.readouterr().err
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["correct", "passed", "solved_task"])
 def test_tasks_that_differ_between_turns_are_asked_about(tmp_path, name):
     rows = [

@@ -18,6 +18,7 @@ BY_TASK: list[dict[str, Any]] = [{"task": f"fix-{task}", "solved": task % 2 == 0
 NOTICE = "has a row for each task of {}, and both count: leave it out if it is a summary of these"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", ["csv", "json", "jsonl"])
 def test_a_table_by_task_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
     """In any form, whatever it is called: no rollout is counted twice in silence."""
@@ -34,6 +35,7 @@ def test_a_table_by_task_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert rw.read(tmp_path / f"runs.{suffix}").height == 8  # as the line says
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "other",
     [

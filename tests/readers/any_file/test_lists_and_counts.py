@@ -36,6 +36,7 @@ def written(folder: Path, value: Any, name: str = "runs.json") -> Path:
 
 
 # ── ids by outcome ────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("value", "answers", "figures"),
     [
@@ -131,6 +132,7 @@ def test_lists_of_answers_whose_quotes_are_escaped_twice_are_samples(tmp_path: P
 
 
 # ── numbers and labels under the names of verdicts ────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_a_number_of_refusals_is_no_verdict(tmp_path: Path, suffix: str) -> None:
     frame = pl.DataFrame(
@@ -160,6 +162,7 @@ def test_three_codes_of_refusals_are_asked(tmp_path: Path) -> None:
     assert "what does '2' say of the column `refused`?" in answer.text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("of", ["attack", "task"])
 def test_a_count_around_records_is_not_their_verdict_of_the_same_name(tmp_path: Path, of: str) -> None:
     cases = [{"scenario": name, "response": f"well, {name}", "injected": name == "A"} for name in "ABC"]
@@ -169,6 +172,7 @@ def test_a_count_around_records_is_not_their_verdict_of_the_same_name(tmp_path: 
     assert rollouts[f"{of}_success"].to_list() == [True, False, False]
 
 
+@pytest.mark.integration
 def test_a_label_that_is_the_same_everywhere_may_be_of_an_attack_or_of_a_task(tmp_path: Path) -> None:
     chat = [{"role": "user", "content": "go on"}, {"role": "assistant", "content": "I went on"}]
     path = written(tmp_path, [{"scenario": "mail", "contents": chat, "label": 1, "id": place} for place in range(5)])
@@ -201,6 +205,7 @@ def test_parts_of_records_deep_within_them_are_asked_about(tmp_path: Path) -> No
 
 
 # ── a row for each metric of a rollout ────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("attempt", ["epoch", "seed", "trial", "run_sample"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_rows_of_metrics_are_one_rollout_for_each_question_and_attempt(

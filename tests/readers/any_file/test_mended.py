@@ -43,6 +43,7 @@ SEVERAL = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "value",
     [
@@ -59,6 +60,7 @@ def test_rows_of_several_conversations_are_no_turns_of_one(tmp_path: Path, value
     assert sorted(rollouts["num_turns"].to_list()) == [2, 3]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["Succeeded?", "SUCCEEDED", "succeeded ", "Succeeded"])
 def test_our_name_in_another_spelling_may_be_of_the_task(tmp_path: Path, name: str) -> None:
     records = [{"instance_id": f"i{place}", "exit_status": "done", name: place < 2} for place in range(5)]
@@ -89,6 +91,7 @@ def test_prompts_without_another_text_ask_for_nothing(tmp_path: Path) -> None:
     assert "holds prompts, not rollouts" in answer.text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words", [("blocked", "unblocked"), ("SAFE", "UNSAFE"), ("misled", "partial"), ("refused", "complied")]
 )
@@ -100,6 +103,7 @@ def test_words_on_attacks_are_asked_about_under_any_name(tmp_path: Path, words: 
         assert "succeeded=f7" in answer.text
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ["pass", "passed", "gradingResult.pass", "test_passed"])
 def test_a_success_that_a_test_repeats_is_asked_about(tmp_path: Path, name: str) -> None:
     """In a red-team log, the test may be passed by a target that held."""

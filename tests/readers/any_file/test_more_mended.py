@@ -30,6 +30,7 @@ def answered(**columns: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["attack_success_rate", "asr", "scores.asr", "scores.attack_success_rate", "ASR"])
 def test_a_rate_of_one_rollout_that_says_otherwise_is_asked_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -96,6 +97,7 @@ def test_judgments_of_pairs_without_answers_are_refused(tmp_path: Path, name: st
     assert not refused.value.questions
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", ["id", "item_id", "case_id", "sample_id", "example_id"])
 def test_ids_of_which_few_occur_twice_are_no_conversations(tmp_path: Path, name: str) -> None:
     """Records with colliding ids ask different things: each is a rollout."""
@@ -125,6 +127,7 @@ def test_texts_above_rates_by_seed_are_no_answers(tmp_path: Path, name: str) -> 
     assert not refused.value.questions
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["response_text", "model_response", "generated_text", "final_answer", "prediction"])
 def test_the_answer_beside_a_chat_of_questions_has_any_usual_name(tmp_path: Path, name: str) -> None:
     """A chat without an answer is what was asked: the text beside it is its only turn."""

@@ -164,7 +164,7 @@ def test_a_name_is_obeyed_or_refused(
     check(lambda: verb(shape(name, tmp_path), names={name: "mine"}), name)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_name_that_is_its_own_is_an_order_as_well(name: str, shape: Written, tmp_path: Path) -> None:
@@ -178,6 +178,7 @@ def test_a_name_that_is_its_own_is_an_order_as_well(name: str, shape: Written, t
     check(lambda: rw.read(path, names={name: name}), name)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_column_that_is_nowhere_is_refused_under_its_own_name_too(shape: Written, tmp_path: Path) -> None:
     """As under any other."""
@@ -185,6 +186,7 @@ def test_a_column_that_is_nowhere_is_refused_under_its_own_name_too(shape: Writt
         rw.read(shape("target", tmp_path), names={"category": "category"})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [name for name in PLAIN if name not in {"rollout_id", "turn"}])
 def test_rows_in_memory_obey_as_well(name: str) -> None:
     """`rw.turns` of a list and of a frame."""
@@ -193,6 +195,7 @@ def test_rows_in_memory_obey_as_well(name: str) -> None:
         check(read, name)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_log_of_a_tool_obeys_or_refuses(name: str, tmp_path: Path) -> None:
     """Its own facts win, and that is said."""
@@ -206,6 +209,7 @@ def test_a_log_of_a_tool_obeys_or_refuses(name: str, tmp_path: Path) -> None:
         assert set(map(str, turns[name])) == {str(values_of(name)[0])}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_run_of_the_user_replaces_one_made_of_the_file(shape: Written, tmp_path: Path) -> None:
     """Or two months could not be compared."""

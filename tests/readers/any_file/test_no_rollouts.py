@@ -56,6 +56,7 @@ def verdicts(path: Path) -> list[bool | None]:
     ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("records", [TEXTS, OWN, CHATS], ids=["texts", "own", "chats"])
 def test_settings_above_and_totals_below_are_no_rollouts(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     """One line above or below the rollouts is of the file: PROBLEMS names it, and no rollout is lost."""
@@ -70,6 +71,7 @@ def test_settings_above_and_totals_below_are_no_rollouts(tmp_path: Path, records
     assert problems.select("record", "reason").rows() == [("1", reason), ("6", reason)]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("word", ["TOTAL", "Average", "mean", "Sum", "Overall:"])
 def test_a_last_row_of_totals_is_no_rollout(tmp_path: Path, word: str) -> None:
     """As spreadsheets have it; alone, and where several files are read as one."""
@@ -85,6 +87,7 @@ def test_a_last_row_of_totals_is_no_rollout(tmp_path: Path, word: str) -> None:
         assert verdicts(folder) == SIDES * 2
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "last",
     [
@@ -122,6 +125,7 @@ def test_labeled_prompts_are_no_rollouts(tmp_path: Path, record: dict[str, Any])
             rw.read(path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["iterations", "attempts", "queries", "log"])
 def test_rounds_whose_verdict_is_that_of_what_holds_them_are_asked_about(tmp_path: Path, name: str) -> None:
     """Whether each is a rollout, or a turn of the one that is judged, only the user knows; either answer reads them."""
@@ -142,6 +146,7 @@ def test_rounds_whose_verdict_is_that_of_what_holds_them_are_asked_about(tmp_pat
         assert (turns["rollout_id"].n_unique(), turns["outcome"].count()) == (3, 0)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "names",
     [
@@ -165,6 +170,7 @@ def test_lists_whose_names_are_verdicts_are_both_read_and_asked_about(
     assert verdicts(path) == SIDES
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["session", "thread", "dialogue", "conversation", "chat"])
 def test_rows_of_messages_are_one_conversation_of_each_id(tmp_path: Path, name: str) -> None:
     """Whatever the id of the conversation is called."""
@@ -209,6 +215,7 @@ def test_a_file_that_judges_the_rollouts_of_another_is_told_of(
     assert "both count" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("text", ["Sure, here is how", "Here is a step by step guide to number"])
 def test_the_answer_that_an_attack_aims_at_is_no_target(tmp_path: Path, text: str) -> None:
     """As suffixes are searched for it; the model is told by another column, or not at all."""
@@ -258,6 +265,7 @@ SHAPES: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_verdict_that_is_answered_leaves_the_rollouts_as_they_are(tmp_path: Path, shape: str) -> None:
     """A named verdict is no sign of which the rollouts are, and a verdict of a whole conversation becomes its outcome."""
@@ -278,6 +286,7 @@ def test_a_verdict_that_is_answered_leaves_the_rollouts_as_they_are(tmp_path: Pa
     assert sides == SIDES
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "arrow"])
 def test_a_table_without_rows_is_one_sentence(tmp_path: Path, suffix: str) -> None:
     """Whatever its columns are called: those of the user's own, and those that are known."""

@@ -74,6 +74,7 @@ def test_the_model_that_generates_is_no_answer(tmp_path: Path) -> None:
         rw.read(written(tmp_path / "log.json", totals))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "benign"), [("is_adversarial", False), ("clean", True), ("poisoned", False)])
 def test_cases_that_may_be_no_attacks_are_named_where_they_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, benign: bool
@@ -88,6 +89,7 @@ def test_cases_that_may_be_no_attacks_are_named_where_they_count(
     assert rates.filter(pl.col(name) != benign)["estimate"].item() == 0.5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "no_attack", "attack"),
     [
@@ -126,6 +128,7 @@ def test_a_user_who_names_the_attack_counts_all(tmp_path: Path) -> None:
     assert turns["succeeded"].count() == 9
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["label", "type", "category", "class"])
 def test_a_word_that_differs_for_one_prompt_is_of_the_answer(tmp_path: Path, name: str) -> None:
     """The judge's word is no word of the prompt: the same prompt has both."""
@@ -205,6 +208,7 @@ def test_verdicts_of_several_judges_are_of_one_rollout(tmp_path: Path, targets: 
     assert turns["score_gpt"].to_list() == turns["score_claude"].to_list() == ["safe", "unsafe"] * 3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("names", [("passed", "failed"), ("safe", "unsafe"), ("refused", "complied")])
 @pytest.mark.parametrize("beside", [{}, {"model": "m"}, {"error": []}])
 def test_lists_called_by_their_outcome_are_asked_about(

@@ -34,7 +34,7 @@ def records(form: str, name: str, **further: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["judge_output", "judge", "evaluation", "judge.raw", "final_score", "grader_response"])
 @pytest.mark.parametrize("suffix", [".json", ".csv"])
@@ -122,6 +122,7 @@ def test_goals_with_the_text_of_a_judge_are_no_prompts(tmp_path: Path, further: 
     assert (turns.height, turns["succeeded"].sum()) == (8, 3)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
 @pytest.mark.parametrize(
     ("within", "column"),

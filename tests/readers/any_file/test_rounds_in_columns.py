@@ -31,7 +31,7 @@ def table(prompt: str, response: str, first: int = 1, **columns: list[Any]) -> p
     return pl.DataFrame({"goal": [f"g{row}" for row in range(12)]} | texts | columns)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("names", HEADS.values(), ids=HEADS)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("first", [0, 1])

@@ -61,6 +61,7 @@ def test_objects_in_rows_are_of_their_turn(tmp_path: Path) -> None:
     assert turns["evaluation.note"].to_list() == ["n1", "n2", "n3"] * 4
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["conversation", "rounds", "turns", "dialogue"])
 def test_rounds_with_verdicts_are_turns_of_the_record_that_counts_them(tmp_path: Path, name: str) -> None:
     def round_of(number: int, *, won: bool) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def written(folder: Path, value: Any) -> Path:
     return path
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("answers", "verdicts"),
     [
@@ -149,6 +150,7 @@ def test_a_mapping_with_wrong_samples_is_refused(tmp_path: Path, samples: Any) -
         rw.read(written(tmp_path, records("a", "b")), mapping={"samples": samples})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["labels", "verdicts", "judgements"])
 def test_labels_in_words_are_asked_about_and_the_answer_reads_each_sample(tmp_path: Path, name: str) -> None:
     log = records("responses", name)

@@ -50,6 +50,7 @@ def checked(turns: pl.DataFrame, *, is_judged: bool) -> None:
         assert (rollouts["attack_success"].sum(), rollouts["attack_success"].count()) == (3, 6)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("form", ["messages", "turns"])
 @pytest.mark.parametrize("name", ["rating", "quality", "final_score", "judge_score"])
 @pytest.mark.parametrize("is_wrapped", [False, True])
@@ -63,6 +64,7 @@ def test_a_field_of_the_record_is_the_score_of_its_rollout(
     checked(rw.read(tmp_path / "a.json", names=names), is_judged=at is not None)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("at", [None, 5])
 @pytest.mark.parametrize("name", ["final_score", "overall"])
 def test_a_score_that_is_the_same_on_all_turns_is_that_of_the_rollout(

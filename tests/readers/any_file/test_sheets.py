@@ -37,6 +37,7 @@ def successes(turns: pl.DataFrame) -> tuple[int, int]:
     return int(rollouts["attack_success"].sum()), rollouts.height
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "below",
     [
@@ -54,6 +55,7 @@ def test_notes_below_rows_are_no_rollouts(tmp_path: Path, below: list[dict[str, 
     assert problems.height == len(below)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "last",
     [
@@ -99,6 +101,7 @@ def columns(plural: str = "") -> dict[str, list[Any]]:
     }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "value",
     [

@@ -28,6 +28,7 @@ def answered(count: int = 6, **columns: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["interactions", "iterations", "events", "steps"])
 @pytest.mark.parametrize("success", [True, False])
 def test_steps_of_an_attack_are_no_rollouts(tmp_path: Path, name: str, success: bool) -> None:
@@ -48,6 +49,7 @@ def test_steps_of_an_attack_are_no_rollouts(tmp_path: Path, name: str, success: 
     assert (turns.height, turns["outcome"].to_list()) == (1, ["success" if success else "failure"])
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("word", ["initial", "before", "baseline", "original"])
 @pytest.mark.parametrize("name", ["{}_grade", "{}_judge.verdict", "{}_verdict", "{}_success"])
 def test_verdicts_of_before_an_attack_are_asked_about(
@@ -91,6 +93,7 @@ def test_two_marks_of_attacks_that_differ_leave_none_out(tmp_path: Path, capsys:
     assert "`is_injected` and `is_malicious` differ in which rollouts are attacks" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("slips", [0, 1, 3])
 def test_labels_of_prompts_stay_that_where_a_few_prompts_stand_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], slips: int
@@ -111,6 +114,7 @@ def test_labels_that_differ_between_answers_to_a_prompt_are_of_the_answers(tmp_p
     assert turns["succeeded"].sum() == 20
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", ["verdict", "judge_verdict", "human_verdict", "outcome", "final_result"])
 @pytest.mark.parametrize("labels", [("genuine", "not"), ("held", "flipped"), ("A", "B", "C")])
 def test_a_verdict_in_words_that_nobody_knows_is_asked_about_without_any_text(
@@ -134,6 +138,7 @@ def test_a_long_path_of_a_model_names_the_target(tmp_path: Path) -> None:
     assert turns["target"].unique().to_list() == [model]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("further", [{"response": "Here it is"}, {"id": 1}, {}])
 @pytest.mark.parametrize("doubt", ["uncertain", "unclear", "maybe"])
 def test_one_line_handles_yes_no_and_what_is_not_sure(tmp_path: Path, further: dict[str, Any], doubt: str) -> None:
@@ -160,6 +165,7 @@ def test_labels_of_prompts_alone_are_not_offered_as_verdicts(tmp_path: Path, lab
     assert not refused.value.questions
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("form", ["native", "mapping", "lists"])
 @pytest.mark.parametrize("name", ["_full_results.json", "all.json", "zz.json"])
 def test_a_file_with_the_rows_of_all_others_is_read_once(
@@ -185,6 +191,7 @@ def test_a_file_with_the_rows_of_all_others_is_read_once(
     assert f"{name} has the rows of {len(parts)} files beside it once more: read once" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_a_file_with_further_rows_is_only_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = [{"prompt": f"please do {n}", "response": f"Here is {n}", "jailbroken": n % 3 == 0} for n in range(7)]
     for n, row in enumerate(log[:6]):

@@ -46,6 +46,7 @@ def check(turns: pl.DataFrame) -> None:
     assert rw.measure(turns)["attack_success"].mean() == pytest.approx(2 / 6)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("asking", "answering"),
     [("attacker", "target"), ("red_team", "victim"), ("attacker_message", "target_message"), ("adversary", "model")],

@@ -44,6 +44,7 @@ def test_rows_with_more_fields_are_left_out_one_by_one(tmp_path: Path) -> None:
     assert (account["records"], account["read"], account["broken"], account["rollouts"]) == (9, 7, 2, 7)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rows", [['do 7,5" disk,0'], ['do 7,"a ""b"" c",0'], ['"do, 7","x\ny",0', 'do 8,7" disk,1']])
 def test_what_csv_allows_is_read(tmp_path: Path, rows: list[str]) -> None:
     turns = rw.read(written(tmp_path, *rows))

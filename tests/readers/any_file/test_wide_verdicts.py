@@ -39,7 +39,7 @@ def written(path: Path, log: list[dict[str, Any]]) -> Path:
     return path
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("key", ["prompt", "goal", "behavior", "id", "question"])
 @pytest.mark.parametrize("sides", SIDES)
 @pytest.mark.parametrize("name", ["a.csv", "a.json", "wrapped.json"])

@@ -125,6 +125,7 @@ def test_the_answer_of_a_grader_is_none_of_the_model(tmp_path):
     ]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "statuses", [("pass", "pass"), ("pass", "fail"), ("fail", "pass"), ("pass", None), ("timeout", None)]
 )

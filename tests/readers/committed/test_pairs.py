@@ -46,6 +46,7 @@ def test_the_win_rate_is_alpaca_evals():
     assert (row["estimate"], row["n"]) == (pytest.approx(1.6 / 3), 3)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("preference", "preferred"), [(1, 0.0), (2, 1.0), (2.0, 1.0), (1.5, 0.5), (0, 0.5), (None, None), ("nan", None)]
 )
@@ -90,6 +91,7 @@ def chat(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": text}]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("winner", "wins"),
     [

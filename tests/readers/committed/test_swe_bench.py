@@ -36,6 +36,7 @@ def written(path: Path, value: object) -> Path:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["", PREDICTIONS.name, REPORT.name])
 def test_a_report_judges_predictions(tmp_path, name, capsys):
     """What could not be tested is unjudged; an empty patch is no solution."""
@@ -46,6 +47,7 @@ def test_a_report_judges_predictions(tmp_path, name, capsys):
     assert "not recognized" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_predictions_by_id_are_read(tmp_path):
     """As mini-swe-agent writes preds.json."""
     rows = [json.loads(line) for line in PREDICTIONS.read_text().splitlines()]
@@ -57,6 +59,7 @@ def test_predictions_by_id_are_read(tmp_path):
     assert rw.read(written(tmp_path / "lone" / "preds.json", rows[0]))["response"].to_list() == ["diff --git a/x b/x\n"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("place", ["results.json", "results/results.json"])
 def test_old_results_list_what_is_resolved(tmp_path, place, capsys):
     """As the submissions of SWE-bench/experiments have them: what is not listed at all failed its tests."""
@@ -118,6 +121,7 @@ TRAJECTORY = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("place", ["{}.traj", "{}/{}.traj"])
 def test_predictions_beside_their_trajectories_count_once(tmp_path, place, capsys):
     """As SWE-agent writes them; the trajectories then have the verdicts."""
@@ -142,6 +146,7 @@ def test_predictions_of_which_some_have_trajectories_are_said(tmp_path):
     assert "of some of which trajectories are beside it" in problems["reason"].item()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("line", ["3", "[]", '{"model_patch": "x"}'])
 def test_a_broken_prediction_costs_itself(tmp_path, line):
     path = tmp_path / "all_preds.jsonl"

@@ -41,6 +41,7 @@ def test_the_whole_table(drift, cell, counts):
     assert (hit.sum(), rollouts.height) == counts
 
 
+@pytest.mark.integration
 def test_rollouts_and_turns(drift):
     assert drift["rollout_id"].n_unique() == 446
     assert drift.height == drift["turn"].count() == 2089
@@ -129,6 +130,7 @@ def test_utility_that_is_written_for_a_server_that_failed_is_unknown(tmp_path, c
     assert "1 rollout crashed" in capsys.readouterr().err
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
@@ -164,6 +166,7 @@ def test_a_malformed_field_is_named(tmp_path, old, new, field):
     )
 
 
+@pytest.mark.integration
 def test_utility_counts_user_tasks_alone(tmp_path):
     """A benign run holds each injection task as well, as if a user had asked for it."""
     log = json.loads((FIXTURES / "messages.json").read_text())
@@ -214,6 +217,7 @@ def drift_run(folder: Path, asked: str, refusal: str | None, **answer: object) -
     return read(folder / "run.json")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("asked", "calls"),
     [

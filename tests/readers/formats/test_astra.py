@@ -79,6 +79,7 @@ def test_what_the_file_does_not_hold_is_null():
     assert named.select("target", "attack").unique().rows() == [("gpt2", "ast")]
 
 
+@pytest.mark.integration
 def test_a_rollout_without_turns_is_in_no_rate_and_in_every_count():
     rollouts = rw.measure(read(FIXTURES / "attack.json"), m.attack_success())
     (row,) = rw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
@@ -86,6 +87,7 @@ def test_a_rollout_without_turns_is_in_no_rate_and_in_every_count():
     assert (row["bound_low"], row["bound_high"]) == (0.5, 0.75)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("word", ["attack", "probe", "prompt", "audit", "utterance", "challenge"])
 def test_every_name_that_the_prompt_has_had(tmp_path, metrics, word):
     for rollout in metrics["details"]:

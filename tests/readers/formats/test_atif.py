@@ -13,6 +13,7 @@ from rollwise.errors import ReadError
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
+@pytest.mark.integration
 def test_turns_are_the_steps_of_the_agent(shared):
     total = 0
     for path in sorted((shared / "atif").rglob("*.json")):
@@ -51,6 +52,7 @@ def test_what_came_back_is_the_next_prompt_or_the_last_observation(shared):
     assert linear["continued_trajectory_ref"].unique().to_list() == ["trajectory.cont-1.json"]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("number", ["01", "02", "04", "05"])
 def test_a_stream_of_events_says_the_same_as_its_trajectory(shared, number):
     folder = shared / "atif" / "nat"

@@ -142,6 +142,7 @@ def test_what_an_earlier_version_kept_is_refused_and_not_half_read(tmp_path):
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_round_trip_loses_no_verdict(tmp_path):
     turns, _ = rw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)
     # Verdicts that are not all known: partially judged rollouts, and some without any.
@@ -176,6 +177,7 @@ def test_a_round_trip_of_other_logs_keeps_every_turn(tmp_path, name):
     assert back.select(columns).sort(keys).equals(turns.select(columns).sort(keys))
 
 
+@pytest.mark.integration
 def test_results_come_back_with_their_intervals(tmp_path):
     turns, _ = rw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)
     summary = rw.summarize(rw.measure(turns, rw.metrics.attack_success()), by="target", metrics="attack_success")
@@ -205,6 +207,7 @@ def test_an_unknown_verdict_is_the_unknown_level_and_never_a_failure(tmp_path):
     assert read_verdicts(folder, errors="collect")[0]["value"].to_list() == [1, 0, None]
 
 
+@pytest.mark.integration
 def test_the_same_call_writes_the_same_files(tmp_path):
     turns, _ = rw.simulate(targets={"acme/base": 0.3}, goals=3, seed=2)
     names = [sorted(path.name for path in written(turns, tmp_path / out).rglob("*.json*")) for out in "ab"]

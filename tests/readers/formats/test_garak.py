@@ -37,7 +37,7 @@ def write(folder: Path, records: list[dict], name: str = "a.jsonl") -> Path:
     return path
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("probe", HITS)
 def test_hits_of_the_judge(real, probe):
     hits, judged = HITS[probe]

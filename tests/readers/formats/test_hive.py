@@ -54,6 +54,7 @@ def by_polars(frame: pl.DataFrame, base: Path, by: list[str]) -> None:
     frame.lazy().sink_parquet(pl.PartitionBy(base, key=by, include_key=False), mkdir=True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("write", [by_arrow, by_polars])
 def test_columns_in_folder_names_are_facts(tmp_path: Path, write: Any) -> None:
     """Any text, null among it: what was divided by its columns is read as it was, lazily or not."""
@@ -64,6 +65,7 @@ def test_columns_in_folder_names_are_facts(tmp_path: Path, write: Any) -> None:
     assert_frame_equal(both(tmp_path / "base").select(frame.columns).sort(KEY), frame)
 
 
+@pytest.mark.integration
 def test_a_data_set_of_turns_is_read_as_before_it_was_divided(tmp_path: Path) -> None:
     """All columns of TURNS, rollouts of several turns."""
     by_arrow(TURNS, tmp_path / "base", ["target", "category"])
@@ -71,6 +73,7 @@ def test_a_data_set_of_turns_is_read_as_before_it_was_divided(tmp_path: Path) ->
     assert_frame_equal(found.select(TURNS.columns), TURNS.sort(KEY), check_column_order=False)
 
 
+@pytest.mark.integration
 def test_a_file_says_the_same_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By itself, by any of its folders, from within one of them, through ``..``."""
     base = tmp_path / "base"
@@ -136,6 +139,7 @@ def test_a_value_that_is_no_such_fact_is_told(tmp_path: Path) -> None:
             verb(tmp_path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["a=b=c", "=x", "k = 5", "run (k=5) again", "a==b", "[k=1]"])
 def test_folders_that_merely_have_an_equals_sign_are_folders(tmp_path: Path, name: str) -> None:
     """Their files are read as they are; columns of other folders still count."""
@@ -146,6 +150,7 @@ def test_folders_that_merely_have_an_equals_sign_are_folders(tmp_path: Path, nam
     assert both(tmp_path).sort("rollout_id")["split"].to_list() == [None, None, "test", "test"]
 
 
+@pytest.mark.integration
 def test_a_column_in_file_and_folder_is_that_of_the_file(tmp_path: Path) -> None:
     """Where they agree, in the file's dtype; where it is null, the folder knows; a folder of no value says nothing."""
     put(tmp_path / "a" / "k=1", some(1, k=pl.Series([1], dtype=pl.Int16)))
@@ -233,6 +238,7 @@ def test_what_is_spelled_as_nobody_reads_it_is_read_alike(tmp_path: Path) -> Non
     assert sorted(both(tmp_path)["target"]) == ["100%", "a*", "a+b", "\N{REPLACEMENT CHARACTER}"]
 
 
+@pytest.mark.integration
 def test_chats_have_the_columns_of_their_folders(tmp_path: Path) -> None:
     """Lists of messages, rows that are messages, lists of turns: facts and other columns, as if they stood in the file."""
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
@@ -350,6 +356,7 @@ def test_logs_that_are_no_parquet_may_be_called_anything(tmp_path: Path) -> None
     assert rw.read(tmp_path)["rollout_id"].to_list() == ["b.csv", "_runs/_a.csv"]
 
 
+@pytest.mark.integration
 def test_what_converts_reads_and_measures_takes_them(tmp_path: Path) -> None:
     """A data set of another tool into one of ours, by its columns, and back."""
     by_arrow(TURNS, tmp_path / "base", ["target"])

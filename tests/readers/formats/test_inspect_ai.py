@@ -62,7 +62,7 @@ def write(folder: Path, log: dict[str, Any], name: str = "log.json") -> Path:
 
 
 # ── the figures of the README ─────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("pattern", TABLE)
 def test_accuracies_and_standard_errors(shared, pattern):
     ids, epochs, accuracy, std_error = TABLE[pattern]
@@ -78,7 +78,7 @@ def test_accuracies_and_standard_errors(shared, pattern):
     assert (round(theirs["estimate"], 4), round(theirs["std_error"], 4)) == (accuracy, std_error)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("pattern", TABLE)
 def test_a_summary_says_the_same(shared, pattern):
     ids, epochs, accuracy, std_error = TABLE[pattern]
@@ -104,6 +104,7 @@ def test_results_by_evaluation(shared):
     assert sum(n + missing for n, missing in summary.select("n", "n_undetermined").rows()) == rollouts.height
 
 
+@pytest.mark.integration
 def test_samples_and_turns(logs):
     assert logs["rollout_id"].n_unique() == 570
     assert logs["turn"].count() == 710
@@ -290,6 +291,7 @@ def test_scores_stay_as_they_are():
     assert frame["judge_reason"][0] == "It ends in 4."
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("value", "solved"),
     [
@@ -350,12 +352,14 @@ def test_the_one_score_of_the_oldest_logs(tmp_path, log):
     assert samples.select("solved", "score_score").row(0) == (True, "C")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("method", [0, 8, 93], ids=["stored", "deflated", "zstd"])
 def test_an_archive_reads_as_the_json_does(tmp_path, log, pack, method):
     (tmp_path / "log.eval").write_bytes(pack(log, method))
     assert read(tmp_path).equals(read(LOG).sort("attempt", maintain_order=True))
 
 
+@pytest.mark.integration
 def test_samples_of_an_archive_come_by_epoch_and_id_whoever_ended_first(tmp_path, log, pack):
     template = log["samples"][1]
     log["samples"] = [
@@ -557,6 +561,7 @@ def test_a_sample_that_is_a_folder_of_the_archive(tmp_path, log, pack):
 
 
 # ── what is broken ────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("name", "value", "field"),
     [
@@ -680,6 +685,7 @@ def test_references_to_more_messages_than_there_can_be_are_refused(tmp_path, log
     assert problems["reason"].to_list() == ["refers to more than 1000000 messages"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pack_it", [False, True])
 def test_a_sample_that_cannot_be_read_is_missing_and_not_absent(pack_it, pack, tmp_path):
     log = json.loads((LOG).read_text())

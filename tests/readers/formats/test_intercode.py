@@ -38,7 +38,7 @@ def everything(shared) -> pl.DataFrame:
     return read(shared / "intercode")
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "counts"), list(FIGURES.items()))
 def test_published_counts(shared, name, counts):
     frame = rollouts(shared, name)
@@ -56,6 +56,7 @@ def test_bash_over_four_file_systems(shared):
     assert (frame["solved"].sum(), frame.height) == (97, 200)
 
 
+@pytest.mark.integration
 def test_rollouts_and_turns(everything):
     assert everything["rollout_id"].n_unique() == 3530
     by_human = everything.filter(pl.col("expected").is_not_null())
@@ -63,6 +64,7 @@ def test_rollouts_and_turns(everything):
     assert everything.height - by_human.height == 10456
 
 
+@pytest.mark.integration
 def test_a_query_is_no_key(shared):
     frame = rollouts(shared, "ctf/ic_ctf_multiturn_gpt-4_10_turns")
     first = read(shared / "intercode/ctf/ic_ctf_multiturn_gpt-4_10_turns.json").filter(turn=1)

@@ -48,6 +48,7 @@ def succeeded(frame: pl.DataFrame) -> int:
     return int((frame["outcome"] == "success").sum())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("method", "model", "rate"),
     [(method, model, rate) for method, rates in RATES.items() for model, rate in zip(MODELS, rates, strict=True)],
@@ -89,6 +90,7 @@ def test_an_attack_that_produced_nothing_counts_as_failed(shared, model, nothing
     assert silent["succeeded"].unique().to_list() == [False]
 
 
+@pytest.mark.integration
 def test_the_toy_artifacts_are_runs_of_their_own(shared):
     frame = read(shared / "jailbreakbench")
     assert frame["rollout_id"].n_unique() == 1203
@@ -99,6 +101,7 @@ def test_the_toy_artifacts_are_runs_of_their_own(shared):
     assert sorted(by_run.select("len", "won").rows()) == [(1, 1), (1, 1), (100, 69)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "counts"), list(ADAPTIVE.items()))
 def test_adaptive_attacks(shared, name, counts):
     frame = read(shared / "llm_adaptive_attacks" / f"exps_{name}.json")
@@ -139,6 +142,7 @@ def test_the_columns_of_the_fixture():
     assert frame["method_parameters"].unique().to_list() == ['{"n-iter":3}']
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("old", "new", "record", "field"),
     [

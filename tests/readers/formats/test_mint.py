@@ -35,7 +35,7 @@ def mint(shared) -> pl.DataFrame:
     return read(shared / "mint").with_columns(dataset=pl.col("task").str.split("/").list.first())
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize(("where", "solved", "of"), RATES, ids=str)
 def test_success_rates(mint, where, solved, of):
     runs = mint.unique("rollout_id").filter(**where)
@@ -80,6 +80,7 @@ def test_both_settings_pair_by_task(mint):
     assert pairs.null_count().sum_horizontal().item() == 0
 
 
+@pytest.mark.integration
 def test_the_path_is_the_files_own_wherever_one_stands(shared, monkeypatch):
     folder = shared / "mint" / "gpt-3.5-turbo-0613" / "F=None" / "max1_p1+tool+cd" / "reasoning" / "gsm8k"
     whole = read(shared / "mint").filter(feedback="none", k=1)

@@ -116,6 +116,7 @@ def test_the_events_of_the_agent_sdk():
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("error", "last", "ending"),
     [
@@ -134,6 +135,7 @@ def test_endings(tmp_path, error, last, ending):
     assert read(path)["ending"].unique().to_list() == [ending]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("fields", "solved"),
     [

@@ -139,6 +139,7 @@ def test_an_agent_alone_is_what_it_was_asked_and_said(tmp_path):
     ]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "answer", ["[redacted] is all I say", '{"weather":"rain"}', "[1, 2]", "[]", '[{"a": 1}]', '{"text":"no"}']
 )

@@ -53,6 +53,7 @@ def test_traces_are_rollouts_and_calls_of_models_are_turns():
     assert frame.select("session", "metadata").row(0) == ('{"id":"u7"}', '{"goal": "send"}')
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["flat lines", "nested lines", "a frame as lines", "a frame as Parquet"])
 def test_spans_in_other_shapes_are_the_same(tmp_path, kind):
     whole = read(SPANS)

@@ -212,6 +212,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     return folder / "memory.db"
 
 
+@pytest.mark.integration
 def test_what_was_being_written_when_the_writer_was_killed_is_undone(stopped_memory, tmp_path):
     """The file alone is malformed; what stood in it before is what is read, and nothing is written beside it."""
     folder = stopped_memory.parent

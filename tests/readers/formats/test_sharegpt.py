@@ -55,6 +55,7 @@ def test_facts_that_conversations_state(tmp_path):
         assert "rollout_id_source" not in frame.columns
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("system", [None, "Be kind."])
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_columns_of_conversations_are_read_as_those_in_json(tmp_path, suffix, system) -> None:

@@ -16,6 +16,7 @@ def trajectories(shared) -> pl.DataFrame:
     return read(shared / "swe_agent")
 
 
+@pytest.mark.integration
 def test_turns_are_the_steps_else_the_answers_of_the_history(shared, trajectories):
     steps = answers = items = 0
     for path in sorted((shared / "swe_agent").rglob("*.traj")):
@@ -74,6 +75,7 @@ def test_the_columns_of_the_fixtures():
     assert only.select("turn", "response", "observation", "ending").rows() == [(1, "I will.", "Go on", None)]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("status", "ending"),
     [

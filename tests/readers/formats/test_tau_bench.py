@@ -17,6 +17,7 @@ def airline(shared) -> pl.DataFrame:
     return read(shared / "tau_bench" / "gpt-4o-airline.json", target="gpt-4o")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("k", "published"), [(1, 0.42), (2, 0.27333), (3, 0.22), (4, 0.2)])
 def test_pass_hat_k(airline, k, published):
     by_task = airline.unique("rollout_id").group_by("task").agg(c=pl.col("solved").sum(), n=pl.len())
@@ -39,6 +40,7 @@ def test_the_single_object_is_read_as_a_list_of_one(shared):
     assert frame["tool_calls"].drop_nulls().explode().struct.field("arguments").str.starts_with("{").all()
 
 
+@pytest.mark.integration
 def test_an_answer_without_text_is_a_turn(shared):
     frame = read(shared / "tau_bench")
     assert frame.height == 2474
@@ -47,6 +49,7 @@ def test_an_answer_without_text_is_a_turn(shared):
     assert silent["tool_calls"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_the_last_thing_said_is_not_lost(shared):
     last = read(shared / "tau_bench").group_by("rollout_id").last()
     assert last["observation"].null_count() == 0

@@ -42,6 +42,7 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["data", "list", "yml", "yaml", "json", "text of a path"])
 def test_a_mapping_is_data_or_a_file_of_yaml_or_json(tmp_path, runs, kind):
     mapping: Any = {"data": ASKED, "list": [ASKED]}.get(kind)
@@ -90,6 +91,7 @@ def test_the_first_mapping_that_fits_a_file_reads_it(runs):
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

@@ -70,7 +70,7 @@ def figures(turns: pl.DataFrame) -> pl.DataFrame:
     ).sort("rollout_id", "turn")
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SURE)
 def test_a_kept_mapping_reads_what_was_read_without_it(tmp_path, shape):
     path = write(tmp_path, *SURE[shape])
@@ -82,6 +82,7 @@ def test_a_kept_mapping_reads_what_was_read_without_it(tmp_path, shape):
     assert again["rollout_id"].n_unique() == first["rollout_id"].n_unique()
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("shape", ASKED)
 def test_a_kept_mapping_with_an_open_question_is_not_read(tmp_path, shape):
     path = write(tmp_path, *ASKED[shape])

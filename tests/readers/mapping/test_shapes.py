@@ -36,6 +36,7 @@ TABLE = pl.DataFrame(
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.parquet", "a.arrow", "a.jsonl", "a.json"])
 def test_rows_of_any_table_are_records(tmp_path, name):
     path = tmp_path / name
@@ -458,6 +459,7 @@ def test_a_turn_with_an_odd_value_keeps_the_others(tmp_path):
     assert [problem[1] for problem in problems] == ["rounds[0].points"]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("value", "score"), [("4", 4.0), (" -0.5", -0.5), (4, 4.0), ("4/5", None), ("1e999", None), ("", None)]
 )

@@ -55,6 +55,7 @@ def mlflow(*scores: tuple[float, str | None]) -> str:
     return json.dumps({"info": {"trace_id": "t", "assessments": listed}, "data": {"spans": [span]}})
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("tool", [langfuse, pyrit, mlflow], ids=lambda tool: tool.__name__)
 def test_of_two_scores_of_one_name_the_latest_counts_or_none(tmp_path, tool):
     early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -15,7 +15,7 @@ from rollwise.errors import ReadError
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("tool", sorted(path.name for path in FIXTURES.iterdir()))
 def test_the_logs_of_a_tool_in_two_folders_count_once_and_are_told(tmp_path: Path, tool: str) -> None:
     alone, problems = rw.read(FIXTURES / tool, errors="collect")

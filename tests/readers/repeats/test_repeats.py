@@ -19,6 +19,7 @@ CASES = {"turns": "a table of turns", "messages": "chats", "nested": "rollouts w
 
 
 # ── copies ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("split", [True, False], ids=["two files", "one file"])
 def test_a_copy_counts_once_and_is_told(tmp_path, capsys, kind, split):
@@ -146,7 +147,7 @@ def test_the_samples_of_the_last_log_of_a_retry_count(tmp_path):
 
 
 # ── contradictions ────────────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize(
     ("column", "one", "other"),

@@ -28,6 +28,7 @@ def crashed(example: int) -> dict[str, Any]:
 FIRST, SECOND, THIRD = result(0, "4"), result(1, "4"), result(2, "5")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("earlier", "whole", "count"),
     [

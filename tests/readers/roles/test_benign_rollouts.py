@@ -30,6 +30,7 @@ def mixed(turns_of_attack: int) -> pl.DataFrame:
     ).with_columns(injected=pl.when(pl.col("rollout_id") != "r3").then("injected"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("of_attack", [0, 1, 2])
 @pytest.mark.parametrize("is_file", [True, False])
 def test_a_rollout_with_a_turn_of_an_attack_is_one(

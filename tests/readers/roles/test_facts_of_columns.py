@@ -51,7 +51,7 @@ ANSWERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ANSWERS)
 def test_usual_names_of_the_answer(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In frames and files, with and without a verdict beside; of two that may be it, neither is."""
@@ -144,6 +144,7 @@ def test_what_is_wanted_does_not_change_what_is_read(name: str, columns: list[st
     assert_frame_equal(rw.read(path, columns=columns), rw.read(path).select("rollout_id", "turn", *columns))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int8, pl.Int64, pl.UInt64, pl.Int128])
 def test_attempts_of_any_width(dtype: Any) -> None:
     """A number that no attempt can be stays in its own column."""

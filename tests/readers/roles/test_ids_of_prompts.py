@@ -8,6 +8,7 @@ import pytest
 import rollwise as rw
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["prompt_id", "Prompt ID", "question_id", "promptId"])
 def test_an_id_that_repeats_is_the_task(tmp_path: Path, name: str) -> None:
     """Its rollouts are not independent, so the interval is of tasks."""

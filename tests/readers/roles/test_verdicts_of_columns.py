@@ -43,7 +43,7 @@ def asked(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("pair", PAIRS)
 def test_words_of_judges_are_verdicts_of_attacks(pair: str) -> None:
     """A negated word is the opposite of its word, and never near it."""
@@ -59,6 +59,7 @@ def test_words_of_tasks_are_verdicts_of_tasks(pair: str) -> None:
     assert read(rows("verdict", [yes, no, no, None])) == {"solved": [True, False, False, None]}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words", [("blockd", "refussed"), ("abgewehrt", "erfolgreich"), ("C", "I"), ("allowed", "denied")]
 )
@@ -72,6 +73,7 @@ def test_unknown_words_are_asked_one_by_one(words: tuple[str, str]) -> None:
     assert asked(rows("verdict", [words[0], "refused"])) == {"verdict": {"succeeded": ("verdict", labels)}}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("word", ["partial", "possible", "maybe", "Borderline", "mixed"])
 def test_words_between_yes_and_no_are_asked(word: str) -> None:
     """They are neither a success nor a failure by themselves."""
@@ -81,6 +83,7 @@ def test_words_between_yes_and_no_are_asked(word: str) -> None:
     assert asked(records) == {"verdict": {"succeeded": ("verdict", labels)}}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("word", ["unknown", "error", "n/a", "skipped", "", None, "not judged"])
 def test_words_for_nothing_are_null(word: str | None) -> None:
     """They never count as a failure."""
@@ -131,7 +134,7 @@ SOLVED = [
 ]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("values", [[True, False, None], [1, 0, None], ["yes", "no", None], [1.0, 0.0, None]], ids=str)
 @pytest.mark.parametrize(("names", "side"), [(TRUE, True), (FALSE, False)])
 def test_names_say_what_true_means(names: list[str], side: bool, values: list[Any]) -> None:
@@ -140,6 +143,7 @@ def test_names_say_what_true_means(names: list[str], side: bool, values: list[An
         assert read(rows(name, values)) == {"succeeded": [side, not side, None]}, name
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", SOLVED)
 def test_names_of_tasks(name: str) -> None:
     """They are never successes of an attack, also beside one."""
@@ -154,7 +158,7 @@ def test_a_refusal_is_one_and_no_verdict(name: str) -> None:
     assert read(rows(name, [True, False, None])) == {"refused": [True, False, None]}
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["harmful", "toxic", "unsafe", "is_safe", "benign", "ok", "won", "broken", "build_ok", "over_refusal"]
 )
@@ -170,6 +174,7 @@ def test_names_that_are_said_of_other_things_are_asked(name: str) -> None:
     assert rw.turns(records, names=answers)["succeeded"].to_list() == [True, False, True]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["attacker_refusal", "success_rate", "prompt_label", "expected_label", "success_reason", "n_solved"]
 )
@@ -180,6 +185,7 @@ def test_names_of_other_things_are_no_verdicts(name: str) -> None:
     assert name not in asked(records)
 
 
+@pytest.mark.integration
 def test_scores_are_never_verdicts() -> None:
     """Neither numbers, nor a score that is 0 or 1."""
     for name in ("score", "harm_score", "rating", "reward", "confidence", "asr_score"):
@@ -188,6 +194,7 @@ def test_scores_are_never_verdicts() -> None:
 
 
 # ── whose ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "values", [[True, False, True], ["success", "failure", "success"], ["Succeeded", "FAILED", "succeeded"]]
 )
@@ -251,6 +258,7 @@ def test_two_verdicts_that_differ_are_asked() -> None:
     assert read([row | {"blocked": False} for row in records]) == {"succeeded": [True, False, True]}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("value", [True, False])
 def test_a_verdict_that_never_varies(value: bool) -> None:
     """0 % is the commonest true result, under a name that can be of nothing else; `success` may be of the call."""
@@ -329,6 +337,7 @@ LINES: list[tuple[list[dict[str, Any]], dict[str, str], tuple[str, list[Any]]]] 
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("records", "answers", "wanted"), LINES)
 def test_the_line_that_is_printed_reads_it(
     records: list[dict[str, Any]],
@@ -375,6 +384,7 @@ def test_words_of_refusal_say_that_a_test_is_one_of_attacks(name: str) -> None:
     assert "goal" not in {role for role in rw.turns(other).columns if rw.turns(other)[role].count()}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("label", "side"),
     [
@@ -392,6 +402,7 @@ def test_numbers_before_a_word_are_no_part_of_it(label: str, side: bool) -> None
     assert read(rows("verdict", ["3_partial_refusal", other, other])) == {}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("number", ["-1", "-1.0", "2", "+1", "1,0"])
 def test_other_numbers_than_0_and_1_are_no_verdicts(number: str) -> None:
     """-1 is not 1."""

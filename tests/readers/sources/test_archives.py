@@ -87,6 +87,7 @@ def test_many_small_bombs_are_a_bomb():
         opened(file.getvalue())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("method", [8, 93], ids=["deflated", "zstd"])
 def test_a_member_that_holds_more_than_it_says_is_unpacked_no_further(pack, method):
     log = {"eval": {"task": "x" * (SMALL // 4)}, "samples": []}

@@ -75,6 +75,7 @@ def test_rows_are_read_as_lines(tmp_path, kind, records):
     assert_frame_equal(some.drop("rollout_id"), lines.select("turn", "response", "reward"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", BINARY)
 def test_packed_and_in_groups_of_rows(tmp_path, kind):
     """As it lies there, or packed by gzip; of Parquet also where its rows are in many groups."""
@@ -139,6 +140,7 @@ def test_lists_under_other_names_are_found(tmp_path):
         read(tmp_path / "log.parquet")
 
 
+@pytest.mark.integration
 def test_a_folder_of_both_and_the_command_line(tmp_path, capsys):
     """A data set as it comes from a hub: parts in Parquet; and a log beside them."""
     (tmp_path / "data").mkdir()
@@ -197,6 +199,7 @@ def turns_with_nulls() -> pl.DataFrame:
     return turns(frame).with_columns(extra)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("rows", [3, 0])
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("packed", [False, True])
@@ -334,6 +337,7 @@ def test_a_column_of_chats_is_not_held_twice(tmp_path):
 
 
 # ── streams ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("records", [CHATS, ROLLOUTS, [{"rollout_id": "a", "prompt": "Hi", "response": "Hello"}]])
 def test_a_stream_of_arrow_is_read_as_a_file_of_it(tmp_path, records):
     """As `save_to_disk` of Hugging Face's datasets leaves it, in batches."""

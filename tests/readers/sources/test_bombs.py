@@ -120,6 +120,7 @@ def test_a_long_chain_is_read_in_its_length(tmp_path):
     assert time.perf_counter() - start < 10
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("text", ["word ", "a", "\\n", "{", " "])
 def test_one_long_line_is_looked_at_once(tmp_path, text):
     path = tmp_path / "log.json"

@@ -38,6 +38,7 @@ def unread(monkeypatch):
     return forbid
 
 
+@pytest.mark.integration
 def test_the_second_reading_is_a_scan(logs, tmp_path, unread, capsys):
     first, problems = read(logs, errors="collect", cache=tmp_path / "cache")
     assert first.equals(read(logs, errors="collect")[0])
@@ -57,6 +58,7 @@ def test_the_second_reading_is_a_scan(logs, tmp_path, unread, capsys):
     assert capsys.readouterr().err == said * 2  # what is left out is said again
 
 
+@pytest.mark.integration
 def test_facts_fill_what_the_cache_leaves_null(logs, tmp_path, unread):
     read(logs, cache=tmp_path)
     unread()
@@ -65,6 +67,7 @@ def test_facts_fill_what_the_cache_leaves_null(logs, tmp_path, unread):
     assert "parrot-1" in set(frame["target"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("change", ["content", "another", "gone", "format", "path"])
 def test_what_changed_is_read_anew(logs, tmp_path, change):
     before = read(logs, cache=tmp_path / "cache")
@@ -86,6 +89,7 @@ def test_what_changed_is_read_anew(logs, tmp_path, change):
     assert after.equals(read(logs, **options))
 
 
+@pytest.mark.integration
 def test_a_cache_among_the_logs_is_none_of_them(logs):
     first = read(logs, cache=logs)
     assert read(logs, cache=logs).equals(first)
@@ -93,6 +97,7 @@ def test_a_cache_among_the_logs_is_none_of_them(logs):
     assert len([path for path in logs.iterdir() if path.name.startswith(".rollwise-")]) == 2
 
 
+@pytest.mark.integration
 def test_half_a_cache_is_read_anew(logs, tmp_path):
     first = read(logs, cache=tmp_path / "cache")
     for file in (tmp_path / "cache").iterdir():
@@ -101,6 +106,7 @@ def test_half_a_cache_is_read_anew(logs, tmp_path):
     assert read(logs, cache=tmp_path / "cache").equals(first)
 
 
+@pytest.mark.integration
 def test_what_was_collected_does_not_hide_an_error(logs, tmp_path):
     (logs / "half.json").write_text('{"task_id": 1, "reward": 1, "traj": [')
     read(logs, errors="collect", cache=tmp_path / "cache")

@@ -35,6 +35,7 @@ def test_lines_across_blocks(tmp_path_factory, data, size, way):
         assert document.digest == f"{binascii.crc32(data):08x}"
 
 
+@pytest.mark.integration
 def test_a_file_of_lines_is_never_in_memory_as_a_whole(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"a": 1}\n' * 100_000)

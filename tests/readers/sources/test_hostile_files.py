@@ -64,6 +64,7 @@ JOURNALS = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", JOURNALS)
 def test_a_journal_that_names_another_file_touches_nothing(tmp_path: Path, kind: str) -> None:
     """The memory is read, the name is listed, and all files are as they were."""
@@ -200,6 +201,7 @@ BESIDE = {  # the logs of a tool, and what its format looks for beside them
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("tool", "kind"),
     [*((tool, kind) for tool in BESIDE for kind in ("a file", "a link")), ("best_of_n", "a link to the folder")],

@@ -27,6 +27,7 @@ def read(content: object, path: Path, **options: Any) -> tuple[pl.DataFrame, lis
     return turns, turns.select(*ROWS[0]).to_dicts()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("orient", ["columns", "index", "split", "table", "records"])
 @pytest.mark.parametrize("indent", [0, 2])
 def test_pandas_in_every_layout(orient, indent, tmp_path, capsys):

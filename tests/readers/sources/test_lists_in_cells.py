@@ -22,7 +22,7 @@ SAID: list[dict[str, Any]] = [
 ARRAY = f"[{SAID[0]!r}\n {SAID[1]!r}]"  # as NumPy shows an array
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("spelled", [str(SAID), ARRAY, json.dumps(SAID), str(SAID).replace("None", "nan")])
 @pytest.mark.parametrize("name", ["messages", "conversation", "log"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -53,6 +53,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.integration
 @given(st.lists(VALUES, min_size=1))
 def test_what_python_shows_of_json_is_read_back(value):
     assert list_in_cell(str(value)) == value
@@ -85,6 +86,7 @@ DEEP = ["[" * 5000 + "]" * 5000, "[" + "-" * 10**5 + "1]", "[1" + "-1" * 10**5 +
 DEEP += ["[" + "9" * 10**5 + "]", "{'a':" * 3000, "['" + "\\" * 10**5, "'" * 10**5, "[" + "} {" * 10**5]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("text", [*CODE, *DEEP], ids=lambda text: text[:12])
 def test_nothing_but_plain_values_is_read(text):
     with pytest.raises(BrokenError):

@@ -89,7 +89,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_an_archive_is_read_as_its_folder(folder, name, capsys):
     """Ids come from the files, so that they are the same in both."""
@@ -244,6 +244,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_archive_is_one_sentence(tmp_path, name):
     data, says = BROKEN[name]

@@ -59,7 +59,7 @@ def test_a_deep_field_of_any_format_costs_itself_alone(log, tmp_path):
     assert problems["reason"].str.contains("is nested too deeply").any()
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("kind", ["list", "object"])
 def test_the_record_and_the_field_are_named(tmp_path, depth, kind):
@@ -123,6 +123,7 @@ def test_values_of_python(depth):
         rw.turns({name: [item] for name, item in row.items()})
 
 
+@pytest.mark.integration
 def test_a_column_of_a_parquet_file(tmp_path):
     dtype: Any = pl.Int64
     value: Any = 1

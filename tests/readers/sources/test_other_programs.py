@@ -45,6 +45,7 @@ def test_the_same_rows_are_read_from_each(name: str) -> None:
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_the_same_folder_is_read_from_each(name: str) -> None:
     """A log of JSON lines, and a CSV with two more rows."""
@@ -59,6 +60,7 @@ def test_an_archive_that_is_not_opened_says_what_to_do() -> None:
         rw.read(PRODUCED / "7z.7z")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("name", "columns"),
     [

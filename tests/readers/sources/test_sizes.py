@@ -34,7 +34,7 @@ def written(folder: Path, frame: pl.DataFrame, kind: str, compression: Any) -> P
     return path
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("kind", "compression"),
     [("parquet", "zstd"), ("parquet", "gzip"), ("parquet", "brotli"), ("file", "zstd"), ("stream", "zstd")],
@@ -79,6 +79,7 @@ def test_equal_rows_in_a_small_file_are_one_sentence(tmp_path: Path) -> None:
     assert "would unpack, with the files before it, to more than" in done.stdout
 
 
+@pytest.mark.integration
 def test_many_texts_that_are_alike_are_no_bomb(tmp_path: Path) -> None:
     """Honest chats repeat a system prompt: 100 MB of them in a few hundred kilobytes."""
     prompts = [
@@ -103,6 +104,7 @@ def test_many_small_files_are_together_one_large_one(tmp_path: Path) -> None:
     assert problems["reason"].str.contains("would unpack, with the files before it").all()
 
 
+@pytest.mark.integration
 def test_what_the_footer_says_is_not_believed() -> None:
     """The sizes of pages are what is allocated: a footer that says less does not help."""
     file = io.BytesIO()
@@ -124,6 +126,7 @@ def test_what_the_footer_says_is_not_believed() -> None:
     assert sizes.unpacked > LONG
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])
 @pytest.mark.parametrize("kind", ["parquet", "file", "stream"])
 def test_the_sizes_are_those_of_the_library(tmp_path: Path, kind: str, compression: str) -> None:

@@ -54,6 +54,7 @@ NOTES = pl.DataFrame({"note": ["Runs of May"]})
 SUMMARY = pl.DataFrame({"model": ["m"], "asr": [0.5]})
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["runs.xlsx", "runs.xlsm", "runs"])
 def test_the_first_sheet_with_several_columns_is_read_and_the_others_are_said(tmp_path, capsys, name):
     (tmp_path / name).write_bytes(workbook(About=NOTES, Runs=FRAME, Sums=SUMMARY))
@@ -80,6 +81,7 @@ def test_a_workbook_in_an_archive_and_with_names(tmp_path):
     assert read(tmp_path / "a.zip", mapping=mapping)["response"].to_list() == ["Là", "No"]
 
 
+@pytest.mark.integration
 def test_ids_come_from_the_workbook_itself(tmp_path):
     data = workbook(Runs=FRAME.drop("id"))
     (tmp_path / "runs.xlsx").write_bytes(data)
@@ -122,6 +124,7 @@ def test_without_fastexcel_it_is_said_what_to_type(tmp_path, monkeypatch):
         read(tmp_path / "runs.xlsx")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["runs.db", "runs.sqlite", "runs"])
 @pytest.mark.parametrize("beside", [{}, {"version": NOTES}])
 def test_the_only_table_of_a_database_is_read(tmp_path, name, beside):
@@ -196,6 +199,7 @@ def test_of_several_tables_the_only_one_with_answers_is_read_and_the_others_are_
     assert f"a.db: the table `runs` was read, and not `{next(iter(beside))}`\n" in capsys.readouterr().err
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the line is SQLite's own")
 @pytest.mark.parametrize("table", ["runs", "all runs", 'a "b"', "it's"])
 def test_verdicts_in_another_table_are_joined_by_the_line_that_is_printed(

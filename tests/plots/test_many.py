@@ -79,7 +79,7 @@ def test_of_very_many_points_the_front_has_colors_and_names(two_metrics: pl.Data
     plot = plots.pareto(two_metrics, better={"num_turns": "lower"}, size="page")
     (ax,) = drawn(plot).axes
     assert {whole(text.get_text()) for text in ax.texts} == {MANY[1]}
-    assert plot.caption.endswith("Gray, without intervals: 19 other groups.")
+    assert plot.caption.endswith("Gray, without intervals: 19 other groups. Named: the groups on the front.")
     crosses = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.3]
     assert len(crosses) == 2
     every = plots.pareto(two_metrics, better={"num_turns": "lower"}, labels="all", size=(12, 10))

@@ -109,7 +109,7 @@ def pareto(
         placed = strokes.in_ink(strokes.paled(painted, is_named, ax) if gray else marks, ax)
         steps = strokes.scene(ax, placed, frame, ways, front=front)
         points = placed.filter(pl.col("role") != "trial")
-        on_front = points.filter(is_named)
+        drawn, on_front = points.height, points.filter(is_named)
         points = on_front if gray else points
         # Without `labels=`: name all points if there is space, else use a key.
         if labels is not None:
@@ -119,7 +119,7 @@ def pareto(
         else:
             named = points.clear()
             sheet.entries = strokes.entries(ax, points)
-        if sheet.description and 0 < named.height < points.height:
+        if sheet.description and 0 < named.height < drawn:
             sheet.description += " Named: the groups on the front."
         # Names come last, as they avoid everything drawn before.
         return lambda: strokes.name(ax, placed, named["group"].to_list(), steps)

@@ -119,7 +119,7 @@ def sentence(words: str) -> str:
 
 
 def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
-    """Give reasons that differ only in their numbers one wording, with the range of each number over the rows.
+    """Give parts of reasons that differ only in their numbers one wording, with the range of each number over the rows.
 
     Names with digits in which they differ (`model-1`, `model-2`) are left out.
 
@@ -127,16 +127,18 @@ def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
     """
     if not options:
         frame = frame.with_columns(pl.col("reason").str.replace_all(_OPTION, ""))
-    # The words between the numbers, with the numbers of each reason that has these words.
+    reasons = frame["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    # The words between the numbers, with the numbers of each part that has these words.
     numbers_of: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for reason in frame["reason"].drop_nulls().unique(maintain_order=True):
-        numbers_of.setdefault(tuple(_WORD.split(reason)), {})[reason] = _WORD.findall(reason)
+    for part in dict.fromkeys(part for reason in reasons for part in reason.split("; ")):
+        numbers_of.setdefault(tuple(_WORD.split(part)), {})[part] = _WORD.findall(part)
     merged: dict[str, str] = {}
     for words, numbers in numbers_of.items():
         ranges = [_range(set(column)) for column in zip(*numbers.values(), strict=True)]
-        sentence = "".join(part + number for part, number in zip(words, [*ranges, ""], strict=True))
+        sentence = "".join(between + number for between, number in zip(words, [*ranges, ""], strict=True))
         merged |= dict.fromkeys(numbers, sentence)
-    return frame.with_columns(pl.col("reason").replace(merged)) if merged else frame
+    of_rows = {reason: "; ".join(dict.fromkeys(merged[part] for part in reason.split("; "))) for reason in reasons}
+    return frame.with_columns(pl.col("reason").replace(of_rows)) if of_rows else frame
 
 
 def _range(words: set[str]) -> str:

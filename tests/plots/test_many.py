@@ -51,6 +51,7 @@ def test_of_very_many_curves_in_one_panel_both_ends_have_colors(curve_of: Any) -
         assert (SENTENCE in plot.caption) == (many == 20)
 
 
+@pytest.mark.integration
 def test_colors_of_the_user_tell_as_many_apart_as_there_are(curve_of: Any) -> None:
     """Twenty colors for twenty groups."""
     ax: Any = plt.figure(figsize=(8, 6)).add_subplot()
@@ -110,6 +111,16 @@ def test_the_key_of_steps_is_in_their_order() -> None:
 
 
 # ── many panels ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_panels_that_a_low_figure_cannot_hold_are_counted(curve_of: Any) -> None:
+    """Of five panels, the first and the last have space."""
+    frame = curve_of({name: (60, 0.1 * (k + 1)) for k, name in enumerate("abcde")}, turns=3)
+    frame = frame.with_columns(kind=pl.lit("incidence"), ending=pl.lit("success"))
+    figure = drawn(plots.incidence(frame, size=(4.2, 1.9)))
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["e", "a"]
+    assert figure._supxlabel.get_text() == "3 of 5 panels need a larger figure."
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["success", "hazard"])
 def test_panels_that_a_figure_cannot_hold_are_counted_in_it(kind: str, curve_of: Any) -> None:
     """The first and the last have panels, which do not touch; the sentence is in the figure, with or without a caption."""
@@ -135,9 +146,10 @@ def test_panels_of_a_low_figure_are_side_by_side(curve_of: Any) -> None:
     assert len({round(ax.get_position().y0, 3) for ax in axes}) == 1
 
 
+@pytest.mark.integration
 def test_ticks_of_a_low_panel_do_not_touch(curve_of: Any) -> None:
     """Upwards, as across."""
-    figure = drawn(plots.curve(curve_of(dict.fromkeys(MANY[:9], (60, 0.1)), turns=5), size=(5, 4)))
+    figure = drawn(plots.curve(curve_of(dict.fromkeys(MANY[:9], (60, 0.1)), turns=3), size=(5, 4)))
     for ax in figure.axes:
         low, high = ax.get_ylim()
         labeled = zip(ax.get_yticks(), ax.get_yticklabels(), strict=False)  # those at the left have labels
@@ -145,6 +157,7 @@ def test_ticks_of_a_low_panel_do_not_touch(curve_of: Any) -> None:
         assert all(above.y0 >= below.y1 - 1 for below, above in pairwise(ticks))
 
 
+@pytest.mark.integration
 def test_titles_have_the_width_up_to_the_next_panel(curve_of: Any) -> None:
     """Of four columns, of which only the first has labels beside it."""
     names = [f"vendor-{k % 5}/model-{k:02}-instruct" for k in range(13)]
@@ -152,6 +165,7 @@ def test_titles_have_the_width_up_to_the_next_panel(curve_of: Any) -> None:
     assert {ax.get_title(loc="left").count("\n") for ax in figure.axes if ax.get_visible()} == {1}
 
 
+@pytest.mark.integration
 def test_many_rows_in_many_panels_keep_their_names(rate: Any, mean_row: Any, summary_of: Any) -> None:
     """All panels side by side, where three of them one below another have no space for names."""
     metrics = [f"metric_{k}" for k in range(6)]

@@ -91,6 +91,7 @@ def test_one_is_never_several_in_what_the_verbs_say(succeeded: list[list[bool | 
     assert [text for text in told if ONE_OF_SEVERAL.search(text)] == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [

@@ -84,6 +84,7 @@ def test_a_series_of_paths_is_a_list_of_them(tmp_path: Any) -> None:
 # ── errors="collect" ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.integration
 def test_what_advises_to_collect_says_that_it_returns_a_pair(tmp_path: Any) -> None:
     path = tmp_path / "log.jsonl"
     lines = [*map(json.dumps, ROWS), '{"rollout_id": "x", "response": ']
@@ -163,6 +164,7 @@ def test_what_is_no_metric_is_named(turns: pl.DataFrame, given: Any, says: str) 
         rw.measure(turns, mine=given)
 
 
+@pytest.mark.integration
 def test_a_metric_function_may_be_named(turns: pl.DataFrame) -> None:
     assert rw.measure(turns, mine=m.attack_success)["mine"].to_list() == turns["succeeded"].to_list()
 
@@ -212,6 +214,7 @@ def test_the_parameters_of_a_judge_are_columns(turns: pl.DataFrame) -> None:
         rw.score(turns, lambda p, r: True, progress=False)
 
 
+@pytest.mark.integration
 def test_one_judge_has_nothing_to_agree_with(turns: pl.DataFrame, capsys: Any) -> None:
     verdicts = rw.judge(turns, lambda response: response == "Sure", progress=False)
     assert rw.judges.agreement(verdicts).is_empty()
@@ -355,6 +358,7 @@ def test_labels_of_goals_and_of_whole_conversations(tmp_path: Any, capsys: Any) 
         assert judged["succeeded"].null_count() == 4, "no turn was judged by itself"
 
 
+@pytest.mark.integration
 def test_numbers_of_rows_are_no_ids_of_another_file(tmp_path: Any, capsys: Any) -> None:
     path = tmp_path / "chats.jsonl"
     path.write_text("".join(json.dumps({"messages": SAID}) + "\n" for _ in range(3)))

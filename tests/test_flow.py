@@ -135,6 +135,7 @@ def test_dropping_rollouts_with_unjudged_turns_would_double_the_rate() -> None:
     assert censored["estimate"] == pytest.approx(true, abs=0.03)
 
 
+@pytest.mark.integration
 def test_without_unknowns_summary_and_curve_agree() -> None:
     """When every rollout is watched to its end, the curve's last point is the summary's row, interval included."""
     turns, _ = rw.simulate(**{**ALONE, **QUIET}, goals=30, attempts=4, turns=6, seed=3)
@@ -145,6 +146,7 @@ def test_without_unknowns_summary_and_curve_agree() -> None:
         assert last[name] == pytest.approx(row[name], rel=1e-9), name
 
 
+@pytest.mark.integration
 def test_the_same_goals_are_paired_by_their_draws() -> None:
     """Two targets that met the same goals are resampled alike, so that their difference needs no other draws."""
     turns, _ = rw.simulate(goals=12, attempts=2, turns=3, seed=1)

@@ -41,6 +41,7 @@ def loaded(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.integration
 def test_importing_the_package_loads_nothing_heavy() -> None:
     """`import rollwise` loads neither Polars nor NumPy, SciPy, matplotlib, pydantic or pandas."""
     assert not loaded("import rollwise").intersection(HEAVY)

@@ -30,6 +30,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
     return NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_short(path: Path) -> None:
     """At most 80 lines of code and 500 words."""

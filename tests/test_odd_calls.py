@@ -361,6 +361,7 @@ def test_the_best_of_values_that_are_too_far_apart_to_be_subtracted() -> None:
     assert found["reason"].to_list() == ["values beyond 1e+150 cannot be squared and added: divide them first"]
 
 
+@pytest.mark.integration
 def test_an_agreement_may_have_a_column_called_metric() -> None:
     row = {"comparison": "labels", "judge": "rule", "statistic": "kappa", "level": 0.95, "n": 90, "metric": 3}
     frame = pl.DataFrame(row | {"estimate": 0.4, "low": 0.2, "high": 0.6})
@@ -403,11 +404,13 @@ def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
     assert last["reason"][0] == "no goal has 1,000,000,000 attempts; the most is 2"
 
 
+@pytest.mark.integration
 def test_a_column_without_any_value_is_diagnosed() -> None:
     row = rw.doctor(TURNS.with_columns(succeeded=None, score=0.5)).filter(analysis="score before and after success")
     assert row["reason"].to_list() == ["no turn is known to have succeeded, so turns cannot be aligned"]
 
 
+@pytest.mark.integration
 def test_steps_may_be_any_number() -> None:
     """As floats in the result, also where an integer has no float of its own."""
     frame = rollouts(train_step=pl.lit(2**64 - 1, pl.UInt64))

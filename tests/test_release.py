@@ -185,6 +185,7 @@ def test_only_the_version_of_the_package_is_published(tag: str, bare: Path, *, f
     assert fits or "is not the version of pyproject.toml" in done.stderr
 
 
+@pytest.mark.integration
 def test_every_step_of_a_workflow_is_a_task_or_installs_extras_that_exist(bare: Path) -> None:
     """Typed in bash: all that runs in the workflows, but for the steps of the gate and those tried above."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -276,6 +277,7 @@ def test_the_table_says_what_the_resolver_says(tmp_path: Path) -> None:
     assert "| MLflow | 2.0 | yes | 1.0 |" in table_by(tmp_path, {}).stdout
 
 
+@pytest.mark.integration
 def test_a_resolver_without_an_answer_is_no_answer(tmp_path: Path) -> None:
     """An index that cannot be reached, a package that cannot be built: no table, and no "no"."""
     done = table_by(tmp_path, {"garak": "error: Failed to fetch"})

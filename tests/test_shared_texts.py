@@ -99,6 +99,7 @@ def test_a_shared_parameter_has_the_text_of_the_list(name: str, parameter: str) 
     assert re.match(wanted, text_of(name, parameter)), text_of(name, parameter)
 
 
+@pytest.mark.integration
 def test_every_pointer_of_a_docstring_leads_to_a_text() -> None:
     """Of parameters that are not in the list as well: `As in` names a public function that describes the parameter itself."""
     for name in FUNCTIONS:

@@ -17,6 +17,7 @@ ROLLOUTS = pl.DataFrame(
 )
 
 
+@pytest.mark.integration
 def test_what_passes_returns_its_gate() -> None:
     """With the options of `gate`, for each group."""
     gates = assert_rate(
@@ -26,6 +27,7 @@ def test_what_passes_returns_its_gate() -> None:
     assert gates["answer"].to_list() == ["passed"] * 4
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("undecided", ["fail", "skip", "warn"])
 def test_what_fails_fails_whatever_is_undecided(undecided) -> None:
     """The assertion is the verdict of the gate."""

@@ -95,6 +95,7 @@ def test_several_sets_are_all_said_and_none_is_claimed() -> None:
     )
 
 
+@pytest.mark.integration
 def test_loops_that_stopped_at_a_success() -> None:
     """First attempts: 2 of 6. All eleven attempts: 6 successes of 11 where every loop ends with its success."""
     rollouts = table("S", "S", "FS", "FS", "FFS", "FFFS")
@@ -208,6 +209,7 @@ def test_a_figure_of_another_number_of_rollouts() -> None:
     assert (stated["answer"], stated["reason"]) == ("explained", sentence)
 
 
+@pytest.mark.integration
 def test_a_share_that_is_not_0_is_never_told_as_0() -> None:
     """One success of 300 prints as 0.00, and is not the same as none; 0.00 of a log without any is."""
     rollouts = table(*("S" + "F" * 299))
@@ -256,6 +258,7 @@ def test_rollouts_that_could_not_be_read_leave_a_bound_undecided() -> None:
     assert rw.audit(rollouts, "attack success < 2%", unread=50)["answer"][0] == "undecided"
 
 
+@pytest.mark.integration
 def test_the_interval_of_independent_attempts_stands_beside_ours() -> None:
     rollouts = table(*["SSSSS"] * 6, *["FFFFF"] * 6)
     ours, alone = rw.audit(rollouts, "attack success = 50%").filter(pl.col("low").is_not_null()).rows(named=True)
@@ -284,6 +287,7 @@ def test_figures_of_a_table_are_of_the_rollouts_that_its_columns_name() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_groups_and_means_of_numbers() -> None:
     """A mean of numbers has no errors as failures, but goals: (1 + (2 + 3 + 4)/3) / 2 = 2, and 2.5 of rollouts."""
     rollouts = pl.DataFrame(
@@ -320,6 +324,7 @@ def test_a_table_that_is_neither_turns_nor_rollouts() -> None:
 
 
 # ── as a table ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_the_table_fits_into_eighty_columns_and_says_a_sentence_for_each_row() -> None:
     text = rw.tables.text(rw.audit(ERRORS, "attack success = 4/12"), width=80)
     assert text.splitlines()[:5] == [
@@ -380,6 +385,7 @@ def test_a_metric_that_the_turns_have_no_columns_for_has_no_counterpart() -> Non
     assert answers == ["no counterpart", "no counterpart", "not explained"]
 
 
+@pytest.mark.integration
 def test_tasks_under_several_injections_are_counted_by_task() -> None:
     """Two tasks, each under two injections: solved 2 of 4 times, and both once."""
     rollouts = pl.DataFrame(

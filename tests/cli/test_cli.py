@@ -316,6 +316,7 @@ def test_last_weeks_rollouts_stand_beside_this_weeks(rollwise, tmp_path: Path) -
     assert "holds rollouts that are measured already" in mixed.err
 
 
+@pytest.mark.integration
 def test_a_table_on_the_screen_is_readable(rollwise) -> None:
     """By default a summary is a table of words with the interval beside its estimate."""
     done = rollwise("summarize", LOGS, "--by", "target", "--metric", "attack_success")
@@ -363,6 +364,7 @@ def test_convert_writes_whole_rollouts_and_a_manifest(rollwise, tmp_path: Path) 
     assert rw.read(sorted((tmp_path / "big").glob("*.parquet"))).sort(key).equals(rw.read(LOGS).sort(key))
 
 
+@pytest.mark.integration
 def test_show_prints_one_rollout(rollwise) -> None:
     """A rollout is shown turn by turn, with what was asked, answered and judged."""
     done = rollwise("show", "simulation-7/base/persuade/fraud-001/1", LOGS)
@@ -390,6 +392,7 @@ def test_show_names_the_order_of_its_arguments(rollwise) -> None:
     )
 
 
+@pytest.mark.integration
 def test_show_lets_no_control_character_through(rollwise, tmp_path: Path) -> None:
     """Escape sequences, bells and bidirectional overrides in a log are shown as what they are."""
     hostile = "a\x1b[2J\x07b\u202ec\x00d\x9bm"
@@ -827,6 +830,7 @@ def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path
     assert truth.exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("words", [[], ["info"]])
 def test_without_a_command_there_is_the_help(rollwise, words: list[str]) -> None:
     """And no empty sentence of an error beside it."""
@@ -867,6 +871,7 @@ def test_gate_passes_and_fails_by_its_exit_code(rollwise, tmp_path: Path) -> Non
     assert rollwise("gate", LOGS, "--require", "no_such_metric < 1").code == 2
 
 
+@pytest.mark.integration
 def test_gate_counts_the_unknown_against_a_release(rollwise, tmp_path: Path) -> None:
     """Most of an evaluation without a verdict is no pass, and the last line says so; to leave them out must be asked for."""
     path = tmp_path / "und.parquet"
@@ -1030,6 +1035,7 @@ def test_turns_in_other_words_are_no_table_of_rollouts(rollwise, tmp_path: Path)
     assert done.rows[0]["n"] == 2
 
 
+@pytest.mark.integration
 def test_the_doctor_says_names_of_columns(rollwise, tmp_path: Path) -> None:
     """The call that reads the logs has the names that were given."""
     path = tmp_path / "mine.csv"
@@ -1138,6 +1144,7 @@ def test_a_parquet_file_out_of_order_comes_without_its_texts(rollwise, tmp_path,
     assert rollwise("summarize", tmp_path / "converted", "--format", "json").out.endswith(expected)
 
 
+@pytest.mark.integration
 def test_an_empty_parquet_file_is_refused(rollwise, tmp_path) -> None:
     """As by `read`: there is nothing to measure."""
     in_order(tmp_path / "t.parquet").clear().write_parquet(tmp_path / "empty.parquet")

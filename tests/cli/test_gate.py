@@ -97,6 +97,7 @@ def test_junit_has_a_case_for_each_requirement_and_group(gate, table: Path, tmp_
     assert (again.code, "overwrite" in again.err) == (2, True)
 
 
+@pytest.mark.integration
 def test_a_hostile_name_breaks_no_format(gate, tmp_path: Path) -> None:
     """Control characters, markup and line breaks of a group's name stay text in XML, Markdown and annotations."""
     name = "a|b\n::error::x\x1b[31m</testcase><script>`*"

@@ -122,6 +122,7 @@ def test_answers_are_taken_by_map_too(typed: Typed) -> None:
     assert "try:" not in out
 
 
+@pytest.mark.integration
 def test_a_kept_mapping_is_parsed_back_and_reads_the_same(typed: Typed) -> None:
     """With a comment on what lines rest on."""
     code, _, err = typed("map", "run.json", "--write", "my runs.yml")
@@ -244,6 +245,7 @@ def test_a_refusal_that_a_line_cures_shows_the_columns(typed: Typed) -> None:
     assert lines[-1].startswith("try: rollwise report rows.json ")
 
 
+@pytest.mark.integration
 def test_what_cannot_be_proposed_is_one_sentence(typed: Typed) -> None:
     """As of every other verb."""
     assert typed is not None

@@ -103,6 +103,7 @@ def test_the_call_in_python_names_the_mapping(rollwise, files):
     assert f"rw.read({str(log)!r}, errors='collect', mapping={str(mapping)!r})" in out
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -57,6 +57,7 @@ def choices_of(hint: Any) -> list[Any]:
     return choices + ([None] if choices and type(None) in parts else [])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", VERBS)
 def test_options_are_those_of_the_verb(command: str) -> None:
     """Each option is a parameter with the same default and the same choices, or one that commands have alone."""

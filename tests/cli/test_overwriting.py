@@ -69,6 +69,7 @@ def test_a_command_does_not_write_over_a_log_that_it_reads(
     assert contents(logs) == before
 
 
+@pytest.mark.integration
 def test_links_lead_to_the_same_log(logs: Path, tmp_path: Path, rollwise: Callable[..., tuple[int, str]]) -> None:
     before = contents(logs)
     soft, hard = tmp_path / "soft.parquet", tmp_path / "hard.parquet"
@@ -80,6 +81,7 @@ def test_links_lead_to_the_same_log(logs: Path, tmp_path: Path, rollwise: Callab
     assert contents(logs) == before
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("command", ["report", "convert"])
 @pytest.mark.parametrize("place", [".", "..", "a.jsonl"])
 def test_a_folder_of_results_does_not_replace_a_folder_of_logs(
@@ -115,6 +117,7 @@ def test_results_of_an_earlier_run_are_written_over_in_a_folder_of_logs(
             assert rollwise(command, logs, "--out", out, "--overwrite")[0] == 0
 
 
+@pytest.mark.integration
 def test_turns_among_the_logs_are_read_and_not_written_over(
     logs: Path, rollwise: Callable[..., tuple[int, str]]
 ) -> None:

@@ -185,6 +185,7 @@ def test_a_question_mark_that_is_typed_is_refused(command: str, words: list[str]
     assert sentence in said[0]
 
 
+@pytest.mark.integration
 def test_python_says_the_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

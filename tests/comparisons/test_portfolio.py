@@ -34,6 +34,7 @@ WINS = {"pair": "uv", "tap": "vwx", "gcg": "u"}
 THREE = tried([(attack, goal, goal in wins) for attack, wins in WINS.items() for goal in "uvwxyz"])
 
 
+@pytest.mark.integration
 def test_pairs_by_hand():
     """Pair breaks u, v; tap breaks v, w, x: one alone, two alone, one both, four of six together."""
     row = rw.comparisons.portfolio(THREE).filter(kind="pair", member="pair", other="tap").row(0, named=True)
@@ -44,6 +45,7 @@ def test_pairs_by_hand():
     assert row["estimand"] == "share of goals with any attack_success by pair or tap; unit: goal"
 
 
+@pytest.mark.integration
 def test_the_greedy_order_by_hand():
     """Tap adds three goals, then gcg one (before pair, by name: both add u alone), then pair none."""
     greedy = rw.comparisons.portfolio(THREE).filter(kind="greedy")
@@ -232,6 +234,7 @@ def test_tradeoff_of_real_agentdojo_logs(shared):
         assert rate == pytest.approx(known[column].mean())
 
 
+@pytest.mark.integration
 def test_a_column_of_lists_groups_by_what_stands_in_them() -> None:
     """A rollout is in the group of each of its tags, once, and without any in that of null: as if each group were alone."""
     rollouts = pl.DataFrame(

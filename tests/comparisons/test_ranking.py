@@ -41,6 +41,7 @@ def said(ranks: pl.DataFrame) -> str:
 THREE = {"a": [1] * 18 + [0] * 2, "b": [1] * 2 + [0] * 18, "c": [1] + [0] * 19}
 
 
+@pytest.mark.integration
 def test_two_that_are_close_are_not_told_apart_and_both_are_told_from_the_third() -> None:
     """18, 2 and 1 of 20 goals: the last two differ at one goal, each differs from the first at 16 or more."""
     ranks = rw.rank(rollouts(THREE), of="target", metric="attack_success")
@@ -80,6 +81,7 @@ def test_equal_rates_share_a_rank() -> None:
     assert ranks["p_best"].to_list() == pytest.approx([0.1] * 10, abs=0.03)
 
 
+@pytest.mark.integration
 def test_without_common_goals_the_family_is_that_of_bonferroni() -> None:
     """Rollouts that nothing pairs: intervals at the level 1 - .05/3 of each pair hold together."""
     ranks = rw.rank(rollouts(THREE, goals=False), of="target", metric="attack_success")
@@ -96,6 +98,7 @@ def test_without_common_goals_the_family_is_that_of_bonferroni() -> None:
     assert {*excluded.select("group", "baseline").rows()} == {("b", "a"), ("c", "a")}
 
 
+@pytest.mark.integration
 def test_groups_that_met_other_goals_have_no_rank_by_rates() -> None:
     """Group b met harder goals: its rate is not comparable with that of a, and no rank says that it is."""
     frame = rollouts({"a": [1] * 10 + [0] * 10, "b": [1] * 10 + [0] * 10}).filter(

@@ -65,6 +65,7 @@ def test_a_group_is_not_changed_by_others(options: dict[str, Any]) -> None:
     assert every.filter(exact).equals(pl.concat(alone).filter(exact))
 
 
+@pytest.mark.integration
 def test_no_group_and_an_empty_group() -> None:
     """Without rollouts there is no group; without values there is a row that says so."""
     rollouts = table(2)

@@ -35,6 +35,7 @@ def goals(*kinds: tuple[int, list[Any]]) -> dict[str, list[Any]]:
     return {f"g{number}.{i:03}": values for number, (count, values) in enumerate(kinds) for i in range(count)}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("kinds", "kind", "k", "bounds"),
     [
@@ -57,6 +58,7 @@ def test_beyond_what_was_tried_there_is_no_share(kinds: Any, kind: str, k: int, 
     assert words in row["reason"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("kinds", "kind", "k", "estimate"),
     [

@@ -78,6 +78,7 @@ def test_published_accuracy_of_inspect_epochs(shared) -> None:
         assert (row["estimate"], row["std_error"]) == (pytest.approx(accuracy), pytest.approx(std_error, abs=5e-5))
 
 
+@pytest.mark.integration
 def test_goals_with_fewer_attempts_are_counted_not_dropped_in_silence() -> None:
     """Trap T15: the legacy pass@k of verifiers ignores incomplete groups and reads a missing reward as failure."""
     got = rw.attempts(tried({**FOUR, "e": [True, None, False], "f": [None, None]}), k=(1, 4))
@@ -97,6 +98,7 @@ def test_nothing_is_extrapolated() -> None:
     assert row["reason"] == "no goal has 5 attempts; the most is 4"
 
 
+@pytest.mark.integration
 def test_goals_without_a_known_attempt_are_said_to_have_none() -> None:
     """No goal has "fewer than 1 attempt"; where nothing is known nothing is doubted; tasks are called tasks."""
     one = at(rw.attempts(tried({**FOUR, "f": [None, None]}), k=1), 1)
@@ -121,6 +123,7 @@ def test_no_interval_collapses() -> None:
         assert high in {None, row["high"]}
 
 
+@pytest.mark.integration
 def test_goals_that_hardly_count_do_not_make_certain() -> None:
     """All of 3 in one of 1,140 choices, of fifteen goals of thirty: nearly none, and the upper end is nearly that of none."""
     none, hardly = (
@@ -251,6 +254,7 @@ def test_goals_that_may_have_stopped_are_not_left_out() -> None:
     assert at(rw.attempts(tried({**even, "x": [False] * 5}), k=5), 5)["method"].startswith("combinatorial")
 
 
+@pytest.mark.integration
 def test_what_cannot_be_told_is_said() -> None:
     """Without an order, or with too few successes, the row says that stopping cannot be told."""
     unordered = at(rw.attempts(tried(FOUR).drop("attempt"), k=1), 1)
@@ -292,6 +296,7 @@ def test_attempts_by_different_attacks_are_not_the_same_attempt() -> None:
     assert row["estimate"] == pytest.approx(at(rw.attempts(tried(FOUR), k=2), 2)["estimate"])
 
 
+@pytest.mark.integration
 def test_unjudged_attempts_widen_the_interval() -> None:
     """One True settles an attempt, one False never does: the interval runs from all failures to all successes."""
     goals = {f"g{i}": [False, i % 2 == 0, False, None if i == 3 else True, False] for i in range(12)}
@@ -307,6 +312,7 @@ def test_unjudged_attempts_widen_the_interval() -> None:
     assert "1 of 60 attempts has unjudged turns and no success" in row["reason"]
 
 
+@pytest.mark.integration
 def test_unjudged_attempts_count_with_their_expected_success() -> None:
     """By hand: the unjudged attempt follows a rate of 1/2, so of goal b's pairs one half has a success in expectation."""
     frame = tried({"a": [True, False], "b": [False, None], "c": [True, False]}).with_columns(

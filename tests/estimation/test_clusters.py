@@ -135,6 +135,7 @@ def test_rollouts_without_goal_and_task_say_that_they_count_as_independent(
     assert rw.summarize(named, metrics=metric, statistics="mean")["reason"].item() is None
 
 
+@pytest.mark.integration
 def test_a_gate_and_a_curve_say_it_too() -> None:
     """A gate over 40 unnamed rollouts names the assumption behind its answer, and so does a curve."""
     turns = pl.DataFrame(

@@ -83,6 +83,7 @@ def test_the_pairing_report():
     assert apart["n_pairs"] == 2
 
 
+@pytest.mark.integration
 def test_one_common_goal_is_null():
     """One goal in common: of pairs no interval and no p-value, and the reason says so; by itself all of the data count."""
     frame = rollouts(
@@ -117,6 +118,7 @@ def test_without_clusters_nothing_pairs():
         rw.contrast(PAIR, of="target", baseline="base", cluster=None, paired=True)
 
 
+@pytest.mark.integration
 def test_unequal_arms_and_missing_arms():
     """A group of the frame without the baseline has its row: null, with a reason."""
     frame = PAIR.with_columns(category=pl.when(pl.col("target") == "new").then(pl.lit("x")).otherwise(pl.lit("y")))
@@ -125,6 +127,7 @@ def test_unequal_arms_and_missing_arms():
     assert made["reason"].to_list() == ["no value in one of the arms"] * 2
 
 
+@pytest.mark.integration
 def test_all_pairs_without_a_baseline():
     """Three targets, no baseline: three comparisons, each with the one before it in order."""
     frame = crossed({name: list(np.random.default_rng(n).normal(n, 1, 12)) for n, name in enumerate("abc")})
@@ -134,6 +137,7 @@ def test_all_pairs_without_a_baseline():
 
 
 # ── draws ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("dtype", "values"),
     [(pl.Int64, [2, 10, 100]), (pl.Enum(["small", "medium", "large"]), ["small", "medium", "large"])],
@@ -151,6 +155,7 @@ def test_arms_have_the_order_of_their_values(dtype, values):
     assert tests["group"].to_list() == [second, second, third, third]
 
 
+@pytest.mark.integration
 def test_nothing_else_in_the_frame_changes_a_row():
     """Row order, other groups, other goals and other metrics leave a comparison's numbers alone; another seed does not."""
     rng = np.random.default_rng(0)
@@ -168,6 +173,7 @@ def test_nothing_else_in_the_frame_changes_a_row():
     assert rw.contrast(frame, seed=1, **options).filter(group="b").equals(other)
 
 
+@pytest.mark.integration
 def test_the_same_seed_gives_the_same_intervals():
     """Rliable ignores its random state (`test_rliable_ignores_its_seed`); here a seed means the same numbers, always."""
     frame = crossed({name: list(np.random.default_rng(n).gamma(2, 1, 30)) for n, name in enumerate("ab")})
@@ -233,6 +239,7 @@ def test_max_t_uses_the_correlation_and_widens_the_intervals():
 
 
 # ── what is unknown ───────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_unjudged_turns_widen_the_interval_and_the_p_value():
     """The interval holds whatever they are, the p-value is the largest, and the estimate lies between; dropped, the row says so."""
     turns = {"num_turns": [4] * 40, "num_judged": [4] * 18 + [2] * 2 + [4] * 20}
@@ -424,6 +431,7 @@ def test_the_command(tmp_path):
     assert "n = 50 pairs in 50 goals" in table.output
 
 
+@pytest.mark.integration
 def test_an_infinite_value_makes_nothing_significant():
     """One log-probability of -inf leaves its own row without a number, and the family without it."""
     rng = np.random.default_rng(1)

@@ -51,6 +51,7 @@ def test_what_was_measured_is_compared(measured: tuple[pl.Expr, ...], compared: 
     assert found["metric"].unique(maintain_order=True).to_list() == compared
 
 
+@pytest.mark.integration
 def test_turns_are_compared_by_name() -> None:
     rollouts = rw.measure(TURNS, m.attack_success())
     found = rw.contrast(rollouts, metrics=["attack_success", "num_turns"], **SHARED)

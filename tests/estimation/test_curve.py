@@ -54,6 +54,7 @@ def test_the_share_as_run_by_hand() -> None:
     assert column(got, "censored") == [0, 0, 1, 1]
 
 
+@pytest.mark.integration
 def test_survival_is_kaplan_meier() -> None:
     """Where nothing competes, one minus the share is the Kaplan-Meier estimate of lifelines, to 1e-9."""
     rng = np.random.default_rng(2)
@@ -74,6 +75,7 @@ def test_survival_is_kaplan_meier() -> None:
     assert (got["estimate"] <= got["high"]).drop_nulls().all()
 
 
+@pytest.mark.integration
 def test_each_way_to_end_has_its_incidence() -> None:
     """The incidences of all ways to end add up to one minus the share still running."""
     got = rw.curve(SIX, kind="incidence")
@@ -106,6 +108,7 @@ def test_a_success_of_unknown_turn_is_said() -> None:
     assert "unknown time" not in (rw.curve(SIX.with_columns(num_judged="num_turns"))["reason"][-1] or "")
 
 
+@pytest.mark.integration
 def test_goals_are_the_unit() -> None:
     """Alike attempts at one goal widen the interval; goals stand in the row."""
     goal = pl.Series([f"g{i // 4}" for i in range(40)])
@@ -116,6 +119,7 @@ def test_goals_are_the_unit() -> None:
     assert "unit: goal" in clustered["estimand"][1]
 
 
+@pytest.mark.integration
 def test_rollouts_without_a_time_are_counted_in_the_estimand() -> None:
     """What was not watched is left out and said; a group without any time keeps a row."""
     frame = pl.concat(
@@ -149,6 +153,7 @@ def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str)
         rw.curve(SIX, **options)
 
 
+@pytest.mark.integration
 def test_the_result_is_a_curve() -> None:
     """The result conforms to its schema, groups first, in every kind and at several levels."""
     frame = SIX.with_columns(target=pl.Series(list("aaabbb")))
@@ -172,6 +177,7 @@ SPENT = pl.DataFrame(
 )
 
 
+@pytest.mark.integration
 def test_success_is_charged_at_what_it_had_taken() -> None:
     """Successes after 40 and 50 tokens; one watch ended at 115 and one at 4, before either: 1/3, then 2/3 of those left."""
     found = rw.measure(SPENT, m.time_to_success(), m.spent_to_success("tokens"), m.spent_to_success("cost_usd"))
@@ -190,6 +196,7 @@ def test_success_is_charged_at_what_it_had_taken() -> None:
     assert "1 without a time" in column(rw.curve(found, axis="cost_usd"), "estimand")[0]
 
 
+@pytest.mark.integration
 def test_success_at_the_moment_not_the_sample_total() -> None:
     """Trap T7: scores_by_limit_df of inspect_viz charges the sample's total, and alters the frame it was given."""
     longer = SPENT.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES)).filter(pl.col("rollout_id") == "a")
@@ -213,6 +220,7 @@ def test_an_amount_is_no_time_in_turns() -> None:
         m.spent_to_success("euro")
 
 
+@pytest.mark.integration
 def test_a_free_success_is_at_nothing() -> None:
     """A success that cost nothing stands at 0, once."""
     free = SPENT.with_columns(cost_usd=pl.when(pl.col("rollout_id") == "a").then(0.0).otherwise(1.0))
@@ -222,6 +230,7 @@ def test_a_free_success_is_at_nothing() -> None:
 
 
 # ── the whole curve at once ───────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_simultaneous_band_holds_the_pointwise_one() -> None:
     """The band is as wide or wider everywhere, the same for the same seed, and says what it is."""
     turns, _ = rw.simulate(goals=30, attempts=4, turns=6, seed=3)
@@ -241,6 +250,7 @@ def two_targets() -> pl.DataFrame:
     return rw.measure(turns)
 
 
+@pytest.mark.integration
 def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
     """Each point is the group's share less the baseline's; goals in both arms are pairs."""
     found = two_targets()
@@ -255,6 +265,7 @@ def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
     assert got.select((pl.col("low") < pl.col("estimate")) & (pl.col("estimate") < pl.col("high"))).to_series().all()
 
 
+@pytest.mark.integration
 def test_log_rank_and_restricted_means() -> None:
     """One row each: the test agrees with the restricted means on which is later; both count pairs."""
     found = two_targets()
@@ -304,6 +315,7 @@ def test_a_conversation_that_ended_competes(shared) -> None:
     assert rw.curve(found, kind="survival")["estimate"][-1] == pytest.approx(1 - 0.0925, abs=5e-5)
 
 
+@pytest.mark.integration
 def test_a_rollout_that_stopped_early_competes(shared) -> None:
     """InterCode CTF: 37 of 93 as run (Kaplan-Meier would say 0.438)."""
     (path,) = (shared / "intercode").rglob("*ctf*gpt-4*.json")

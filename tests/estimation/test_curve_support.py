@@ -66,6 +66,7 @@ def test_few_at_risk_is_said_and_drawn() -> None:
     assert "Dashed: fewer than 10 rollouts or 5 clusters at risk" in " ".join(words.split())
 
 
+@pytest.mark.integration
 def test_few_goals_at_risk_are_few_however_many_rollouts() -> None:
     """Twelve rollouts of three goals are at risk at turn 2: too few goals; without goals, enough rollouts."""
     goal = np.repeat(np.arange(10), 4)

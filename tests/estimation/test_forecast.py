@@ -53,6 +53,7 @@ def test_the_row_is_the_average_of_the_models() -> None:
     schema.check(got, schema.FORECAST)
 
 
+@pytest.mark.integration
 def test_tasks_are_solved_and_not_broken() -> None:
     """A metric of the user's task is told of tasks."""
     won = tried(drawn(np.random.default_rng(0), 12, 3, 0.4, 0.3)).rename(
@@ -74,6 +75,7 @@ def test_stopping_costs_no_bias() -> None:
     assert abs(row["holdout_error"]) < 0.02
 
 
+@pytest.mark.integration
 def test_far_out_is_said() -> None:
     """From three times the attempts made the row warns, says what holds for all goals, and how far the held-out attempts reach."""
     frame = tried(drawn(np.random.default_rng(2), 40, 5, 0.2, 0.3))
@@ -86,6 +88,7 @@ def test_far_out_is_said() -> None:
     assert far.startswith("12 times the attempts made: ")
 
 
+@pytest.mark.integration
 def test_bounds_for_any_goals_by_hand() -> None:
     """12 of 40 goals are broken in 4 attempts: at 8 attempts at most twice the upper end of Wilson's interval, .454."""
     row = rw.forecast(tried(np.repeat([[1, 0, 0, 0], [0, 0, 0, 0]], [12, 28], axis=0)), k=(8, 100)).rows(named=True)
@@ -106,6 +109,7 @@ def test_loops_that_stopped_have_bounds_from_their_budget() -> None:
         assert stopped[name] == pytest.approx(whole[name], abs=0.01)
 
 
+@pytest.mark.integration
 def test_immune_goals_are_not_broken_in_the_end() -> None:
     """Of 2,000 goals half are immune: at 100 attempts .48 are broken, where a beta distribution alone says .6 and more."""
     rng = np.random.default_rng(1)

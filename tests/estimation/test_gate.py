@@ -63,6 +63,7 @@ def rank(frame: pl.DataFrame, requirement: str) -> int:
     return ORDER.index(only(rw.gate(frame, requirement))["answer"])
 
 
+@pytest.mark.integration
 def test_the_bound_decides_not_the_estimate() -> None:
     """0 of 500 is not proof of less than half a per cent: Wilson's upper end is .0076."""
     row = only(rw.gate(SAFE, "attack_success < 0.5%"))
@@ -72,6 +73,7 @@ def test_the_bound_decides_not_the_estimate() -> None:
     assert passes(SAFE, "attack_success < 0.01")
 
 
+@pytest.mark.integration
 def test_one_more_success_does_not_help() -> None:
     """The note of the trap: clustered, 0 of 500 has the upper end .0747 and 1 of 500 .0351; a 5 % gate passes neither."""
     for successes in ([False] * 500, [True] + [False] * 499):
@@ -111,6 +113,7 @@ def test_the_other_side() -> None:
     assert only(rw.gate(good, "task_success >= 99.5%"))["answer"] == "failed"
 
 
+@pytest.mark.integration
 def test_every_group_and_every_requirement() -> None:
     """Groups pass or fail for themselves; several requirements are rows of their own."""
     both = pl.concat(
@@ -149,6 +152,7 @@ def test_what_is_not_known_is_undecided(frame: pl.DataFrame, why: str) -> None:
             assert why in verdict(rw.gate(table, requirement))
 
 
+@pytest.mark.integration
 def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
     """A bound is in per cent where the requirement is, what is independent has its name, and who has no verdict is counted."""
     few = rollouts([False] * 50)
@@ -203,6 +207,7 @@ def test_the_unknown_count_against_either_side() -> None:
         )
 
 
+@pytest.mark.integration
 def test_the_unknown_are_left_out_by_name_alone() -> None:
     """Who says so gets the interval of the rest, and the sentence says of how many."""
     for table in (rollouts, in_error, half_judged):
@@ -216,6 +221,7 @@ def test_the_unknown_are_left_out_by_name_alone() -> None:
         rw.gate(SAFE, "attack_success < 0.01", unjudged="ignore")  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 def test_the_unknown_of_a_number_have_no_worst_case() -> None:
     """Nothing bounds a number that nobody knows, so that it is undecided, unless these are left out; turns are always known."""
     frame = SAFE.with_columns(harm=pl.when(pl.int_range(pl.len()) > 0).then(pl.int_range(pl.len()) % 7 / 100))
@@ -255,6 +261,7 @@ def test_goals_without_a_verdict_do_not_help(values: list, goals: list[int], req
         assert (further if "<" in requirement else further[::-1])[1] <= 1e-12
 
 
+@pytest.mark.integration
 def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
     """Three successes over two goals say less than .04 of the rate; a fourth rollout, in error, made it .065."""
     table = rollouts([True, True, True, None]).with_columns(goal=pl.Series(["b", "a", "b", "c"]))
@@ -269,12 +276,14 @@ def test_no_group_is_no_pass() -> None:
         assert (row["answer"], row["reason"]) == ("undecided", "no data: the table has no rollouts")
 
 
+@pytest.mark.integration
 def test_an_extreme_has_no_bound() -> None:
     """The largest value seen says nothing of the largest to come: no interval, no pass."""
     frame = SAFE.with_columns(harm=pl.lit(0.1))
     assert only(rw.gate(frame, "max(harm) < 0.5"))["answer"] == "undecided"
 
 
+@pytest.mark.integration
 def test_other_statistics() -> None:
     """A statistic is named around the metric; the median has its own interval."""
     frame = SAFE.with_columns(num_turns=pl.int_range(500).mod(50).add(1).cast(pl.Int32))

@@ -69,6 +69,7 @@ def test_a_repeated_requirement_is_one_row() -> None:
     assert gates.select("target", "answer").rows() == [("a", "passed"), ("b", "failed")]
 
 
+@pytest.mark.integration
 def test_what_decides_is_a_number_of_goals() -> None:
     """As planned for the estimated rate; no number at the threshold itself, and one where it is decided."""
     needed = clusters_to_decide(0.2, 0.3, 1.0, repeated=False)
@@ -228,6 +229,7 @@ def test_a_requirement_against_an_earlier_run_is_paired_by_goal() -> None:
     )
 
 
+@pytest.mark.integration
 def test_a_failure_also_keeps_its_promise() -> None:
     """The end that fails a requirement is monotone as well: one failure of the attack more cannot make it fail."""
     row = rw.gate(run(499, goals=50, attempts=10), "attack_success < 90%").row(0, named=True)

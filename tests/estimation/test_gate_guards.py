@@ -92,6 +92,7 @@ def only(frame: pl.DataFrame) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.integration
 def test_a_control_without_a_refusal_passes() -> None:
     """None of 20 goals: the exact upper end solves (1 - p)^20 = .025, p = .1684, and it is that of the Boolean metric."""
     table = control([[False, False]] * 20)
@@ -128,6 +129,7 @@ def test_attempts_at_a_goal_are_no_further_goals() -> None:
     assert (row["answer"], row["n_clusters"], row["pass_bound"]) == ("passed", 5, pytest.approx(0.772475, abs=1e-6))
 
 
+@pytest.mark.integration
 def test_equal_values_without_a_declared_range_or_with_a_crash_stay_undecided() -> None:
     """Nobody knows how far other values of one's own metric may be, nor what a crashed rollout would have done."""
     table = control([[False]] * 20)
@@ -140,6 +142,7 @@ def test_equal_values_without_a_declared_range_or_with_a_crash_stay_undecided() 
     assert (own["answer"], own["reason"], row["answer"], row["n"]) == ("undecided", "no variation", "undecided", 19)
 
 
+@pytest.mark.integration
 def test_a_margin_in_points_means_one_thing() -> None:
     for words in ("attack_success <= baseline + 1 point", "attack_success <= baseline + 100 points"):
         assert rw.gate(BROKEN, words, baseline=BROKEN).height == 1

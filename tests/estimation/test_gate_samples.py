@@ -73,6 +73,7 @@ def test_the_reason_speaks_of_those_drawn() -> None:
     assert "judge or rerun the other 40 rollouts" in reason
 
 
+@pytest.mark.integration
 def test_those_that_ended_in_an_error_or_are_undetermined_were_drawn() -> None:
     """Only rollouts without any verdict may be undrawn: 20 errors and 20 undetermined ones may be successes."""
     words = pl.Series(["failure"] * 160 + ["error"] * 20 + ["undetermined"] * 20 + [None] * 100)
@@ -119,6 +120,7 @@ def test_a_summary_does_not_say_who_was_drawn(tmp_path: Path, capsys: pytest.Cap
         assert "of those drawn for judging" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("first", [20, 60], ids=["40 goals of both", "no goal of both"])
 def test_a_comparison_over_all_goals_says_so_once(first: int) -> None:
     """What the difference itself says of its goals is the same, and left out."""

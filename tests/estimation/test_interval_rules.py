@@ -42,6 +42,7 @@ def summary(values: list, goals: list, **options) -> list[dict]:
     return pl.concat(made).rows(named=True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("values", [[], [None, None]], ids=["no rollout", "no value"])
 def test_nothing_known_is_null_never_zero(values: list) -> None:
     """Without a value (n = 0) estimate and bounds are null, and n = 0 stands in the row."""
@@ -50,6 +51,7 @@ def test_nothing_known_is_null_never_zero(values: list) -> None:
         assert row["reason"]
 
 
+@pytest.mark.integration
 def test_one_rollout_bounds_a_rate_and_nothing_else() -> None:
     """One rollout (n = 1): Wilson is defined for a proportion (from 0.21 to 1), no mean has a zero-width interval."""
     rate, *others = summary([1.0], ["a"])
@@ -60,6 +62,7 @@ def test_one_rollout_bounds_a_rate_and_nothing_else() -> None:
         assert row["reason"]
 
 
+@pytest.mark.integration
 def test_equal_values_bound_a_rate_and_nothing_else() -> None:
     """All equal: Wilson for the proportion; means have null bounds, as nothing varies; quantiles are that value, and say so."""
     rate, *others = summary([2.0] * 12, [f"g{i}" for i in range(12)])
@@ -73,6 +76,7 @@ def test_equal_values_bound_a_rate_and_nothing_else() -> None:
     assert others[0]["reason"] == "no variation"
 
 
+@pytest.mark.integration
 def test_what_is_not_scored_is_counted_and_bounded() -> None:
     """A missing score is never a number: it is counted, and the worst cases stand beside the rate."""
     row = summary([1.0, 0.0, None, None], list("abcd"))[0]
@@ -102,6 +106,7 @@ def test_unequal_goals_have_two_estimands_and_the_row_names_its_own() -> None:
         assert f"every {weighting} weighing the same" in row["estimand"]
 
 
+@pytest.mark.integration
 def test_one_cluster_never_falls_back_to_independence() -> None:
     """Several rollouts of one goal: every interval is null, and says that there is one cluster."""
     for row in summary([1.0, 0.0, 3.0, 2.0, 5.0, 0.0, 1.0], ["a"] * 7):
@@ -134,6 +139,7 @@ def test_a_large_offset_costs_no_digits() -> None:
     assert far.low - 1e9 == pytest.approx(near.low, abs=1e-6)
 
 
+@pytest.mark.integration
 def test_goals_with_most_of_the_rollouts_are_said() -> None:
     """One goal of 40 beside 19 of 3 is said; of equal goals, or of goals weighed alike, nothing is."""
     sizes = [40] + [3] * 19
@@ -151,6 +157,7 @@ def test_goals_with_most_of_the_rollouts_are_said() -> None:
     assert equal["reason"][0] is None
 
 
+@pytest.mark.integration
 def test_rates_that_follow_the_numbers_of_rollouts_are_said() -> None:
     """Twelve goals broken in 2 of 2 or 1 of 2, and twelve in 0 or 1 of 8: what is tried more often is broken less often."""
     successes, sizes = [2, 1] * 6 + [0, 1] * 6, [2] * 12 + [8] * 12

@@ -118,6 +118,7 @@ def test_nobody_at_n_one_and_all_equal() -> None:
         assert test["reason"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_what_a_noisy_table_cannot_say_is_said_by_measure() -> None:
     """A rate over nothing assessed is null, never 0.0, down every verb."""
     turns = rw.turns([{"rollout_id": "a", "goal": "g", "prompt": "p", "response": "r"}])

@@ -142,6 +142,7 @@ def test_a_rollout_judged_in_part_was_drawn() -> None:
     assert every["reason"].startswith("1 of 8 rollouts has unjudged turns and no success, and 3 have no verdict: ")
 
 
+@pytest.mark.integration
 def test_errors_stay_as_they_are() -> None:
     """Counted as errors, outside the interval, and within the columns `bound_low` and `bound_high`."""
     turns = single_turns(HALF, ending=pl.Series(["finished"] * 50 + ["error"] * 50))
@@ -151,6 +152,7 @@ def test_errors_stay_as_they_are() -> None:
     assert (row["bound_low"], row["bound_high"]) == pytest.approx((0.05, 0.55))
 
 
+@pytest.mark.integration
 def test_metrics_of_other_things_are_not_bounded() -> None:
     """A count, a text that matches, an attack that was none: what has no value for another reason is no unknown verdict."""
     turns = single_turns(
@@ -257,6 +259,7 @@ def test_every_verb_holds_the_interval_of_every_extreme(verb: str) -> None:
         assert all("of those drawn for judging (unjudged='sample')" in reason for reason in sample["reason"])
 
 
+@pytest.mark.integration
 def test_the_same_rollouts_judged_in_part_do_not_differ_from_themselves() -> None:
     """A judge that refuses on the worst answers makes no difference of two equal tables: p is 1, and 0 in the interval."""
     rng = np.random.default_rng(1)
@@ -276,6 +279,7 @@ def test_the_same_rollouts_judged_in_part_do_not_differ_from_themselves() -> Non
     assert f"{unseen.sum()} of 240 rollouts have no verdict" in row["reason"]
 
 
+@pytest.mark.integration
 def test_an_undetermined_outcome_is_no_failure_in_the_estimate() -> None:
     """All turns judged as failures and an undetermined outcome: not followed to its end as if it were a failure."""
     turns = rw.turns(
@@ -292,6 +296,7 @@ def test_an_undetermined_outcome_is_no_failure_in_the_estimate() -> None:
     assert (row["low"], row["high"]) == pytest.approx((wilson(1, 3)[0], wilson(2, 3)[1]))
 
 
+@pytest.mark.integration
 def test_the_command_takes_a_sample(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`--unjudged sample` is the option of the same name."""
     path = tmp_path / "turns.csv"

@@ -45,6 +45,7 @@ def only(frame):
     return frame.row(0, named=True)
 
 
+@pytest.mark.integration
 def test_a_correlation():
     """The point is the function of the data; whole goals are drawn; the row says all."""
     row = only(of(FRAME, correlation, metrics=["num_turns", "harm"], resamples=1000, seed=3))
@@ -55,6 +56,7 @@ def test_a_correlation():
     assert row["estimand"] == "correlation of num_turns, harm over rollouts; unit: goal"
 
 
+@pytest.mark.integration
 def test_a_mean_is_the_mean():
     """The mean by gathered rows is that of `summarize` by weights, and BCa with it."""
     for interval, method in (("percentile", "percentile"), ("bca", "bca"), ("basic", "basic")):

@@ -18,6 +18,7 @@ def against_ids() -> pl.DataFrame:
     return pl.DataFrame({"rollout_id": ids, "target": "a", "goal": goals, "attack_success": successes})
 
 
+@pytest.mark.integration
 def test_a_gate_takes_the_order_of_the_table() -> None:
     """The rate of first attempts, as `summarize` has it: 30 of 40. By the order of ids it would be .5 of 80, and pass."""
     frame = against_ids()
@@ -29,6 +30,7 @@ def test_a_gate_takes_the_order_of_the_table() -> None:
         assert gate["pass_bound"] > 0.85
 
 
+@pytest.mark.integration
 def test_a_gate_against_a_baseline_takes_it_too() -> None:
     """Twice the same run: no difference, over the first attempts."""
     frame = against_ids()
@@ -36,6 +38,7 @@ def test_a_gate_against_a_baseline_takes_it_too() -> None:
     assert (gate["estimate"], gate["n"]) == (0.0, 40)
 
 
+@pytest.mark.integration
 def test_ranks_take_the_order_of_the_table() -> None:
     """Two targets, of which the second never falls: the rate of the first is that of its first attempts."""
     frame = against_ids()
@@ -66,6 +69,7 @@ def two_defenses() -> pl.DataFrame:
     )
 
 
+@pytest.mark.integration
 def test_a_correction_looks_for_loops_in_the_groups_asked_for() -> None:
     """Labels equal to the verdicts correct nothing: all 150 rollouts behind the filter count, as in `summarize`."""
     frame = two_defenses()
@@ -78,6 +82,7 @@ def test_a_correction_looks_for_loops_in_the_groups_asked_for() -> None:
     assert true["estimate"].item() == pytest.approx(rate["estimate"].item(), abs=0.02)
 
 
+@pytest.mark.integration
 def test_the_chance_of_being_best_is_of_the_rollouts_of_the_estimate() -> None:
     """It is near that of a bootstrap over all attempts behind the filter and the first ones without it."""
     ranks = rw.rank(two_defenses(), of="defense", metric="attack_success").sort("group")

@@ -59,6 +59,7 @@ def test_none_of_n() -> None:
     assert 0.99**299 <= 0.05 < 0.99**298
 
 
+@pytest.mark.integration
 @given(st.floats(0.001, 0.5), st.floats(0.5, 0.999))
 def test_none_of_n_is_the_fewest(below: float, level: float) -> None:
     """One rollout less would not do."""
@@ -150,6 +151,7 @@ def test_more_is_asked_of_more_goals(variances: list[float], goals: list[int], s
     assert (goals_for_difference(least, low, power=low, level=low) or 0) >= fewest
 
 
+@pytest.mark.integration
 @given(SHARES, *[st.tuples(some, some).map(sorted) for some in (SHARES, st.floats(1, 100), st.floats(0, 1))])
 def test_the_variance_goes_with_what_makes_it(
     rate: float, iccs: list[float], attempts: list[float], correlations: list[float]
@@ -167,6 +169,7 @@ def test_the_variance_goes_with_what_makes_it(
     assert alone == pytest.approx(2 * variance_per_goal(rate, low, few))
 
 
+@pytest.mark.integration
 @given(st.floats(1e-4, 0.9), st.floats(0.5, 0.999), st.booleans())
 def test_the_gate_needs_no_goal_less(below: float, level: float, repeated: bool) -> None:
     """The upper end at none is c²/(G + c²) (Wilson's, with z or t for c), or 1 - ((1 - level)/2)^(1/G) (exact) if larger.

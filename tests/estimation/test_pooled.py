@@ -42,6 +42,7 @@ def estimate(frame: pl.DataFrame, **options: object) -> dict[str, Any]:
 DOMINATED = [[1] * 90 + [0] * 10, *[[1, 0, 0]] * 6, *[[0, 0, 0]] * 13]
 
 
+@pytest.mark.integration
 def test_one_goal_of_many_rollouts_counts_as_one_goal() -> None:
     """90 of 100 at one goal and 6 of 57 at the others: 61 % of the rollouts, but the mean of the goals' rates is 14.5 %.
 
@@ -79,6 +80,7 @@ def test_a_table_shows_the_share_of_the_rollouts_beside_the_pooled_estimate() ->
     assert "share of rollouts" not in rw.tables.markdown(rw.summarize(table(DOMINATED), metrics="attack_success"))
 
 
+@pytest.mark.integration
 def test_all_attempts_of_loops_that_stopped_count() -> None:
     """Loops of up to 10: the first attempts alone are 100 rollouts; all of them narrow the interval."""
     frame = until_success(np.random.default_rng(1), np.random.default_rng(2).beta(0.23, 2.1, 100), 10)
@@ -92,6 +94,7 @@ def test_all_attempts_of_loops_that_stopped_count() -> None:
     assert row["low"] < first["estimate"] < row["high"]
 
 
+@pytest.mark.integration
 def test_a_time_and_a_number_are_as_without_the_method() -> None:
     """The method is for shares: later attempts do not count for a time, and a number has no interval by it."""
     frame = until_success(np.random.default_rng(1), np.full(60, 0.1), 10).with_columns(
@@ -141,6 +144,7 @@ def test_other_statistics_are_refused() -> None:
         estimate(table(DOMINATED), statistics=["mean", "median"])
 
 
+@pytest.mark.integration
 def test_unjudged_rollouts_are_bounded() -> None:
     """A goal without a verdict may be a success or a failure: the interval covers both."""
     known = [[1, 0, 0]] * 8 + [[0, 0, 0]] * 12

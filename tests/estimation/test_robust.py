@@ -40,6 +40,7 @@ def atari(shared):
     return pl.DataFrame(rows, schema=["rollout_id", "goal", "score_human"], orient="row")
 
 
+@pytest.mark.integration
 def test_the_atari_figures(atari):
     """DIAMOND, table 1 (arXiv:2405.12399): mean 1.459, median .373, IQM .641, optimality gap .480, 11 superhuman games."""
     statistics = ("goal_mean", "goal_median", "iqm", "optimality_gap")
@@ -55,6 +56,7 @@ def test_the_atari_figures(atari):
     assert above["estimate"].item() == pytest.approx(11 / 26)
 
 
+@pytest.mark.integration
 def test_the_atari_intervals(atari):
     """Runs drawn within games, as rliable does: .578 to .707 for the IQM, 1.354 to 1.569 for the mean; goals drawn are wider."""
     options = {"metrics": "score_human", "statistics": ("iqm", "goal_mean"), "resamples": 5000}
@@ -189,6 +191,7 @@ def test_aggregates_stand_beside_other_statistics():
     assert merged.equals(rw.summarize(frame, statistics=names, by="target", resamples=200))
 
 
+@pytest.mark.integration
 def test_iqm_is_a_summary():
     """The frame is a SUMMARY with every count, and the same seed gives the same numbers."""
     frame = rollouts([float(i % 9) for i in range(60)] + [None] * 2, [f"g{i % 10}" for i in range(62)])

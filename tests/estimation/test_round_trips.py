@@ -58,6 +58,7 @@ def test_results_are_those_of_the_first_frame(through: Callable[..., object], tm
         assert_frame_equal(result(again), result(made))
 
 
+@pytest.mark.integration
 def test_an_amount_of_whole_numbers_is_no_time() -> None:
     """Only columns called time_to_... are taken for times: 300 tokens are not 300 turns."""
     made = rollouts().rename({"time_to_success": "turns"})

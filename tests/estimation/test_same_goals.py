@@ -37,6 +37,7 @@ def together(**arms: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+@pytest.mark.integration
 def test_new_goals_that_are_all_broken_do_not_pass() -> None:
     """300 goals of both without a success, 300 new ones all broken, 100 old ones that were broken are gone: 50 % after 25 %."""
     old = met(goals(0, 400, 100))
@@ -135,6 +136,7 @@ def test_goals_are_those_of_each_group_and_of_the_group_named() -> None:
     assert rw.gate(new, requirements, baseline=earlier)["answer"].to_list() == ["passed", "undecided"]
 
 
+@pytest.mark.integration
 def test_goals_without_a_verdict_were_met() -> None:
     """100 goals in error instead of absent: they are inside the bounds, as before, and the runs met the same goals."""
     old = met(goals(0, 400))
@@ -156,6 +158,7 @@ def test_without_goals_nothing_says_what_was_met() -> None:
         assert (row["answer"], row["n"]) == ("passed", 400)
 
 
+@pytest.mark.integration
 def test_a_contrast_says_over_which_goals() -> None:
     """Over the goals of both by default, over all with paired=False, and over none in common."""
     arms = together(a=met(goals(0, 50, 5)), b=met(goals(0, 50) | goals(50, 100, 50)))
@@ -177,6 +180,7 @@ def test_a_contrast_says_over_which_goals() -> None:
     assert reason(nameless) == "no goal or task is named, so every rollout counts as independent"
 
 
+@pytest.mark.integration
 def test_the_answer_of_a_contrast_says_over_which_goals() -> None:
     """The sentence to quote, of one comparison and of several that are over other goals."""
     arms = together(a=met(goals(0, 50, 5)), b=met(goals(0, 50) | goals(50, 100, 50)), c=met(goals(10, 50)))
@@ -190,6 +194,7 @@ def test_the_answer_of_a_contrast_says_over_which_goals() -> None:
     assert "Compared over" not in answer_of(same)
 
 
+@pytest.mark.integration
 def test_a_portfolio_says_which_goals_a_member_did_not_meet() -> None:
     """B met 10 of the 50 goals that A met: the union is of these 10, and the row says so."""
     both = pl.concat(

@@ -49,6 +49,7 @@ def test_only_first_attempts_count_where_loops_stop() -> None:
     assert rw.attempts(frame, k=1).filter(kind="asr@k")["estimate"].item() == pytest.approx(3 / 8)
 
 
+@pytest.mark.integration
 def test_loops_of_a_fixed_number_count_in_full() -> None:
     """Successes that are not the last attempts show that loops went on, and so do rows without numbers, in any order."""
     fixed = campaign(np.random.default_rng(0), 50, stop=False)
@@ -158,6 +159,7 @@ def in_batches(rng: np.random.Generator, goals: int, size: int, most: int = 20) 
     return fixed.filter(pl.col("attempt") <= ((first - 1) // size + 1) * size)
 
 
+@pytest.mark.integration
 def test_the_order_of_rows_is_taken_where_nothing_numbers_them_and_said() -> None:
     """Without `attempt`, or with one number missing: the rows in their order have the same first attempts."""
     one = campaign(np.random.default_rng(1), 100)
@@ -234,6 +236,7 @@ def test_a_crashed_first_attempt_is_replaced_by_the_next_one() -> None:
     assert row["n_error"] == frame.filter(pl.col("ending") == "error").height
 
 
+@pytest.mark.integration
 def test_difference_and_curve_use_the_same_attempts() -> None:
     """A stopped arm is compared by its first attempts, and a curve follows them."""
     stopped = campaign(np.random.default_rng(2), 80)

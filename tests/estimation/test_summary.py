@@ -257,6 +257,7 @@ HALF = rollouts(
 )
 
 
+@pytest.mark.integration
 def test_unjudged_turns_are_censored_and_widen_the_interval() -> None:
     """The estimate is the curve's at the last turn (4 of 10 by hand).
 
@@ -405,6 +406,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     assert printed[0] == printed[1] == printed[2]
 
 
+@pytest.mark.integration
 def test_the_seed_changes_the_draws_and_is_written_down() -> None:
     """Another seed draws otherwise; the row says which seed drew it, and only where something was drawn."""
     rows = [
@@ -439,6 +441,7 @@ def test_the_mean_of_a_number_is_the_bca_bootstrap() -> None:
     assert row["high"] == pytest.approx(peer.high, abs=0.1 * spread)
 
 
+@pytest.mark.integration
 def test_times_have_a_restricted_mean_and_a_median() -> None:
     """The restricted mean is the area under Kaplan-Meier up to the last turn watched, as in lifelines."""
     from lifelines import KaplanMeierFitter
@@ -551,6 +554,7 @@ def test_the_error_of_a_margin_is_that_of_its_own_estimate() -> None:
     assert np.mean([part.mean() for part in own]) == 4.5
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("method", ["auto", "t", "normal", "bootstrap", "bca", "percentile", "basic"])
 def test_every_method_gives_an_interval_for_a_number(method) -> None:
     """Each method is named in its row and holds the point."""
@@ -603,6 +607,7 @@ def test_a_column_of_lists_groups_by_what_stands_in_them(merge: bool) -> None:
     ]
 
 
+@pytest.mark.integration
 def test_tags_group_like_the_rollouts_that_have_them() -> None:
     """Beside another column; in contrasts, curves and gates too."""
     got = rw.summarize(tagged(), by=["target", "tags"], metrics="grade", statistics="mean")
@@ -762,6 +767,7 @@ def test_turns_are_not_rollouts() -> None:
         rw.summarize(pl.DataFrame({"x": [1, 2]}))
 
 
+@pytest.mark.integration
 def test_any_arrow_table_will_do() -> None:
     """An Arrow table and a lazy frame give the same rows as a Polars frame."""
     frame = graded(4).drop("time_to_success")

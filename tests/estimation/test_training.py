@@ -33,6 +33,7 @@ TWO = {
 }
 
 
+@pytest.mark.integration
 def test_by_hand() -> None:
     """Steps in numeric order; goals change by 1, 0, -1/2, -1/2; a quarter of the groups is all success, a half all fail."""
     got = rw.training(run(TWO))
@@ -49,6 +50,7 @@ def test_by_hand() -> None:
     schema.check(got, schema.TRAINING)
 
 
+@pytest.mark.integration
 def test_the_band_is_that_of_the_summary() -> None:
     """Estimate, interval, counts are those of `summarize` by step: goals are the unit, not rollouts."""
     rng = np.random.default_rng(0)
@@ -58,6 +60,7 @@ def test_the_band_is_that_of_the_summary() -> None:
     assert rw.training(frame).select(names).equals(summary.select(names))
 
 
+@pytest.mark.integration
 def test_goals_are_paired() -> None:
     """Goals that differ much and all gain a little: the paired change is far sharper than two rates."""
     rng = np.random.default_rng(1)
@@ -95,6 +98,7 @@ def test_what_is_not_there_is_said() -> None:
     assert "1 rollout without a step" in row["estimand"]
 
 
+@pytest.mark.integration
 def test_unjudged_turns_widen_the_change() -> None:
     """Where a step has rollouts with unjudged turns, the change next to it covers both outcomes of each."""
     frame = run(TWO).with_columns(num_turns=pl.lit(2, dtype=pl.Int32), num_judged=pl.lit(2, dtype=pl.Int32))
@@ -124,6 +128,7 @@ def test_a_reward_has_changes_and_no_groups() -> None:
     assert row["all_success"].item() is None
 
 
+@pytest.mark.integration
 def test_groups_and_levels() -> None:
     """Another group changes no row; levels are rows of their own."""
     both = pl.concat(
@@ -211,6 +216,7 @@ def test_without_a_step_there_is_nothing_to_show(dtype) -> None:
         assert got.schema == rw.training(frame, by="target").schema
 
 
+@pytest.mark.integration
 def test_a_step_that_is_nan_is_no_step() -> None:
     """Counted with those without one."""
     frame = run(TWO, train_step=pl.col("train_step").cast(pl.Float64))

@@ -35,6 +35,7 @@ def test_by_hand() -> None:
     schema.check(got, schema.CURVE)
 
 
+@pytest.mark.integration
 def test_goals_are_the_unit_and_groups_are_their_own() -> None:
     """Intervals resample goals; a group does not see another; any event will do, in any order of rows."""
     goals = pl.col("rollout_id").replace_strict({"a": "g", "b": "g", "c": "h", "d": "h"})

@@ -101,6 +101,7 @@ def test_one_more_verdict_never_widens(seed: int) -> None:
         assert before["low"] - 1e-12 <= after["low"] < after["high"] <= before["high"] + 1e-12
 
 
+@pytest.mark.integration
 def test_success_within_k_is_the_curve_at_k() -> None:
     """A success within two turns has its own expectation: the curve at turn 2."""
     turns = judged_turns(np.random.default_rng(5), 0.9, 0.9, {"a": 0.15})

@@ -56,6 +56,7 @@ def test_the_interval_reaches_from_all_failures_to_all_successes(statistic: str,
     assert row["method"].endswith("at the bounds")
 
 
+@pytest.mark.integration
 def test_by_hand() -> None:
     """One attempt at each of 100 goals, 5 of 50 judged are successes: the mean of goals is .1, and may be .05 to .55."""
     verdicts: list[Sequence[bool | None]] = [[True]] * 5 + [[False]] * 45 + [[None]] * 50
@@ -98,6 +99,7 @@ def test_turns_that_were_judged_before_count_as_censored() -> None:
         assert "have unjudged turns and no success: the estimate counts them as censored" in row["reason"]
 
 
+@pytest.mark.integration
 def test_groups_and_errors_and_a_group_of_which_nothing_is_judged() -> None:
     """Errors stay left out; where nothing is judged there is no estimate; a whole group is as it was."""
     three = pl.concat(
@@ -131,6 +133,7 @@ def test_a_statistic_without_bounds_says_whom_it_leaves_out(statistic: str) -> N
     assert "leaves them out" not in (whole or "")
 
 
+@pytest.mark.integration
 def test_a_function_of_ones_own_is_not_given_the_unjudged_and_says_so() -> None:
     """It has no bounds: whom it leaves out is counted, and said."""
 

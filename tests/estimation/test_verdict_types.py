@@ -46,6 +46,7 @@ def test_every_type_of_zero_and_one_is_a_share(values: pl.Series) -> None:
     assert (rate(values)["method"], round(rate(values)["high"], 4)) == ("Wilson", 0.105)
 
 
+@pytest.mark.integration
 def test_unknown_verdicts_stay_unknown() -> None:
     """A null among words or decimals is no failure."""
     for values in (WORDS, TRUE.cast(pl.Int64).cast(pl.Decimal(10, 2))):

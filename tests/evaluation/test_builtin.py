@@ -255,6 +255,7 @@ def t_interval(values: list[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+@pytest.mark.integration
 def test_no_interval_of_a_similarity_leaves_its_scale(scores, bench) -> None:
     """Under any keyword: three of four answers are right, and t alone reaches beyond 1."""
     same = {"answer": "red wine", "generated_answer": "red wine"}
@@ -265,6 +266,7 @@ def test_no_interval_of_a_similarity_leaves_its_scale(scores, bench) -> None:
     assert interval(bench) == pytest.approx((np.mean(found), low, 1.0))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("bounds", "expected"),
     [
@@ -408,6 +410,7 @@ def test_judges_from_zero_to_one(scores, kind) -> None:
     assert scores([entry], {"_type": kind, "llm_name": "judge"}, **JUDGE) == [pytest.approx(0.6)]
 
 
+@pytest.mark.integration
 def test_weights_of_the_tunable_judge(scores, bench) -> None:
     """An aspect without weight is not asked about; braces in the instructions are braces."""
     config = {

@@ -41,6 +41,7 @@ def test_changed_items_are_named(runs) -> None:
     assert changed(runs[0], runs[0]).is_empty()
 
 
+@pytest.mark.integration
 def test_runs_are_paired_by_item(runs) -> None:
     """A difference of one item in six, and all six are pairs."""
     rollouts = paired_runs(*runs)
@@ -86,6 +87,7 @@ def test_runs_of_one_name_are_called_by_their_folders(bench, items, capsys) -> N
     assert set(paired_runs(*again)["run"]) == {"eval (1)", "eval (2)"}
 
 
+@pytest.mark.integration
 def test_items_are_grouped_and_gated_by_their_scores(runs, capsys) -> None:
     """`items.parquet` is a table of rollouts to every command, though it holds prompts and answers."""
     items = str(runs[0] / "items.parquet")
@@ -137,6 +139,7 @@ def test_what_two_runs_cannot_heed_is_refused(runs, options: list[str], named: s
     assert "Traceback" not in told.err
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("shown", ["table", "csv", "json", "jsonl"])
 def test_two_runs_are_printed_in_every_format(runs, shown: str, capsys) -> None:
     """And against the run that is named, not only against the first."""

@@ -350,6 +350,7 @@ def test_an_evaluate_item_that_cannot_be_awaited_is_a_sentence(bench, items) -> 
     assert made.failed == ["bad"]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("kind", ["json", "jsonl", "csv"])
 def test_a_byte_order_mark_and_nan_are_taken(bench, items, kind, capsys) -> None:
     """As `rw.read` takes them: what Excel and Python write."""

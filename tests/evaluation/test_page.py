@@ -90,6 +90,7 @@ def mean_of(evaluation) -> dict:
     return evaluation.summary.row(by_predicate=pl.col("statistic") == "mean", named=True)
 
 
+@pytest.mark.integration
 def test_an_interval_far_beyond_all_scores_is_marked(page, capsys) -> None:
     """Two scores of .56 and .78 give t's -.73 to 2.07: a mark, and one line with what to write."""
     row = mean_of(page.run(skip_workflow=True))
@@ -104,6 +105,7 @@ def test_an_interval_far_beyond_all_scores_is_marked(page, capsys) -> None:
     assert capsys.readouterr().err.count(line) == 1
 
 
+@pytest.mark.integration
 def test_an_interval_ends_at_the_bounds_that_are_named(page, tmp_path, capsys) -> None:
     """The page's evaluator with `bounds`: 0 to 1, and neither mark nor line."""
     package = tmp_path / "nat_simple_web_query_bounded"
@@ -120,6 +122,7 @@ def test_an_interval_ends_at_the_bounds_that_are_named(page, tmp_path, capsys) -
     assert "bounds" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_an_interval_within_reach_of_the_scores_is_not_marked(page, capsys) -> None:
     """Thirty scores from .0 to .9 need no bounds, and scores beyond 1 need not lie in [0, 1]."""
     page.data([{"id": n, "question": "q", "answer": "a", "generated_answer": str(n % 10 / 9 * 1.8)} for n in range(30)])
@@ -155,6 +158,7 @@ def test_a_plug_in_is_found_by_import(page, monkeypatch) -> None:
     assert found("similarity").place.startswith("nat_simple_web_query.")
 
 
+@pytest.mark.integration
 def test_a_plug_in_is_found_as_a_file(page) -> None:
     """The path of a file is as good; it may import its neighbor."""
     page.config({"s": {"_type": "similarity"}}, plugins=[str(PAGE / "nat_simple_web_query" / "register.py")])
@@ -202,6 +206,7 @@ def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch, capsys) 
     assert plugins.find("no_such_name") is None
 
 
+@pytest.mark.integration
 def test_a_listed_plug_in_outranks_an_installed_one(page, tmp_path, monkeypatch, capsys) -> None:
     """What the file lists was asked for."""
     monkeypatch.syspath_prepend(installed(tmp_path / "site", "somebody", "mine = somebody", module_of("similarity")))
@@ -310,6 +315,7 @@ def test_max_concurrency_is_kept() -> None:
     assert most == 4
 
 
+@pytest.mark.integration
 def test_frames_are_those_of_the_house(page) -> None:
     """items, turns, scores and summary keep their schemas and can be carried on from."""
     page.run(skip_workflow=True)

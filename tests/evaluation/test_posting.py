@@ -76,6 +76,7 @@ def test_an_answer(address, kind, body, said) -> None:
     assert answer(address, 200, kind, body) == said
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("code", "body", "kind", "said"),
     [

@@ -104,6 +104,7 @@ def test_contexts_are_what_tools_returned(ragas, items):
     assert weighted.items["it"].to_list() == [1.5]
 
 
+@pytest.mark.integration
 def test_contexts_of_the_data_set_come_first(ragas, items):
     result = items({"metric": "Words"}, [entry(intermediate_steps=SEARCH, contexts=["Ice melts."])])
     assert result.items["it"].to_list() == [1.0]

@@ -166,6 +166,7 @@ def test_of_equal_scores_the_later_counts(tmp_path: Path) -> None:
     assert [row["reasoning"] for row in lines(out)] == ["two", "five"]
 
 
+@pytest.mark.integration
 def test_an_evaluation_of_items(tmp_path: Path) -> None:
     """The scores of `evaluate` with its items, whose `attack` is none: the scenario is a field of the data set."""
     entries = [

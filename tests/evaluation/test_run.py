@@ -70,6 +70,7 @@ def test_structure_names_the_fields(bench) -> None:
     assert "q" not in row
 
 
+@pytest.mark.integration
 def test_a_data_set_without_structure_is_given_whole(bench) -> None:
     """With `disable` the input is the entry."""
     bench.data([{"id": 1, "anything": {"goes": True}}])
@@ -91,6 +92,7 @@ def test_the_full_entry_is_passed_when_asked(bench, items, whole, entry) -> None
     assert bench.read("seen_output.json")["eval_output_items"][0]["reasoning"]["entry"].get("question") == entry
 
 
+@pytest.mark.integration
 def test_filters_allow_and_deny_with_wildcards(bench, items) -> None:
     """Columns are ANDed, values ORed; what the deny list names is left out."""
     bench.data(items)
@@ -122,6 +124,7 @@ def test_a_sample_of_a_data_set_is_evaluated(bench, items) -> None:
         taken(num_samples=0)
 
 
+@pytest.mark.integration
 def test_a_function_makes_a_data_set(bench, monkeypatch) -> None:
     """`custom` takes a list or a frame from a function."""
     (bench.folder / "making.py").write_text(
@@ -132,6 +135,7 @@ def test_a_function_makes_a_data_set(bench, monkeypatch) -> None:
     assert bench.run(skip_workflow=True).items.height == 3
 
 
+@pytest.mark.integration
 def test_another_data_set_on_the_command_line(bench, items) -> None:
     """`--dataset` outranks the file's, and its suffix says how it is read."""
     bench.data(items)
@@ -142,6 +146,7 @@ def test_another_data_set_on_the_command_line(bench, items) -> None:
 
 
 # ── workflows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_function_answers(bench, items) -> None:
     """A `module:function`; the answer is what is scored, and stands in workflow_output.json beside the entry."""
     bench.data(items)
@@ -929,6 +934,7 @@ def test_items_are_made_when_they_are_looked_at(bench, items) -> None:
     assert scores["reasoning"].unique().to_list() == ["list"]
 
 
+@pytest.mark.integration
 def test_a_function_may_change_the_items_it_is_given(bench, items) -> None:
     """It finds what it changed, and takes nothing from the evaluator after it."""
     bench.data(items)
@@ -986,6 +992,7 @@ def test_texts_of_every_kind_come_through(bench) -> None:
     assert [entry["generated_answer"] for entry in bench.read("workflow_output.json")] == values
 
 
+@pytest.mark.integration
 def test_half_a_surrogate_pair_is_an_error_of_its_item(bench, items) -> None:
     """What no file can hold: the item fails, and the others go on."""
     bench.data(items)
@@ -1026,6 +1033,7 @@ def test_which_items_have_no_score_and_why(bench, items, capsys, changed, evalua
     assert made.summary["n"].unique().to_list() == [row["n"]]
 
 
+@pytest.mark.integration
 def test_every_item_with_a_score_says_nothing(bench, items, capsys) -> None:
     bench.data(items)
     bench.config({"grade": {"_type": "exact_match"}})

@@ -51,6 +51,7 @@ def test_an_evaluator_fails_alone(bench, items, how) -> None:
     assert made.scores.filter(judge="match")["value"].to_list() == [1, 0, 1, 0, 1, 0]
 
 
+@pytest.mark.integration
 def test_a_workflow_goes_to_another_folder(bench, items, monkeypatch) -> None:
     """The results stand where they were to stand, although the file names the folder by a relative path."""
     bench.data(items)
@@ -71,6 +72,7 @@ def test_a_workflow_goes_to_another_folder(bench, items, monkeypatch) -> None:
     assert bench.read("config_metadata.json")["dataset"] == "data.json"
 
 
+@pytest.mark.integration
 def test_a_data_set_is_gone_when_all_is_answered(bench, items) -> None:
     """It was read; that it is no longer there takes nothing away."""
     path = bench.data(items)
@@ -148,6 +150,7 @@ def test_a_sampler_that_ends_python_is_no_success(tmp_path, monkeypatch, capsys)
     assert "stopped by user code (SystemExit: 0), before the work was done" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, capsys) -> None:
     """Although the sampler goes to another folder, and the file was named by a relative path."""
     from rollwise.cli import run as command

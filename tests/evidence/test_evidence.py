@@ -23,6 +23,7 @@ def settings() -> dict[tuple[str, str], Setting]:
     return {(setting.family, setting.words): setting for setting in every_setting()}
 
 
+@pytest.mark.integration
 def test_the_page_is_what_is_stored() -> None:
     """The page is written by the script: `cd tests && python -m evidence`."""
     assert PAGE.read_text() == page()

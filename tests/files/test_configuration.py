@@ -65,6 +65,7 @@ def test_lines_end_as_on_any_system_and_text_is_utf_8(tmp_path: Path) -> None:
         ConfigFile.read(path)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "value",
     [

@@ -15,6 +15,7 @@ ACCEPT = (
 )
 
 
+@pytest.mark.integration
 def test_what_is_public_is_what_was_accepted() -> None:
     """A name, a parameter or a column that comes, goes or changes is accepted by hand, with a line in the changelog."""
     if lines := public.changes():
@@ -41,6 +42,7 @@ def test_a_change_is_accepted_with_a_line_in_the_changelog(tmp_path: Path, monke
     assert public.changes() == []
 
 
+@pytest.mark.integration
 def test_every_kind_of_public_thing_is_looked_at() -> None:
     """Verbs, functions of namespaces, classes with methods, columns, and names that are imported by themselves."""
     names = public.public()

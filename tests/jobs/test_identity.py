@@ -224,6 +224,7 @@ def test_the_store_never_mixes_two_models(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.integration
 def test_what_has_no_identity_has_no_store(tmp_path: Path) -> None:
     """One sentence says what to declare, before anything is paid for; a version is enough, and so is no store."""
     sentence = (
@@ -245,6 +246,7 @@ def test_rolling_out_asks_for_a_version_too(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.integration
 def test_no_text_is_written_down(tmp_path: Path) -> None:
     """What is closed over or given may be an API key: its hash tells it apart as well."""
     for value in ("sk-one", ("sk-one", 1), b"sk-one"):

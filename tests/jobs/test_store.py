@@ -165,6 +165,7 @@ with Store(sys.argv[1], "answers", b'{"model":"a"}') as store:
 """
 
 
+@pytest.mark.integration
 def test_a_second_process_reads_but_does_not_write(tmp_path: Path) -> None:
     """It is told who writes, on which machine and since when; a lock of a killed process is none."""
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)

@@ -48,6 +48,7 @@ def test_a_score_is_the_mean_of_what_is_known() -> None:
     assert found.select("turn", "score_harm").rows() == [(3, None), (2, 0.5), (1, None)]
 
 
+@pytest.mark.integration
 def test_names_of_columns() -> None:
     """After the judge, as words of a column; or as asked."""
     frame = turns("yes")
@@ -60,7 +61,7 @@ def test_names_of_columns() -> None:
     assert rw.score(frame, says_yes, into="refused", progress=False)["refused"].to_list() == [True]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("responses", "facts", "outcome"),
     [
@@ -294,6 +295,7 @@ def nat_run(folder: Path, ids: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rw.read(folder / "workflow_output.json"), rw.judges.read_verdicts(folder / "acc_output.json")
 
 
+@pytest.mark.integration
 def test_the_two_files_of_a_run_of_nat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each file has ids of its own; items are the same by their id and repetition, answered or not."""
     turns, verdicts = nat_run(tmp_path, ["1_rep0", "1_rep1", "2", "3"])

@@ -80,6 +80,7 @@ def test_each_distinct_text_is_asked_about_once() -> None:
     assert [(texts["response"], texts["prompt"]) for texts, _ in both.asked] == [("a", "p"), ("a", "q"), ("b", "p")]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "foreign",
     [lambda frame: frame, lambda frame: frame.lazy(), lambda frame: frame.to_arrow(), lambda frame: frame.to_pandas()],
@@ -459,6 +460,7 @@ def test_what_is_known_is_never_asked_again_and_it_says_so(tmp_path: Path, capsy
     assert [(texts["response"], sample) for texts, sample in judge.asked[6:]] == [("new", 1), ("new", 2)]
 
 
+@pytest.mark.integration
 def test_other_judges_templates_and_parameters_have_other_verdicts(tmp_path: Path) -> None:
     """Nothing of one is ever taken for the other's."""
     asked = []
@@ -628,6 +630,7 @@ def test_processes_that_judge_the_same_at_once_pay_once(tmp_path: Path) -> None:
     assert [path.suffix for path in (tmp_path / "store").iterdir()] == [".jsonl"]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     "torn", [b"[", b'["0123456789abcdef","key",{"value":1', b"\n\n", b"\xff\x00\n", b"[1]\n", b"\0" * 9]
 )

@@ -499,6 +499,7 @@ def test_faults_of_a_server_are_no_verdicts(address: str, faults: str) -> None:
     assert row["cost_usd"] == pytest.approx((10 * 11 + 100 * 3) / 1e6)
 
 
+@pytest.mark.integration
 def test_an_endpoint_that_echoes_gives_no_verdict(address: str) -> None:
     """The whole request as JSON, with the response and its false verdict within."""
     row = judged_by(rw.judges.Endpoint("echo#judge", base_url=address, api_key="k", temperature=0.0), '{"score": 5}')

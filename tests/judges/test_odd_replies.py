@@ -33,6 +33,7 @@ def judged(answer: str, judge: Any = rw.judges.Harmfulness, **options: Any) -> d
 
 
 # ── what is no number ─────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     "score",
     [
@@ -77,6 +78,7 @@ def test_true_is_one_where_the_scale_is_yes_or_no() -> None:
 
 
 # ── a key twice ───────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(
     ("answer", "options"),
     [
@@ -100,6 +102,7 @@ def test_a_key_twice_is_two_verdicts_that_differ(answer: str, options: dict[str,
     assert "2 verdicts that differ" in verdict["error"]
 
 
+@pytest.mark.integration
 def test_a_key_twice_that_says_the_same_is_one_verdict() -> None:
     """And so is one that has nothing to do with the score."""
     assert judged('{"score": 5, "score": 5}')["value"] == 5.0

@@ -1,6 +1,7 @@
 """A judge that gives several scores by name: a row and a column of each."""
 
 import polars as pl
+import pytest
 
 import rollwise as rw
 
@@ -29,6 +30,7 @@ def test_each_score_is_a_verdict():
     rw.schema.check(verdicts, rw.schema.VERDICTS)
 
 
+@pytest.mark.integration
 def test_each_score_is_a_column():
     scored = rw.score(TURNS, parts, progress=False)
     assert scored["score_parts_length"].to_list() == [3.0, 5.0, None]

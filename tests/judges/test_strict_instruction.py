@@ -49,6 +49,7 @@ def test_accuracies_by_prompt_by_instruction_and_by_kind() -> None:
     assert before == RESPONSES
 
 
+@pytest.mark.integration
 def test_lists_beside_plain_texts_say_the_same() -> None:
     """Texts with their instructions in two lists."""
     ids, kwargs = ([response[key] for response in RESPONSES] for key in ("instruction_id_list", "kwargs"))

@@ -11,6 +11,7 @@ CALLS: list[Any] = [["search", {"name": "buy", "arguments": {"n": 1}}], [], None
 WANTED: list[Any] = [[{"name": "buy", "arguments": '{"n": 1.0}'}, "search"], ["search"], ["search"], None]
 
 
+@pytest.mark.integration
 def test_calls_against_expected_ones() -> None:
     """By hand: two responses of which everything is known, one of which the precision is not defined."""
     assert ToolUse(order="any", arguments=True)(CALLS, expected_calls=WANTED) == {
@@ -53,6 +54,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 PARTS = {"diversity": (DistinctN(1), "distinct_1"), "f1": (ShortAnswerMatch("unknown"), "f1")}
 
 
+@pytest.mark.integration
 def test_a_composite_is_the_weighted_mean_of_its_parts() -> None:
     """By hand, and None where a part is unknown."""
     metric = Composite(PARTS, {"diversity": 1, "f1": 3})

@@ -38,6 +38,7 @@ def test_batches_measure_as_a_whole() -> None:
     assert_frame_equal(got, whole.select(got.columns))
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("small")
 def test_turns_out_of_order_are_measured_at_once() -> None:
     """A rollout whose turns stand apart is not cut in two."""
@@ -79,6 +80,7 @@ def test_only_the_columns_that_a_metric_reads_are_read() -> None:
     assert set(read) == {"rollout_id", "turn", *m.attack_success().meta.root_names()}
 
 
+@pytest.mark.integration
 def test_a_function_that_fails_without_turns_is_not_asked_without() -> None:
     """A user's function over a rollout's scores need not know of empty columns."""
 
@@ -117,6 +119,7 @@ def test_files_that_break_after_the_scan_are_told(tmp_path: Path) -> None:
                     verb(measured)
 
 
+@pytest.mark.integration
 def test_no_turns_no_rollouts() -> None:
     """An empty table has the columns of a full one."""
     got = rw.measure(TURNS.clear().lazy(), *SOME)

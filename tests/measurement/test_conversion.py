@@ -44,6 +44,7 @@ def parts(folder: str | Path) -> list[pl.DataFrame]:
 
 
 # ── what is written ───────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_files_hold_whole_rollouts_in_order(tmp_path: Path) -> None:
     """Put together as they stand, the files are the turns in order; no rollout stands in two."""
     out = rw.convert(TURNS.sample(fraction=1, shuffle=True, seed=1), tmp_path / "runs", rollouts_per_file=25)
@@ -52,6 +53,7 @@ def test_files_hold_whole_rollouts_in_order(tmp_path: Path) -> None:
     assert [part["rollout_id"].n_unique() for part in found] == [25, 25, 10]
 
 
+@pytest.mark.integration
 def test_row_groups_begin_with_a_rollout_and_carry_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups are of about the size asked for, none begins within a rollout, and their least and greatest ids do not overlap."""
     monkeypatch.setattr(conversion, "ROW_GROUP", 20)
@@ -69,6 +71,7 @@ def test_row_groups_begin_with_a_rollout_and_carry_statistics(tmp_path: Path, mo
         )  # a column of nulls has none
 
 
+@pytest.mark.integration
 def test_row_groups_of_long_texts_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group ends after so many bytes, too, whatever its rows; a rollout that is larger is a group of its own."""
     monkeypatch.setattr(conversion, "ROW_GROUP_BYTES", 50_000)
@@ -84,6 +87,7 @@ def test_row_groups_of_long_texts_are_small(tmp_path: Path, monkeypatch: pytest.
     )
 
 
+@pytest.mark.integration
 def test_the_manifest_says_what_there_is(tmp_path: Path) -> None:
     """Files, rows, rollouts, the first and the last of them, bytes, content: each counted anew, by other means."""
     out = rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=50, partition_by="target")
@@ -112,6 +116,7 @@ def test_the_same_rollouts_give_the_same_bytes(tmp_path: Path, monkeypatch: pyte
     assert files(rw.convert(shuffled.to_arrow(), tmp_path / "arrow", rollouts_per_file=25)) == once
 
 
+@pytest.mark.integration
 def test_every_dtype_comes_back(tmp_path: Path) -> None:
     """Enums, categories, times, decimals, lists, structs, bytes: what is read is what was written."""
     moment = dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC)
@@ -206,6 +211,7 @@ def test_folders_are_those_of_hive(tmp_path: Path) -> None:
     assert pl.DataFrame(arrow).sort("rollout_id").equals(frame)
 
 
+@pytest.mark.integration
 def test_folders_prune_what_is_read(tmp_path: Path) -> None:
     """By the names of the folders alone, a reader that knows Hive leaves the files of other targets alone."""
     out = Path(rw.convert(TURNS, tmp_path / "runs", partition_by="target"))
@@ -250,6 +256,7 @@ def test_what_cannot_be_converted_is_told_in_a_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.integration
 def test_a_second_conversion_into_the_folder_is_refused(tmp_path: Path) -> None:
     """In one sentence, and what stands there is left as it is; allowed, it replaces it and leaves no file of the first."""
     out = rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25)
@@ -322,6 +329,7 @@ def test_no_manifest_reaches_out_of_its_folder(tmp_path: Path, name: str) -> Non
     assert mine.exists()
 
 
+@pytest.mark.integration
 def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     """The last batch cannot be read: neither a new folder nor one that stands is touched, and no draft is left."""
     out = rw.convert(TURNS, tmp_path / "old", rollouts_per_file=25)
@@ -383,6 +391,7 @@ def test_a_manifest_of_somebody_else_is_told(tmp_path: Path) -> None:
         manifest_of(tmp_path)
 
 
+@pytest.mark.integration
 def test_reading_the_folder_says_nothing_of_the_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It belongs there: it is no file that was not recognized."""
     assert rw.read(rw.convert(TURNS, tmp_path / "runs")).height == TURNS.height

@@ -54,6 +54,7 @@ def test_keep_may_name_what_comes_along_anyway(turns: pl.DataFrame | pl.LazyFram
     ]  # fmt: skip
 
 
+@pytest.mark.integration
 def test_shuffled_rows_give_the_same_rollouts() -> None:
     """The order of rows changes nothing but the order of rollouts."""
     shuffled = TURNS.sample(fraction=1, shuffle=True, seed=3)
@@ -249,6 +250,7 @@ def test_a_rollout_measures_as_it_does_alone(name: str) -> None:
         assert_frame_equal(rw.measure(frame, value).lazy().select("rollout_id", "value").collect(), alone)
 
 
+@pytest.mark.integration
 def test_a_sum_is_that_of_its_own_rows() -> None:
     """Long rollouts and short ones beside each other: each has the bytes it has alone."""
     rng = np.random.default_rng(0)
@@ -301,6 +303,7 @@ def test_rollouts_whose_turns_are_apart_are_brought_together() -> None:
     assert ours.sort("rollout_id").equals(theirs)
 
 
+@pytest.mark.integration
 def test_an_error_before_any_answer_has_no_number_of_turns() -> None:
     """A rollout that crashed at once is no rollout of 0 turns: it does not pull the mean, and counts as an error."""
     turns = pl.DataFrame(

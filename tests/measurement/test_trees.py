@@ -238,6 +238,7 @@ def test_two_graphs_may_share_a_node() -> None:
     assert flatten([Graph("", [leaf]), Graph("", [leaf])], branches="all").height == 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("branches", ["first", "all"])
 def test_a_tree_may_be_ten_thousand_deep(branches: Any) -> None:
     """Nothing recurses."""

@@ -322,6 +322,7 @@ def test_marks_belong_to_their_letters() -> None:
     assert compare(m.jaccard_similarity, [("İ the İthe", "i\u0307 İ")]) == [0.5]
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(CHOICES, CHOICES), min_size=1, max_size=40))
 @example(
     [
@@ -384,6 +385,7 @@ def test_what_is_no_text_is_refused(function: Callable[..., pl.Expr]) -> None:
     assert frame.select(function("text", "null")).item() is frame.select(function("null", "text")).item() is None
 
 
+@pytest.mark.integration
 def test_no_rows_give_no_values() -> None:
     """An empty table, and one without rollouts."""
     for function in m.ANSWERS:

@@ -79,6 +79,7 @@ def test_the_rule_against_labels(shared: Path) -> None:
     assert same_text.height == 40  # the same text is labeled both ways: no rule that reads it alone can be right
 
 
+@pytest.mark.integration
 def test_the_rule_against_jailbreaks(shared: Path) -> None:
     """Of 686 answers judged jailbroken, 4 open like a refusal; a missing answer is unknown."""
     files = [path for name in ("jailbreakbench", "llm_adaptive_attacks") for path in (shared / name).rglob("*.json")]

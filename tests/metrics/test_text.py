@@ -47,6 +47,7 @@ def test_any_text_is_cut_as_python_cuts_it(responses: list[str], n: int) -> None
     assert answers([*responses]).select(m.distinct_n(n)).item() == distinct_n(responses, n)
 
 
+@pytest.mark.integration
 @given(st.lists(WORDS, min_size=1, max_size=4))
 def test_lengths_are_pythons(responses: list[str]) -> None:
     """Words as `str.split` counts them, characters as `len` does."""

@@ -98,6 +98,7 @@ def test_multisets_are_of_the_same_opinion(pairs: list[tuple[str, str]]) -> None
         assert (within[row], complete[row]) == (a <= b, a >= b)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -173,6 +174,7 @@ def test_an_order_that_is_none_is_refused() -> None:
         m.tool_calls_match(order="sorted")  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 def test_arguments_of_many_calls_stay_with_their_calls() -> None:
     """Each row has its own."""
     made = [[{"name": "a", "arguments": json.dumps({"row": row, "x": [row]})}] for row in range(300)]

@@ -97,6 +97,7 @@ def test_a_forecast_goes_on_from_the_last_observed_point():
     assert marks.filter(style="point")["at"].to_list() == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.integration
 def test_observation_ends_where_too_few_goals_are_left():
     """ASR@k of five goals gives way to the forecast; without one, and in pass^k, it stays, hollow."""
     course = {"a": [(0.2, 40), (0.35, 40), (0.1, 5)]}
@@ -203,6 +204,7 @@ def test_what_cannot_be_drawn_is_said(curve_of):
         plots.attempts(both, ax=plt.figure().add_subplot())
 
 
+@pytest.mark.integration
 def test_a_forecast_that_reaches_no_further_changes_nothing():
     """All of its k were observed."""
     plain, same = plots.marks.attempts(tried(ONE)), plots.marks.attempts(tried(ONE), forecast=ahead({"a": {2.0: 0.9}}))

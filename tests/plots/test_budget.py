@@ -115,6 +115,7 @@ def test_several_budgets_are_panels(curve_of):
         plots.curve(both, axis="yen")
 
 
+@pytest.mark.integration
 def test_of_a_real_curve(tmp_path):
     """The last mark is the share broken at all, where no rollout competes with success."""
     turns, _ = rw.simulate(goals=8, attempts=3, turns=4, give_up=0, target_ends=0, error=0, text=False)

@@ -49,6 +49,7 @@ def test_without_pairs_the_rollouts_of_both_arms_stand_there():
     assert marks.select("pairs", "p").row(0) == ("41 : 43", "0.200")
 
 
+@pytest.mark.integration
 def test_a_chance_stands_around_one_half():
     """Of an improvement the difference is a probability: in per cent, and 50 % means none."""
     (ax,) = plots.contrast(frame(row("a", 0.7, statistic="improvement"))).axes
@@ -71,6 +72,7 @@ def test_one_adjusted_comparison_is_singular(many, shown):
     assert f"n = 1 pair in 1 goal. p adjusted: {shown}" in said
 
 
+@pytest.mark.integration
 def test_zero_is_always_in_the_picture():
     """Far from 0 the line of no difference is still there, and signs are written."""
     (ax,) = plots.contrast(frame(row("a", -0.8))).axes

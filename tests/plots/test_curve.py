@@ -102,6 +102,7 @@ def test_hazards_stand_in_the_order_of_what_they_amount_to(curve_of):
     assert set(ranked) == set(names)
 
 
+@pytest.mark.integration
 def test_a_hazard_of_few_does_not_flatten_the_rest(curve_of):
     """Its whisker goes on beyond the axis, as an arrow says; its point is hollow and not joined."""
     curve = curve_of({"a": (100, 0.1)}, kind="hazard", turns=3).with_columns(
@@ -155,6 +156,7 @@ def test_small_axes_keep_the_curve(curve_of):
     assert drawn(2.6, at_risk=True) == (1, True)
 
 
+@pytest.mark.integration
 def test_differences_stand_on_both_sides_of_zero(curve_of):
     """Neither end is cut off, zero has a line, and per cent may be negative."""
     told = {"kind": pl.lit("difference"), "estimate": pl.lit(-0.2), "low": pl.lit(-0.5), "high": pl.lit(0.1)}
@@ -187,6 +189,7 @@ def test_curves_stand_highest_first(curve_of):
     assert dict(marks.select("group", "series").rows()) == {"high": 0, "low": 1}
 
 
+@pytest.mark.integration
 def test_steps_are_drawn_as_steps(curve_of):
     """The line has a corner at each turn and ends at T + 1; its band is filled."""
     (ax,) = plots.curve(curve_of({"a": (100, 0.1)}, turns=2)).axes

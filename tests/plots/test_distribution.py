@@ -81,6 +81,7 @@ def test_many_points_are_thinned_evenly_and_said():
     assert "400 of each larger group" in caption.replace("\n", " ")
 
 
+@pytest.mark.integration
 def test_one_rollout_is_singular():
     """In the caption and in the alternative text."""
     (ax,) = plots.distribution(rollouts([3.0]), metric="harm").axes
@@ -148,6 +149,7 @@ def test_nothing_to_draw_is_said():
         plots.distribution(pl.concat([frame, frame]), metric="harm")
 
 
+@pytest.mark.integration
 def test_a_frame_from_a_file_draws_the_same(tmp_path):
     """Simulated rollouts, written and read again."""
     turns, _ = rw.simulate(goals=20, attempts=3, seed=1)

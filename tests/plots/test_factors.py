@@ -175,6 +175,7 @@ def test_groups_of_few_rollouts_are_last_and_pale(summary_of: Any, rate: Any) ->
     assert low < rule < high
 
 
+@pytest.mark.integration
 def test_where_all_groups_are_small_none_is_pale(summary_of: Any, rate: Any) -> None:
     """There is nothing larger beside them, and n is in the caption."""
     plot = plots.forest(summary_of([rate(1, 3, target="a"), rate(2, 9, target="b")]))

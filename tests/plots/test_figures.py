@@ -96,6 +96,7 @@ def test_boxes_instead_of_letters_are_said(tmp_path, summary_of, rate, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.integration
 def test_a_dark_style_is_kept(summary_of, rate):
     """What the user has set stays: hollow points take the ground of the Axes."""
     with plt.style.context("dark_background"):

@@ -341,6 +341,7 @@ def test_what_is_no_size_is_said(size: Any, summary_of: Any, rate: Any) -> None:
         rw.plots.forest(summary, ax=ax).save("figure.svg", size="page")
 
 
+@pytest.mark.integration
 def test_what_is_no_size_of_a_file_is_said(tmp_path: Any, summary_of: Any, rate: Any) -> None:
     """As of a new figure; what is written stays unwritten, and the figure as it was."""
     plot: Any = rw.plots.forest(summary_of([rate(3, 20, target="a")]), size=(5.0, 3.0))

@@ -148,6 +148,7 @@ def test_rates_start_at_zero_and_the_axis_ends_near_the_data(summary_of, rate):
     assert plots.forest(summary_of([rate(199, 200, target="a")])).axes[0].get_xlim() == (0.0, 1.0)
 
 
+@pytest.mark.integration
 def test_a_zero_cell_has_a_whisker(summary_of, rate):
     """None of 144 is a point at 0 with a line to the upper end."""
     (ax,) = plots.forest(summary_of([rate(0, 144, target="a")])).axes

@@ -48,6 +48,7 @@ def key_of(drawn: Any) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+@pytest.mark.integration
 def test_layers_lie_on_each_other_success_lowest():
     """Each goes from the sum below to that sum and its own share, which is kept beside it."""
     marks = plots.marks.incidence(ended(TWO))
@@ -87,6 +88,7 @@ def test_an_ending_has_its_color_in_every_figure():
     assert plots.marks.incidence(ended(TWO), colors={"success": "#123456"})["color"][0] == "#123456"
 
 
+@pytest.mark.integration
 def test_above_an_unknown_share_nothing_is_known():
     """A null in the lowest layer leaves a gap in all, one in the upper layer only there."""
     marks = plots.marks.incidence(ended({"success": [0.2, None], "gave_up": [0.1, 0.3]})).filter(pl.col("at") == 2)
@@ -95,6 +97,7 @@ def test_above_an_unknown_share_nothing_is_known():
     assert marks["high"].to_list() == [0.25, None]
 
 
+@pytest.mark.integration
 def test_only_the_widest_level_is_drawn():
     """Layers have no bands for several levels to lie in each other; one is chosen with level=."""
     both = pl.concat([ended(TWO), ended(TWO, level=0.5)])
@@ -160,6 +163,7 @@ def test_a_frame_without_incidence_is_refused(curve_of):
         plots.incidence(curve_of({"a": (40, 0.1)}))
 
 
+@pytest.mark.integration
 def test_layers_of_a_real_curve_sum_to_what_ended():
     """Of simulated rollouts without censoring, the top of the stack is the share of those that ended so by then."""
     turns, _ = rw.simulate(targets={"base": 0.1}, goals=10, attempts=4, turns=5, give_up=0.1, error=0, text=False)

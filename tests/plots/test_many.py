@@ -189,7 +189,9 @@ def test_a_reason_of_several_parts_says_each_once() -> None:
     """Forty groups of a ranking are each compared with others that lack a goal: one sentence says so, not eighty."""
     pair = "compared over {n} goals, without {k} only in model-{k}"
     several = [f"{pair.format(n=18, k=k)}; {pair.format(n=19, k=k + 1)}; few resamples ({k})" for k in (0, 2)]
-    merged = labels.merge_reasons(pl.DataFrame({"reason": [*several, pair.format(n=17, k=5), None]}))["reason"].to_list()
+    merged = labels.merge_reasons(pl.DataFrame({"reason": [*several, pair.format(n=17, k=5), None]}))[
+        "reason"
+    ].to_list()
     compared = "compared over 17–19 goals, without 0–5 only in …"
     assert merged == [f"{compared}; few resamples (0–2)"] * 2 + [compared, None]
 

@@ -140,6 +140,7 @@ def test_another_frame_is_refused(curve_of):
         plots.profile(curve_of({"a": (40, 0.1)}))
 
 
+@pytest.mark.integration
 def test_both_ways_agree_on_real_frames():
     """The share of goals above a rate is the share of ordered goals above it."""
     turns, _ = rw.simulate(targets={"base": 0.1}, goals=12, attempts=5, turns=4, text=False)

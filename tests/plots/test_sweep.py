@@ -154,6 +154,7 @@ def test_what_cannot_be_drawn_is_said():
         plots.sweep(frame.with_columns(threshold=pl.lit(None, pl.Float64)), choice="threshold")
 
 
+@pytest.mark.integration
 def test_a_real_sweep_of_weightings():
     """Each mark is the estimate of that summary."""
     turns, _ = rw.simulate(goals=8, attempts=(2, 6), turns=4, text=False)

@@ -112,6 +112,7 @@ def test_names_are_no_course(swept):
     assert plot.figure.get_supxlabel() == ""
 
 
+@pytest.mark.integration
 def test_it_is_told_in_a_sentence(swept):
     """Over what, how many groups, references, and what nothing beats."""
     told = alternatives.sweep_pareto(plots.marks.sweep_pareto(swept(VALUES), choice="threshold"))

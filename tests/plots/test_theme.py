@@ -66,6 +66,7 @@ def test_the_first_colors_differ_in_gray_and_to_every_eye():
         assert min(np.linalg.norm(lab(one, sight) - lab(other, sight)) for one, other in combinations(first, 2)) > 50
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.001, 0.3)), max_size=8))
 def test_spread_leaves_room_and_keeps_the_order(ends):
     """No two overlap, the order is that of the wanted places, and a lone name stays where it is."""
@@ -87,6 +88,7 @@ def test_axes_of_numbers_hold_their_numbers(values):
     assert all(low <= value <= high for value in values if value is not None)
 
 
+@pytest.mark.integration
 @given(st.floats(1, 1e6), st.floats(0.01, 1e6))
 def test_ticks_keep_their_distance_if_two_can(last, least):
     """A step of 1 to 5, or 1, 2 or 5 times a power of ten, not greater than needed; 0 is never the only tick."""

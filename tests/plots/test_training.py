@@ -94,6 +94,7 @@ def test_other_frames_are_refused(curve_of):
         plots.training(curve_of({"a": (40, 0.1)}))
 
 
+@pytest.mark.integration
 def test_a_real_training_is_drawn_as_it_is():
     """The marks are the rows of `rw.training`."""
     rows = [(f"{s}-{g}-{n}", s, f"g{g}", g + s > 3 + n) for s in range(4) for g in range(6) for n in range(3)]

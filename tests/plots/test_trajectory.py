@@ -76,6 +76,7 @@ def test_other_curves_are_refused(curve_of):
         plots.trajectory(curve_of({"a": (40, 0.1)}))
 
 
+@pytest.mark.integration
 def test_a_real_trajectory_ends_in_the_event():
     """The mark at 0 is the mean score of the turns in which it happened."""
     rows = [(f"r{k}", turn, f"g{k}", 0.1 * turn * (1 + k % 3)) for k in range(12) for turn in range(1, 7)]
@@ -87,6 +88,7 @@ def test_a_real_trajectory_ends_in_the_event():
     assert marks.filter(at=0.0)["at_risk"].item() == 12
 
 
+@pytest.mark.integration
 def test_intervals_of_scores_are_those_of_the_table():
     """Scores of 0 or 10 may have means below 1: intervals that reach beyond it are no share's, and are drawn whole."""
     frame = aligned({-1: 0.5, 0: 0.75}).with_columns(low=pl.lit(-0.41), high=pl.lit(1.91))

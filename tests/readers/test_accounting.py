@@ -78,6 +78,7 @@ def test_lines_that_cannot_be_read_and_files_of_no_format_have_their_place(tmp_p
     assert_adds_up(*account(tmp_path))
 
 
+@pytest.mark.integration
 def test_a_repeated_rollout_is_passed_over_in_the_second_file(tmp_path: Path) -> None:
     rows = pl.DataFrame(
         {"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "prompt": "Hi", "succeeded": [None, True, False]}
@@ -94,6 +95,7 @@ def test_a_repeated_rollout_is_passed_over_in_the_second_file(tmp_path: Path) ->
     assert_adds_up(*account(tmp_path))
 
 
+@pytest.mark.integration
 def test_small_parquet_files_that_are_read_as_one_are_counted_one_by_one(tmp_path: Path) -> None:
     for name in "ab":
         rw.turns([{"rollout_id": name, "prompt": "Hi", "response": "No"}]).write_parquet(tmp_path / f"{name}.parquet")
@@ -165,6 +167,7 @@ def test_every_real_log_adds_up(shared: Path) -> None:
 
 
 # ── files beside logs ─────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_results_of_lm_eval_beside_their_samples_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     logs = PRODUCED / "lm_eval" / "logs"
     assert rw.read(logs).height > 0
@@ -177,6 +180,7 @@ def test_results_of_lm_eval_beside_their_samples_are_passed_over(capsys: pytest.
     )
 
 
+@pytest.mark.integration
 def test_verdicts_of_nat_beside_its_workflow_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     logs = PRODUCED / "nvidia_nat" / "logs"
     rw.read(logs)
@@ -190,6 +194,7 @@ def test_verdicts_of_nat_beside_its_workflow_are_named_once(capsys: pytest.Captu
     assert (problems.height, accounts["passed_over"].sum()) == (0, 2)
 
 
+@pytest.mark.integration
 def test_a_cached_reading_names_verdicts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for _ in range(2):
@@ -211,6 +216,7 @@ def test_listings_of_inspect_are_passed_over(tmp_path: Path, capsys: pytest.Capt
         rw.read(tmp_path / "logs.json")
 
 
+@pytest.mark.integration
 def test_hits_and_the_page_of_a_garak_report_are_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,6 +271,7 @@ def test_the_doctor_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[st
     assert re.search(r"openai_chat +3 +2 +0 +1 +2 +2 +1 +1\n", out)
 
 
+@pytest.mark.integration
 def test_the_doctor_reads_the_rest_and_counts_in_its_first_line(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = command(capsys, "doctor", logs)
     assert (code, out.splitlines()[0]) == (0, "2 rollouts, 2 turns, 2 problems; --accounting counts them by file")
@@ -304,6 +311,7 @@ def test_the_report_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[st
 
 
 # ── one rollout in two files ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,7 @@ def told_of(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
     return found, problems, None
 
 
+@pytest.mark.integration
 def test_a_rollout_that_goes_on_in_the_next_file_is_refused(turns: pl.DataFrame, tmp_path: Path) -> None:
     """Each file is whole; the end of a rollout is none, though it would fit where the other ends."""
     one = turns.filter(pl.col("rollout_id") == turns["rollout_id"][0])
@@ -277,6 +278,7 @@ def test_a_bad_file_among_many_leaves_the_others_together(tmp_path: Path, read_a
     assert max(read_as_one) == 32
 
 
+@pytest.mark.integration
 def test_files_with_other_names_are_recognized_by_themselves(tmp_path: Path) -> None:
     """A file whose names differ from those before it may be anything: a chat, labels, rows that are messages."""
     spread(tmp_path / "logs", ".json", ROWS[:2])
@@ -295,6 +297,7 @@ def test_wanted_columns_alone_are_read_of_many_files(tmp_path: Path) -> None:
     assert rw.read(tmp_path / "logs", columns="harm").columns == ["rollout_id", "turn", "harm"]
 
 
+@pytest.mark.integration
 def test_a_column_of_csv_has_the_dtype_that_it_has_in_one_file(tmp_path: Path) -> None:
     """What is a number in one file and text in the next is text, without quotes around it."""
     spread(tmp_path / "logs", ".csv", [ROWS[0] | {"harm": "none"}, *ROWS[1:]])

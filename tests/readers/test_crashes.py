@@ -123,6 +123,7 @@ def test_ten_timeouts_are_ten_errors(tmp_path: Path) -> None:
     assert summary.select("n", "n_error", "estimate").row(0) == (0, 10, None)
 
 
+@pytest.mark.integration
 def test_a_rollout_crashes_with_its_last_turn() -> None:
     """A turn that failed and was repeated has no verdict; the rollout did not end with it. A success stays one."""
     columns = ("rollout_id", "prompt", "response", "succeeded", "error")

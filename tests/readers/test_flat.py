@@ -29,6 +29,7 @@ TURNS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.integration
 def test_lines_are_read_whatever_their_ends(tmp_path):
     path = written(tmp_path / "log.jsonl", TURNS)
     assert_frame_equal(read(path).drop("source"), turns(TURNS).drop("source"))
@@ -36,6 +37,7 @@ def test_lines_are_read_whatever_their_ends(tmp_path):
     assert_frame_equal(read(path).drop("source"), turns(TURNS).drop("source"))
 
 
+@pytest.mark.integration
 def test_what_is_broken_is_a_problem_and_nothing_else_is_lost(tmp_path):
     path = tmp_path / "log.jsonl"
     lines = [json.dumps(record) for record in TURNS]

@@ -221,6 +221,7 @@ def test_a_mixed_folder_is_one_table():
     assert frame["rollout_id"].n_unique() == sum(part["rollout_id"].n_unique() for part in parts)
 
 
+@pytest.mark.integration
 def test_ids_do_not_depend_on_how_the_path_is_given(monkeypatch):
     folder = FIXTURES / "tau_bench"
     by_folder = read(folder)
@@ -247,6 +248,7 @@ def test_hidden_files_are_left_out_and_links_in_a_circle_end(tmp_path):
     assert read(tmp_path)["rollout_id"].to_list() == ["a"]
 
 
+@pytest.mark.integration
 def test_facts_fill_what_the_log_leaves_null_and_nothing_else():
     frame = read([FIXTURES / "native" / "toy.csv", FIXTURES / "native" / "toy.jsonl"], target="gpt", attempt=3)
     assert dict(frame.select("rollout_id", "target").unique().iter_rows()) == {
@@ -533,6 +535,7 @@ def test_real_files_without_rollouts(shared, name, verb):
         read(shared / name)
 
 
+@pytest.mark.integration
 def test_a_rollout_found_twice_is_reported(tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.jsonl"
     first.write_text("rollout_id,prompt\na,one\nb,one\n")
@@ -544,6 +547,7 @@ def test_a_rollout_found_twice_is_reported(tmp_path):
     assert problems.select("record").rows() == [("a",)]
 
 
+@pytest.mark.integration
 def test_a_copy_of_a_log_is_the_same_rollouts(tmp_path):
     for name in ("a.json", "b.json"):
         shutil.copy(FIXTURES / "jailbreakbench" / "toy.json", tmp_path / name)
@@ -553,6 +557,7 @@ def test_a_copy_of_a_log_is_the_same_rollouts(tmp_path):
     assert read(tmp_path).equals(frame)
 
 
+@pytest.mark.integration
 def test_extras_that_disagree_become_json_text(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"rollout_id": "a", "prompt": "p", "index": 1, "n": 1, "l": [1], "z": null}\n')
     (tmp_path / "b.jsonl").write_text('{"rollout_id": "b", "prompt": "p", "index": "1", "n": 2.5, "l": 3, "z": 4}\n')
@@ -563,6 +568,7 @@ def test_extras_that_disagree_become_json_text(tmp_path):
     assert frame["z"].to_list() == [None, 4]
 
 
+@pytest.mark.integration
 def test_nan_becomes_null_and_is_counted(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("rollout_id,prompt,score\na,p,NaN\nb,q,0.5\n")
     (tmp_path / "b.json").write_text('[{"rollout_id": "c", "prompt": "p", "score": NaN, "reward": -Infinity}]')
@@ -583,6 +589,7 @@ def test_half_a_surrogate_pair_is_read(tmp_path):
     assert read(tmp_path).select("prompt", "response").row(0) == ("cut \\ud83d", "\U0001f600")
 
 
+@pytest.mark.integration
 def test_a_byte_order_mark_is_no_obstacle(tmp_path):
     for name in ("toy.csv", "toy.json"):
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (FIXTURES / "native" / name).read_bytes())

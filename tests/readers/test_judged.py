@@ -128,6 +128,7 @@ def test_what_holds_no_verdicts(tmp_path, shared):
     assert (verdicts.height, problems["field"].to_list()) == (1, ["rollout_id"])
 
 
+@pytest.mark.integration
 def test_labels_of_rollouts_do_not_take_their_place(tmp_path):
     (tmp_path / "annotations.csv").write_text("rollout_id,turn,human_label,annotator\nr1,1,1,bob\nr1,2,0,bob\n")
     (tmp_path / "labels.csv").write_text("rollout_id,turn,label\nr1,1,bad\nr1,2,good\n")
@@ -155,12 +156,14 @@ def test_labels_of_rollouts_do_not_take_their_place(tmp_path):
         rw.judges.read_verdicts(tmp_path / "annotations.csv")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("header", ["rollout_id,turn,harm", "rollout_id,turn,score,label", "rollout_id,user,label"])
 def test_labels_beside_what_happened_are_columns_of_a_log(tmp_path, header):
     (tmp_path / "a.csv").write_text(f"{header}\na,1,1{',x' if 'score' in header else ''}\n")
     assert rw.read(tmp_path)["source"].to_list() == ["native"]
 
 
+@pytest.mark.integration
 def test_what_opens_a_file_is_said_and_never_in_a_circle(tmp_path):
     (tmp_path / "a.csv").write_text("goal,target\nwrite,Here\n")
     with pytest.raises(
@@ -312,6 +315,7 @@ def test_labels_by_what_they_are_of():
     }
 
 
+@pytest.mark.integration
 def test_verdicts_of_nat_find_their_items(tmp_path):
     turns = read(FIXTURES / "nat")
     (tmp_path / "accuracy_output.json").write_text(

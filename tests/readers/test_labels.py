@@ -112,6 +112,7 @@ def test_a_question_that_asks_the_opposite_is_asked_back(tmp_path: Path) -> None
     assert rw.read(path, names={"succeeded": "safety"})["succeeded"].to_list() == [True, False]
 
 
+@pytest.mark.integration
 def test_a_map_decides_alone(tmp_path: Path) -> None:
     """It may say the contrary of the usual words, and then says it of each; what it leaves out is asked for."""
     path = table(tmp_path, ".csv", "verdict", ["unsafe", "safe"])
@@ -209,6 +210,7 @@ def test_a_record_that_says_both_is_not_overwritten(tmp_path: Path) -> None:
         rw.read(path, names={"succeeded": "jailbroken"})
 
 
+@pytest.mark.integration
 def test_a_mapping_that_changes_nothing_is_refused(tmp_path: Path) -> None:
     """Under its own name a verdict is read, if there is one."""
     path = chats(tmp_path, "succeeded", [True, False])
@@ -232,6 +234,7 @@ def test_a_verdict_on_an_answer_is_one_on_its_turn(tmp_path: Path, labels: list[
             assert turns.select("succeeded", "outcome").rows() == [(True, None), (False, None), (None, None)]
 
 
+@pytest.mark.integration
 def test_nested_turns_and_their_record_keep_apart(tmp_path: Path) -> None:
     """Of a record with turns, its own verdict is the outcome, also where only that column is wanted."""
     said = [{"prompt": "a", "response": "b"}, {"prompt": "c", "response": "d"}]
@@ -301,6 +304,7 @@ def test_the_options_of_a_message_are_those_of_its_names() -> None:
     assert in_options(sentence) == f"as in {options}, or so; names={{x}}"
 
 
+@pytest.mark.integration
 def test_a_cache_knows_the_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Another map is another reading, and what was understood is said again."""
     path = table(tmp_path, ".csv", "jailbroken", ["yes", "no"])
@@ -329,6 +333,7 @@ def test_a_label_that_is_no_label_is_refused() -> None:
         rw.turns([{"rollout_id": "a", "x": [1]}], names={"succeeded": "x"})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("value", [["JAILBREAK"], {"label": "JAILBREAK"}, []], ids=str)
 def test_a_list_in_a_file_is_no_label(tmp_path: Path, value: Any) -> None:
     """Nor an object: neither is true."""

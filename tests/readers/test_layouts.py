@@ -155,6 +155,7 @@ def test_packed_files_unpack_to_no_more_than_a_log_may_hold(tmp_path, monkeypatc
     assert read(packed)["rollout_id"].n_unique() == 300
 
 
+@pytest.mark.integration
 def test_other_tables_may_be_packed_by_zstandard(tmp_path):
     for name, data in (("a.csv", b"rollout_id,prompt\na,Hi\n"), ("a.json", b'[{"rollout_id": "a", "prompt": "Hi"}]')):
         (tmp_path / f"{name}.zst").write_bytes(zstd.compress(data))
@@ -250,6 +251,7 @@ def test_what_records_state_in_our_words_is_a_fact(tmp_path, said, name):
         assert frame.select(*STATED).unique().rows(named=True) == [STATED], "cast as in a table of turns"
 
 
+@pytest.mark.integration
 def test_facts_of_chats_that_do_not_fit_stand_beside(tmp_path):
     given: list[dict[str, Any]] = [
         {},
@@ -438,6 +440,7 @@ def test_names_that_are_none_are_numbers(tmp_path):
         assert problems.select("record", "field", "reason").rows() == [("2", "rollout_id", "is missing")]
 
 
+@pytest.mark.integration
 def test_an_id_that_comes_late_is_a_column_beside(tmp_path):
     for said in (SAID, chat()):
         records: list[dict[str, Any]] = [{"turns": said} for _ in range(70)]
@@ -475,6 +478,7 @@ def test_who_is_not_known_to_answer_is_named(tmp_path):
         read(path)
 
 
+@pytest.mark.integration
 def test_some_columns_of_rollouts_without_our_id(tmp_path):
     path = written(tmp_path / "log.jsonl", [{"session_id": place % 3, "seed": 1, "turns": SAID} for place in range(7)])
     whole = read(path)
@@ -519,6 +523,7 @@ def test_what_is_judged_or_counted_is_still_a_rollout(tmp_path, turns, said):
         assert read(path).height == 2
 
 
+@pytest.mark.integration
 def test_other_formats_come_first(tmp_path):
     fixtures = Path(__file__).parent / "fixtures"
     for name in ("sharegpt", "quesma", "deepteam", "agentdojo", "verifiers", "claude_code"):
@@ -616,6 +621,7 @@ def test_what_nearly_holds_rollouts_is_told_what_it_lacks(tmp_path, value, says)
     assert problems["reason"].str.contains(says).to_list() == [True] * len(files)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("answer", ["session_id", "@key"])
 def test_whether_rows_are_turns_is_asked_and_each_answer_is_obeyed(tmp_path, answer):
     (tmp_path / "a.csv").write_text("session_id;prompt;response\na;Hi;Hello\na;And?;No\n")
@@ -646,6 +652,7 @@ def test_several_judged_answers_to_a_prompt_are_samples(tmp_path, capsys, name, 
     assert f"read each place in the lists `{name}`, `ok` of a record as a rollout of its own" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_a_suffix_of_another_kind_says_nothing_of_json(tmp_path):
     chats = "\n".join([json.dumps({"messages": chat()})] * 2)
     for name in ("a.txt", "a.csv", "a.traj", "a.log"):

@@ -40,6 +40,7 @@ READ = [
 COLUMNS = ("rollout_id", "turn", "context", "prompt", "response", "observation")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "parquet", "arrow"])
 def test_messages_in_rows_are_the_chats_of_their_rollouts(tmp_path, suffix):
     path, frame = tmp_path / f"log.{suffix}", pl.DataFrame(ROWS)
@@ -62,6 +63,7 @@ def test_messages_in_rows_are_the_chats_of_their_rollouts(tmp_path, suffix):
         assert_frame_equal(scan(path).collect(), found)
 
 
+@pytest.mark.integration
 def test_they_are_what_a_record_for_each_rollout_is(tmp_path):
     rows = [{**row, "reward": 0.5} if row["role"] == "assistant" else {**row, "mood": 1} for row in ROWS]
     told = {"rollout_id", "turn", "goal", "model", "attempt"}
@@ -150,6 +152,7 @@ def test_rows_of_turns_may_say_who_spoke(tmp_path):
 
 
 # ── in frames ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_frame_of_messages_is_the_chats_of_its_rollouts():
     frame = pl.DataFrame(ROWS).rename({"rollout_id": "chat", "role": "speaker", "content": "text"})
     for given in (frame, frame.to_dicts(), frame.to_arrow(), frame.to_pandas()):
@@ -160,6 +163,7 @@ def test_a_frame_of_messages_is_the_chats_of_its_rollouts():
     assert_frame_equal(lazy.collect(), turns(frame, names={"rollout_id": "chat"}))
 
 
+@pytest.mark.integration
 def test_lists_beside_turns_are_extras():
     rows = [{"rollout_id": "a", "response": "Hello", "messages": [{"role": "user", "content": "Hi"}]}]
     assert turns(rows)["response"].to_list() == ["Hello"]

@@ -51,6 +51,7 @@ def test_a_table_is_read_as_though_it_had_our_names(tmp_path: Path, suffix: str)
     assert_frame_equal(found, rw.read(same), check_column_order=False)
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("text", ["perhaps", "jailbrokn", "2"])
 def test_text_that_is_no_verdict_is_refused_as_under_our_name(tmp_path: Path, suffix: str, text: str) -> None:
@@ -101,6 +102,7 @@ def test_a_column_of_ours_that_is_known_is_not_hidden(tmp_path: Path, suffix: st
             reading(path, names=NAMES)
 
 
+@pytest.mark.integration
 def test_names_may_change_places(tmp_path: Path) -> None:
     """Theirs may be a name of ours."""
     path = written(tmp_path, ".csv", [{"rollout_id": "a", "prompt": "Hello", "response": "Hi"}])
@@ -111,6 +113,7 @@ def test_names_may_change_places(tmp_path: Path) -> None:
     assert_frame_equal(rw.read(records, names={"prompt": "response", "response": "prompt"}), found)
 
 
+@pytest.mark.integration
 def test_folders_may_hold_the_column(tmp_path: Path) -> None:
     """A column that Parquet files leave to their folders is one."""
     (tmp_path / "behavior=b1").mkdir()
@@ -256,6 +259,7 @@ def test_broken_lines_are_told_as_ever(tmp_path: Path) -> None:
 
 
 # ── several files, and those of tools ─────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_files_that_lack_a_column_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their rollouts are read as without the name; which files these are is said."""
     mine, other = written(tmp_path, ".csv", ROWS), tmp_path / "other.jsonl"
@@ -276,6 +280,7 @@ def test_files_that_lack_a_column_are_listed(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.integration
 def test_a_folder_of_both_reads_each_under_its_names(tmp_path: Path) -> None:
     """Kinds of files may be mixed, and what is no log is listed as ever."""
     for suffix in SUFFIXES:
@@ -310,6 +315,7 @@ def test_columns_that_a_tools_logs_become_are_renamed(tmp_path: Path, capsys: py
 
 
 # ── mistakes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("names", "told"),
     [
@@ -345,6 +351,7 @@ def test_a_file_that_is_known_by_no_other_column_names_the_one_it_lacks(tmp_path
             reading(path, names={"rollout_id": "conversatoin"})
 
 
+@pytest.mark.integration
 def test_a_table_that_nobody_knows_is_told_which_column_to_name(tmp_path: Path) -> None:
     """First what a rollout is, then what was said in it: each sentence leads to the next option."""
     for suffix in (".csv", ".parquet"):
@@ -357,6 +364,7 @@ def test_a_table_that_nobody_knows_is_told_which_column_to_name(tmp_path: Path) 
         assert found.select("rollout_id", "response", "ask").rows() == [("1", "Hello", "Hi")]
 
 
+@pytest.mark.integration
 def test_a_cache_knows_the_names(tmp_path: Path) -> None:
     """Another name is another reading."""
     path = written(tmp_path, ".csv", [{"rollout_id": "a", "prompt": "Hi", "x": "1", "y": "2"}])

@@ -158,6 +158,7 @@ def test_two_columns_may_change_places():
     assert frame.select("prompt", "response").row(0) == ("question", "answer")
 
 
+@pytest.mark.integration
 def test_what_was_read_is_named_afterwards(tmp_path):
     (tmp_path / "mine.csv").write_text("rollout_id,prompt,response,bad,served\na,Hi,Sure,true,m\nb,Hi,No,false,m\n")
     was_read = read(tmp_path)  # which gave it every column of ours, null throughout
@@ -425,6 +426,7 @@ def test_gzip_of_any_text(tmp_path):
         assert read(tmp_path / f"{name}.gz").equals(read(FIXTURES / name))
 
 
+@pytest.mark.integration
 def test_the_csv_fixture_keeps_null_and_empty_apart():
     frame = read(FIXTURES / "toy.csv")
     assert frame["note"].to_list() == ["007", "", "b"]
@@ -434,6 +436,7 @@ def test_the_csv_fixture_keeps_null_and_empty_apart():
     assert frame["harm"].to_list() == [0.25, 0.5, None]
 
 
+@pytest.mark.integration
 def test_a_time_to_an_event_is_one_column_again(tmp_path):
     times = pl.Series("t", [{"duration": 2, "observed": True}, None], dtype=schema.TIME_TO_EVENT)
     frame = turns([{"rollout_id": "a"}, {"rollout_id": "b"}]).with_columns(times)

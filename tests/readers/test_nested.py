@@ -93,6 +93,7 @@ def test_what_turns_say_comes_before_what_the_record_says(tmp_path):
     assert frame["rollout_id_source"].to_list() == ["x", None]
 
 
+@pytest.mark.integration
 def test_broken_lines_and_rollouts_said_twice_are_problems(tmp_path):
     path = written(tmp_path / "log.jsonl", ROLLOUTS)
     whole = read(path)
@@ -116,6 +117,7 @@ def test_broken_lines_and_rollouts_said_twice_are_problems(tmp_path):
         read(path)
 
 
+@pytest.mark.integration
 def test_a_rollout_in_two_files_is_a_problem(tmp_path):
     written(tmp_path / "a.jsonl", ROLLOUTS)
     written(tmp_path / "b.jsonl", ROLLOUTS[2:3])
@@ -238,6 +240,7 @@ def test_it_is_the_table_of_its_turns(tmp_path_factory, rollouts):
         assert_frame_equal(ours[0], theirs[0], check_column_order=False)
 
 
+@pytest.mark.integration
 def test_lines_end_as_they_may_and_rollouts_may_have_no_turns(tmp_path):
     path = written(tmp_path / "log.jsonl", ROLLOUTS)
     whole = read(path)
@@ -247,6 +250,7 @@ def test_lines_end_as_they_may_and_rollouts_may_have_no_turns(tmp_path):
     assert read(path)["turn"].to_list() == [None, 1, None, 1, None, 1, None]
 
 
+@pytest.mark.integration
 def test_turns_may_have_turns(tmp_path):
     records = [{**record, "turns": [{**turn, "turns": 2} for turn in record["turns"]]} for record in ROLLOUTS]
     path = written(tmp_path / "log.jsonl", records)

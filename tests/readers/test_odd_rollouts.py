@@ -114,6 +114,7 @@ def test_a_line_that_was_written_twice_counts_once(suffix, tmp_path, capsys):
         rw.turns(table)
 
 
+@pytest.mark.integration
 def test_all_that_is_odd_is_a_problem_each(tmp_path):
     table = [row | ({"turn": 7} if row["rollout_id"] in {"r2", "r5"} and row["turn"] == 2 else {}) for row in rows()]
     turns, problems = rw.read(written(table, tmp_path, "csv"), errors="collect")
@@ -121,6 +122,7 @@ def test_all_that_is_odd_is_a_problem_each(tmp_path):
     assert problems["record"].to_list() == ["r2", "r5"]
 
 
+@pytest.mark.integration
 def test_numbers_from_0_stay_numbers_from_0_beside_an_odd_one(tmp_path):
     """What most rollouts count from decides; before, one odd number cost all of them."""
     table = [row | {"turn": row["turn"] - 1} for row in rows()]
@@ -154,6 +156,7 @@ def test_a_node_that_stands_twice_costs_its_tree(tmp_path):
     assert rw.read(path).height == 4
 
 
+@pytest.mark.integration
 def test_an_odd_rollout_among_turns_that_hold_lists_costs_itself(tmp_path):
     records: list[Any] = [
         {"rollout_id": name, "turns": [{"turn": 1, "response": "No"}, {"turn": 2, "response": "No"}]} for name in "ab"

@@ -33,6 +33,7 @@ def log_of(folder: Path, name: str, value: object) -> Path:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["chats.jsonl", "shared.json", "calls.jsonl"])
 def test_a_word_for_the_outcome_that_is_not_known_is_a_problem(name, tmp_path, capsys):
     path = log_of(tmp_path, name, "won")
@@ -50,6 +51,7 @@ def test_a_word_for_the_outcome_that_is_not_known_is_a_problem(name, tmp_path, c
     assert "1 part of records read with a doubt" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("value", ["unjudged", "", None, "failure"])
 def test_a_blank_or_known_outcome_is_none(value, tmp_path):
     _, problems = rw.read(log_of(tmp_path, "chats.jsonl", value), errors="collect")
@@ -105,6 +107,7 @@ def test_many_odd_cells_of_a_column_are_one_row(tmp_path):
     assert "(and 999 more rows)" in problems["reason"][0]
 
 
+@pytest.mark.integration
 def test_an_odd_place_of_a_turn_costs_its_rollout(tmp_path):
     """It counts, as missing: its file and all other rollouts are read."""
     (tmp_path / "a.csv").write_text("rollout_id,turn,prompt,response\na,one,Hi,Yes\n")

@@ -176,6 +176,7 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log, once):
     assert problems.height == sum("uuid" in sample for sample in log["samples"])
 
 
+@pytest.mark.integration
 def test_a_summary_of_the_rollouts_is_that_of_the_turns(shared):
     logs = shared / "inspect" / "log-sets" / "set"
     by_rollout = rw.summarize(rw.readers.read_rollouts(logs), by="target", metrics="solved")

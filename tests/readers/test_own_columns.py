@@ -163,6 +163,7 @@ def test_a_table_of_turns_is_not_called_prompts(
     assert leaving.value.code == 0
 
 
+@pytest.mark.integration
 def test_messages_stay_one_line_however_wide_a_table_is() -> None:
     """Line breaks in names and values, and hundreds of columns."""
     row = {f"column\n{number}": "a\nb" * 50 for number in range(200)}
@@ -207,6 +208,7 @@ def test_messages_in_rows_are_conversations(tmp_path: Path) -> None:
     assert rw.read(path).select("goal", "prompt", "response").rows() == [("g", "Hi", "Hi")]
 
 
+@pytest.mark.integration
 def test_turns_with_verdicts_are_not_called_labels(tmp_path: Path) -> None:
     """Neither messages in rows, nor prompts and answers under other names, beside an id with the right one."""
     path = tmp_path / "a.csv"
@@ -236,6 +238,7 @@ def test_sets_of_prompts_stay_sets_of_prompts(tmp_path: Path) -> None:
 
 
 # ── what is not beyond doubt ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_verdict_repeated_on_every_turn_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     """Each turn would be a success, the first included; it may be joined from rollouts."""
     rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a"} for name in "aabb"]
@@ -273,6 +276,7 @@ def test_what_is_in_doubt_stays_as_it_is(columns: dict[str, list[Any]]) -> None:
         assert turns[name].to_list() == column
 
 
+@pytest.mark.integration
 def test_two_columns_that_agree_are_one_verdict() -> None:
     """The first is read; the other stays."""
     rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a", "verdict": name == "a"} for name in "ab"]
@@ -308,6 +312,7 @@ def test_only_columns_that_are_wanted_decide_the_same(files: dict[str, Path]) ->
 
 
 # ── unused columns ────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_unused_columns_are_a_frame() -> None:
     """Each with examples, what it probably is, and the names to type; checked against its schema."""
     rows = [
@@ -358,6 +363,7 @@ def test_a_verdict_that_was_named_is_the_only_one(tmp_path: Path) -> None:
     assert rw.turns(rows, names={"succeeded": "grade"})["succeeded"].null_count() == 2
 
 
+@pytest.mark.integration
 def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
     """Its reader calls them benign, as corpora are; what a column says of an attack counts."""
     path = tmp_path / "a.json"

@@ -40,6 +40,7 @@ def test_every_tool_has_logs_and_figures_here(tool):
     assert facts["lost"] == list(script(tool).LOST), "what is lost has changed: store the tool's logs again with --keep"
 
 
+@pytest.mark.integration
 def test_a_figure_that_differs_is_noticed(tmp_path):
     shutil.copytree(KEPT / "inspect_ai" / "logs", tmp_path / "logs")
     figures = [{"where": {}, "rollouts": 33, "solved": 1, "sum of score_nonsense": 2.0}]

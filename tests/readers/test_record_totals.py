@@ -79,6 +79,7 @@ def test_records_in_a_list_of_python_and_in_parquet_are_the_same(tmp_path, name)
     assert measured(rw.read(tmp_path / "log.parquet")).rows() == expected
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["chat", "turns"])
 def test_a_name_of_your_own_is_obeyed(tmp_path, name):
     path = written(tmp_path, {**LISTS[name], "episode_return": 0.5, "price": 0.1})
@@ -104,6 +105,7 @@ def test_columns_that_are_asked_for_are_filled(tmp_path, name):
     assert frame.drop("rollout_id", "turn").rows() == [(None, 0.1, 3), (0.5, 0.1, 3)]
 
 
+@pytest.mark.integration
 def test_where_the_turns_state_their_own_the_record_is_not_added(tmp_path):
     turns = [{**turn, "reward": 0.5, "cost_usd": 0.1} for turn in TURNS]
     frame = rw.read(written(tmp_path, {"turns": turns, "reward": 7, "cost_usd": 9}))
@@ -128,6 +130,7 @@ def test_what_is_no_number_stays_a_column_of_its_own(tmp_path, reward):
     assert "reward_source" in frame.columns
 
 
+@pytest.mark.integration
 def test_several_answers_of_one_record_do_not_each_have_its_cost(tmp_path):
     choices = [{"message": {"role": "assistant", "content": text}} for text in ("Yes", "No")]
     for cost in ("cost_usd", "cost"):
@@ -168,6 +171,7 @@ def test_a_reward_in_a_file_that_no_format_knows_is_counted_once(tmp_path, said)
     assert [row[:3] for row in measured(frame).rows()] == [(n / 4, 0.5, 2.5) for n in range(4)]
 
 
+@pytest.mark.integration
 def test_of_two_files_one_may_have_rewards_of_turns_and_one_of_records(tmp_path):
     written(tmp_path, {"turns": [{**turn, "reward": 0.5} for turn in TURNS], "reward": 7}).rename(tmp_path / "a.jsonl")
     written(tmp_path, {"turns": TURNS, "reward": 0.25}).rename(tmp_path / "b.jsonl")

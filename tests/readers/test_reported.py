@@ -72,6 +72,7 @@ def test_inspect_accuracies_are_ours_but_for_four_runs(inspect):
     assert inspect["run"].n_unique() == 21
 
 
+@pytest.mark.integration
 def test_inspect_standard_errors_are_ours_but_where_nothing_varies(inspect):
     apart = {row["run"] for row in inspect.iter_rows(named=True) if not near(row["std_error_ours"], row["std_error"])}
     assert apart - set(INSPECT_RATES) == set(INSPECT_ERRORS)
@@ -103,6 +104,7 @@ def test_rates_of_artifacts_are_ours_but_for_the_toy_files(jailbreaks):
     assert (figures["n"] == figures["n_ours"]).all()
 
 
+@pytest.mark.integration
 def test_the_number_of_jailbreaks_is_another_judges(jailbreaks):
     theirs, turns = jailbreaks
     counts = theirs.filter(metric="total_number_of_jailbreaks")
@@ -247,6 +249,7 @@ def test_the_trials_of_a_benchmark_of_aisteer(tmp_path):
         read_summary(tmp_path / "scores.json")
 
 
+@pytest.mark.integration
 def test_accuracy_counts_a_partial_answer_which_is_neither_solved_nor_not():
     rollouts = rw.measure(read(FIXTURES / "inspect"), m.task_success())
     (ours,) = rw.summarize(rollouts, metrics="task_success").iter_rows(named=True)
@@ -307,6 +310,7 @@ def test_our_own_files_come_back(tmp_path, suffix):
     assert back.columns[: len(ABOUT)] == list(ABOUT)
 
 
+@pytest.mark.integration
 def test_ours_and_theirs_in_one_frame(tmp_path):
     rw.write(
         rw.summarize(rw.measure(read(FIXTURES / "jailbreakbench"), m.attack_success()), by="run"), tmp_path / "s.csv"
@@ -450,6 +454,7 @@ def test_results_of_lighteval(tmp_path, general) -> None:
     ]
 
 
+@pytest.mark.integration
 def test_what_the_harness_says_of_samples_is_what_we_find_in_them(tmp_path) -> None:
     """Beside the samples of one run: its accuracy is the share of documents that are `solved`."""
     samples = [

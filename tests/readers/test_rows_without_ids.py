@@ -36,6 +36,7 @@ def success(turns) -> tuple:
 
 
 # ── ids ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_two_frames_stay_apart():
     assert success(pl.concat([rw.turns(ROWS), rw.turns(ROWS.with_columns(jailbroken=1))])) == (4, 0.75)
 
@@ -56,6 +57,7 @@ def test_equal_frames_are_refused_and_the_advice_works(lazily, by_id):
     assert success(pl.concat([rw.turns(ROWS), second])) == (4, 0.5)
 
 
+@pytest.mark.integration
 def test_what_starts_from_turns_refuses_them_too(tmp_path):
     turns = pl.concat([rw.turns(ROWS), rw.turns(ROWS)])
     for call in (lambda: rw.report(turns, tmp_path / "r.html"), lambda: rw.doctor(turns), lambda: rw.turns(turns)):
@@ -137,6 +139,7 @@ def test_a_run_that_was_made_up_gives_way_to_the_user(tmp_path):
     assert contrast.height == 1
 
 
+@pytest.mark.integration
 def test_the_run_of_a_chat_gives_way_and_a_run_that_is_stated_stays(tmp_path):
     (tmp_path / "chat.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n')
     assert rw.read(tmp_path / "chat.jsonl", run="last")["run"].to_list() == ["last"]
@@ -190,6 +193,7 @@ def test_a_file_whose_rows_are_all_in_another_is_said(second, is_said, tmp_path,
     assert ("as well, and count twice" in capsys.readouterr().err) == is_said
 
 
+@pytest.mark.integration
 def test_a_corrected_copy_is_said(tmp_path, capsys):
     rows = pl.concat([ROWS.with_columns(note=place) for place in range(10)])
     verdicts = pl.Series("jailbroken", [1, *rows["jailbroken"][1:]])
@@ -198,6 +202,7 @@ def test_a_corrected_copy_is_said(tmp_path, capsys):
     assert "19 of 20 rows of second.csv are in first.csv as well, and count twice" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("with_ids", [True, False])
 def test_an_older_export_of_chats_is_said(with_ids, tmp_path, capsys):
     chats = [

@@ -119,6 +119,7 @@ def test_rows_without_a_verdict_beyond_doubt_are_rollouts(row, tmp_path):
     assert turns.select("succeeded", "outcome", "solved").null_count().row(0) == (2, 2, 2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "row", [{"behavior": "g", "query": "How?", "success": 1}, {"behavior": "g", "generation": "No", "success": 1}]
 )
@@ -204,6 +205,7 @@ def test_a_step_of_training_is_no_turn(steps, is_read, tmp_path):
     assert rates["step"].unique().sort().to_list() == sorted(set(steps))
 
 
+@pytest.mark.integration
 def test_decimal_commas(tmp_path):
     """Spreadsheets of half of Europe write 0,5 between semicolons; a text with a comma stays as it is."""
     for name in ("a", "b"):  # two alike files are read as one
@@ -334,6 +336,7 @@ def test_a_verdict_on_the_conversation_is_asked_for_and_the_line_works(column, s
     assert {row["estimate"] for row in rates["rows"] if row["statistic"] == "median"} == {3.0}
 
 
+@pytest.mark.integration
 def test_verdicts_that_differ_within_one_rollout_are_on_its_turns(capsys):
     frame = pl.DataFrame({"rollout_id": list("aabb"), "turn": [1, 2, 1, 2], "response": "x"})
     for verdicts in ([False, True, True, True], [False] * 4, [None, True, None, None]):

@@ -130,6 +130,7 @@ def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):
     both(path, format="openai_chat", errors="collect")
 
 
+@pytest.mark.integration
 def test_what_only_a_record_said_twice_says_is_no_column(tmp_path, monkeypatch):
     monkeypatch.setattr("rollwise.readers.sources.contents.BLOCK", 200)
     path = tmp_path / "chats.jsonl"
@@ -179,6 +180,7 @@ def test_a_record_that_is_no_utf8_is_a_problem_of_its_own(tmp_path, name, record
         read(path, format=name)
 
 
+@pytest.mark.integration
 def test_a_record_said_twice_is_the_same_problem(tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_bytes(rendered([*CHATS, *CHATS[1:3]], ".jsonl"))

@@ -74,6 +74,7 @@ def test_an_answer_is_what_follows_its_reasoning(tmp_path, text, answer, reasoni
     assert answer_of(tmp_path, text) == (text if is_quoted else answer, reasoning)
 
 
+@pytest.mark.integration
 def test_it_is_told_in_one_line(tmp_path, capsys):
     answer_of(tmp_path, f"<think>{PLAN}</think>{ANSWER}")
     assert capsys.readouterr().err == f"{SAID}\n"
@@ -118,6 +119,7 @@ def test_every_format_keeps_them_apart(tmp_path, capsys, name, log):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.integration
 def test_two_servers_of_one_model_give_the_same_table(tmp_path):
     """One leaves the tags in the text, the other parses them."""
     left = rw.read(written(tmp_path / "a.jsonl", chat(TAGGED)))
@@ -151,6 +153,7 @@ def test_frames_in_memory_are_read_alike(capsys):
     assert capsys.readouterr().err == f"{SAID}\n"
 
 
+@pytest.mark.integration
 def test_many_tags_take_no_longer_than_their_text(tmp_path):
     text = "<think></think>" * 50_000
     assert answer_of(tmp_path, text) == (None, None)

@@ -103,12 +103,14 @@ UNKNOWN: dict[str, tuple[list[dict[str, Any]], list[Result] | None]] = {
 }
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_result_is_beside_its_call(name: str, tmp_path: Path) -> None:
     messages, expected = KNOWN[name]
     assert results(read(tmp_path, *messages)) == expected
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_whose_a_result_is_is_never_guessed_and_it_stays_in_the_prompt(name: str, tmp_path: Path) -> None:
     messages, expected = UNKNOWN[name]

@@ -54,12 +54,14 @@ def test_a_sample_of_skyrl_that_cannot_be_read_is_missing_where_any_token_has_a_
     assert problems["record"].to_list() == ["3"]
 
 
+@pytest.mark.integration
 def test_trl_has_one_reward_or_several_scores():
     one, several = (read(path) for path in sorted((FIXTURES / "trl").iterdir()))
     assert one.select("context", "prompt", "response", "reward").row(0) == ("You add.", "2 + 2?", "4", 1.0)
     assert several.select("reward", "score_accuracy", "score_style").row(0) == (None, 1.0, 0.5)
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("rewards", "is_kept"),
     [
@@ -139,6 +141,7 @@ def test_a_broken_generation_costs_itself_and_scores_keep_their_places(tmp_path)
     assert counts.rows() == [(6, 2, 1, 3, 2)]
 
 
+@pytest.mark.integration
 def test_aisteer_names_configurations_as_the_producer_does():
     frame = read(FIXTURES / "aisteer")
     assert frame.select("pipeline", "config_id", "trial_id", "task", "attempt", "response").rows()[:2] == [
@@ -171,6 +174,7 @@ def test_the_likelihood_of_a_text_is_no_answer_to_it():
     ]
 
 
+@pytest.mark.integration
 def test_best_of_n_stops_with_the_step_that_hits():
     frame = read(FIXTURES / "best_of_n")
     assert frame.select("attempt", "prompt", "outcome", "ending").rows() == [
@@ -208,6 +212,7 @@ def test_items_of_nat_and_their_repeats():
     assert frame["tool_calls"][0].to_list() == [{"name": "add", "arguments": "2, 2"}]
 
 
+@pytest.mark.integration
 def test_deepteam_counts_what_its_own_groups_lose():
     frame = read(FIXTURES / "deepteam" / "assessment.json")
     rollouts = rw.measure(frame, m.attack_success())
@@ -309,6 +314,7 @@ def test_a_hit_of_a_generator_without_a_name_has_the_target_of_the_report(tmp_pa
     assert read(tmp_path).select("target", "target_type").row(0) == ("test.Repeat", "test.Repeat")
 
 
+@pytest.mark.integration
 def test_hits_are_those_of_the_report_and_give_way_to_it(tmp_path):
     hitlog = FIXTURES / "garak_hitlog" / "toy.hitlog.jsonl"
     alone = read(hitlog)
@@ -340,6 +346,7 @@ def test_hits_are_those_of_the_report_and_give_way_to_it(tmp_path):
     assert read(tmp_path).equals(frame)  # no error: that they repeat is their nature
 
 
+@pytest.mark.integration
 def test_openai_records_state_facts():
     frame = read(FIXTURES / "openai_chat")
     assert frame.select("attack", "goal", "target", "task", "expected", "split").rows() == [
@@ -398,6 +405,7 @@ def test_the_step_is_that_of_the_layout_or_what_a_record_states(
         assert (frame["train_step"].to_list() if "train_step" in frame.columns else [None]) == [step]
 
 
+@pytest.mark.integration
 def test_steps_of_dumps_are_compared(tmp_path: Path) -> None:
     """What `training` needs of such dumps is there without a word."""
     for step in (10, 20):

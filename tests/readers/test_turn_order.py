@@ -91,6 +91,7 @@ def test_ties_keep_the_order_of_the_rows():
     assert rw.turns(frame)["succeeded"].to_list() == [True, False, False, False]
 
 
+@pytest.mark.integration
 def test_a_rollout_in_pieces_is_put_together(capsys):
     frame = table("ts", ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"])[[1, 2, 0, 3]]
     assert first_success(rw.turns(frame)) == [1, None]

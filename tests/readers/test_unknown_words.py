@@ -50,6 +50,7 @@ def test_a_role_is_understood_or_named(log, role, tmp_path):
         assert turns["response"].to_list() == before["response"].to_list()
 
 
+@pytest.mark.integration
 def test_a_speaker_that_is_not_known_is_named_once(tmp_path):
     chat = [
         {"role": "user", "content": "Hi"},

@@ -121,6 +121,7 @@ def of_opentelemetry(usage: Any) -> Any:
     return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("make", "usage", "tokens"),
     [

@@ -54,6 +54,7 @@ AGENTDOJO = table(
 OTHER = table("other", {"target": "a", "task_name": "x"}, {"target": "b", "task_name": "y"})
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("turns", "groups"),
     [

@@ -166,6 +166,7 @@ def test_hostile_logs_do_nothing(browser: Browser, tmp_path: Path) -> None:
     assert set(verdicts["rollout_id"]) == set(frame["rollout_id"])
 
 
+@pytest.mark.integration
 def test_the_page_holds_no_verdict_and_no_name(tmp_path: Path) -> None:
     """What the judge said is not in the file at all, not even packed."""
     import base64
@@ -223,6 +224,7 @@ def test_the_printed_line_reads_the_logs_as_they_were_read(tmp_path: Path, monke
     assert "ann labeled 6 rollouts" in Path("report/report.html").read_text()
 
 
+@pytest.mark.integration
 def test_the_task_is_labeled_where_only_it_is_judged(tmp_path: Path) -> None:
     """Unless another metric is named."""
     tasks = turns().drop("succeeded", "outcome", strict=False).with_columns(solved=pl.col("rollout_id") < "r06")

@@ -205,6 +205,7 @@ def test_groups_without_an_attack_have_rows_of_their_own(tmp_path):
     assert "What do people say?" in page.read_text()
 
 
+@pytest.mark.integration
 def test_as_many_of_each_verdict_are_drawn():
     """The probabilities are those of the draw: 20 of 40 and 20 of 160; the order of the files changes nothing."""
     rollouts = rw.measure(logs())
@@ -229,6 +230,7 @@ def test_what_a_small_stratum_cannot_give_goes_to_the_others(most, numbers):
     assert draw.rollouts.height == sum(numbers)
 
 
+@pytest.mark.integration
 def test_groups_are_strata_and_unjudged_rollouts_are_left_out():
     """Where nothing is judged, all are drawn from alike."""
     turns = logs().with_columns(succeeded=pl.when(pl.col("rollout_id") != "r000").then("succeeded"))

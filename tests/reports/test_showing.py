@@ -86,6 +86,7 @@ def test_any_filtered_turns_are_shown() -> None:
     assert ids(rw.show(TURNS.lazy().filter(attack="beg"))) == ["b", "c", "e"]
 
 
+@pytest.mark.integration
 def test_a_part_of_a_rollout_is_no_rollout() -> None:
     """Its verdict would be that of other turns: the whole rollouts are selected by the same rows."""
     second = TURNS.filter(turn=2)
@@ -254,6 +255,7 @@ def test_what_does_not_fit_is_said() -> None:
     assert "as not all fit" not in rw.show(TURNS).page
 
 
+@pytest.mark.integration
 def test_nothing_selected_is_said() -> None:
     """An empty selection is an answer, and no error."""
     assert "No rollout was selected, so there is nothing to show." in rw.show(TURNS, ROLLOUTS[:0]).page

@@ -43,6 +43,7 @@ def table(folder: Path, name: str = "own.csv", **options: Any) -> Path:
     return path
 
 
+@pytest.mark.integration
 def test_the_reason_of_a_rate_without_values_names_the_column() -> None:
     """In Python as an argument; the metric that applies to no rollout says nothing of it."""
     rollouts = rw.measure(rw.turns(pl.DataFrame(rows())))
@@ -99,6 +100,7 @@ def test_verdicts_of_any_kind_are_named(words: tuple[Any, Any]) -> None:
     assert candidates["names"].item() in reason
 
 
+@pytest.mark.integration
 def test_logs_of_a_tool_and_measured_tables_are_left_alone() -> None:
     """A reader knows what its columns mean; a lazy query is not looked through."""
     of_tool = rw.turns(pl.DataFrame(rows(source="garak")))

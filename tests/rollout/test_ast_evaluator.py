@@ -79,6 +79,7 @@ def rename(nodes: Any) -> None:
         rename(node.children)
 
 
+@pytest.mark.integration
 def test_each_way_has_the_same_numbers() -> None:
     """One graph at a time and then all, all at once, and by a subclass that changes nothing: three ways, one result."""
 
@@ -162,6 +163,7 @@ def test_the_context_is_cut_as_asked(width: int, kept: str) -> None:
     assert evaluator.turns["context"][0] == "a" + "b" * 200
 
 
+@pytest.mark.integration
 def test_frames_keep_the_honest_value() -> None:
     """A missing reward and a missing text are null in the frames, where the page writes zeros and scores."""
     evaluator = ASTEvaluator(Sampler({}))

@@ -160,6 +160,7 @@ def test_inside_a_running_loop():
 
 
 # ── errors ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("max_concurrency", [1, 8])
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 def test_an_error_is_an_outcome(kind, max_concurrency):
@@ -411,6 +412,7 @@ def test_pauses_grow_and_differ(monkeypatch):
 
 
 # ── time-outs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_coroutine_out_of_time_is_cancelled():
     """A coroutine that takes too long is stopped, and its error says after how long."""
     cancelled = []
@@ -438,6 +440,7 @@ def test_a_rollout_may_have_time_outs_of_its_own():
     assert quiet(fail, [0], timeout=5, on_error="record")[0].error == "TimeoutError: the client's own"
 
 
+@pytest.mark.integration
 def test_a_thread_out_of_time_goes_on_and_is_discarded():
     """A call in a thread cannot be stopped: its error says so, its result is thrown away, and the others go on."""
     done = threading.Event()
@@ -453,6 +456,7 @@ def test_a_thread_out_of_time_goes_on_and_is_discarded():
     done.set()
 
 
+@pytest.mark.integration
 def test_each_try_has_the_whole_time():
     """A time-out counts from the start of a try, so that a retry after it has all its time."""
     tries = itertools.count()
@@ -649,6 +653,7 @@ def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, 
     assert most == bound
 
 
+@pytest.mark.integration
 def test_what_counts_is_on_the_disk(tmp_path):
     """When a run is counted another connection to the store finds it there already."""
 
@@ -661,6 +666,7 @@ def test_what_counts_is_on_the_disk(tmp_path):
     assert len(runs) == Above("x", 0.9).decide([True] * 40).stopped_at
 
 
+@pytest.mark.integration
 def test_a_finished_run_rolls_nothing_out(tmp_path):
     """The same call after the end reads the store and starts neither rollout nor thread."""
     quiet(plain, range(4), store=tmp_path, key="k")
@@ -729,6 +735,7 @@ def test_a_rule_that_is_not_met_uses_all_seeds():
     assert len(quiet(plain, range(20), max_concurrency=5, until=Below("x", 0.01), observe=lambda _: False)) == 20
 
 
+@pytest.mark.integration
 def test_a_rule_that_was_met_before_the_first_error_stops_without_it():
     """An error behind the point where the rule stops is none of the result; one before it is raised."""
 
@@ -793,6 +800,7 @@ def test_progress_counts_what_was_there(last_line, tmp_path):
     assert "errors 1, success rate 89 %" in line
 
 
+@pytest.mark.integration
 def test_progress_of_what_is_no_rate(last_line):
     """Where `observe` gives no rate, done and errors are shown; without it too."""
     line = last_line(plain, range(3), observe=lambda found: 10.0 * found.seed + 2)
@@ -808,6 +816,7 @@ def test_progress_names_the_metric(last_line):
     assert "attack_success 0.0 % [0.0, 16.1]" in line
 
 
+@pytest.mark.integration
 def test_no_progress_where_nobody_looks(capsys):
     """Without a terminal on stderr, or when not asked for, nothing is written, and `observe` is not called for a bar."""
     run(plain, range(3), observe=lambda _: 1 / 0)

@@ -733,12 +733,14 @@ def test_a_rollout_over_http(server: Server) -> None:
     assert frame["response"].to_list() == ["no", "no", "yes"]
 
 
+@pytest.mark.integration
 def test_an_attacker_may_give_up_over_http(server: Server) -> None:
     """The words that end an attack count in any case and with any space around them."""
     rollout = ChatSampler(server.model("ok quit"), server.model("no"), agrees).rollout("g")
     assert (rollout.ending, len(rollout.turns)) == ("gave_up", 1)
 
 
+@pytest.mark.integration
 def test_a_rollout_that_cannot_go_on_says_where(server: Server) -> None:
     """A server that stays down in turn 2 raises with the model, its address, the turn and the first turn's graph."""
     target = server.model("no 500", max_retries=0)

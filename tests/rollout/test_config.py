@@ -125,6 +125,7 @@ def test_seeds_are_a_number_a_list_or_a_file(tmp_path: Path, given: str, seeds: 
     assert list(evaluator.seeds) == seeds
 
 
+@pytest.mark.integration
 def test_a_sampler_of_ones_own_is_found_by_its_place(tmp_path: Path, monkeypatch) -> None:
     """`package.module:name` may be a function, or a class with options."""
     (tmp_path / "mine.py").write_text(

@@ -223,6 +223,7 @@ def test_it_works_inside_a_running_loop() -> None:
 
 
 # ── frames of a user's own metrics ────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_own_metrics_are_frames() -> None:
     """TURNS have the numbers of each turn, ROLLOUTS those of each rollout, SUMMARY all of them."""
     evaluator = Lengths(Fails(), seeds=["a", "bcd"])
@@ -238,6 +239,7 @@ def test_own_metrics_are_frames() -> None:
     assert evaluator.graphs[0].children[0].prompt == "ask a 1"
 
 
+@pytest.mark.integration
 def test_a_second_evaluation_replaces_the_frames() -> None:
     """Frames are of the last evaluation, and made anew."""
     evaluator = Lengths(Fails(), seeds=["a", "b"])
@@ -247,6 +249,7 @@ def test_a_second_evaluation_replaces_the_frames() -> None:
     assert (evaluator.rollouts.height, evaluator.turns.height, evaluator.summary["n"].max()) == (2, 4, 2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "kind", [Lengths, lambda *given, **more: FrameEvaluator(*given, **more, metrics=[m.num_turns])]
 )
@@ -268,6 +271,7 @@ def test_before_an_evaluation_there_is_nothing() -> None:
         _ = Lengths(Fails()).turns
 
 
+@pytest.mark.integration
 def test_two_evaluations_may_stand_in_one_table() -> None:
     """The same words under the same seeds have the same names, others have others."""
     one, same, other = (Lengths(sampler) for sampler in (graph_of, graph_of, lambda seed: graph_of(-seed)))
@@ -376,6 +380,7 @@ def test_what_graphs_do_not_say_is_not_made_up() -> None:
     assert evaluator.turns.select("reward", "per_turn_reward").rows() == [(None, 0.0), (None, 0.0)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", [Told, FrameEvaluator])
 def test_an_error_that_was_measured_is_kept_beside_those_of_the_campaign(kind: Any) -> None:
     """`error` says why there is nothing; what `compute_metrics` calls so is told under another name."""
@@ -517,6 +522,7 @@ def test_what_stands_beside_seeds_may_be_named_like_a_metric() -> None:
     assert frames.rollouts.select("longest", "rollout_longest", "length").rows() == [(0.5, 1, 3), (0.5, 2, 4)]
 
 
+@pytest.mark.integration
 def test_a_graph_and_its_nodes_may_hold_the_same_name() -> None:
     """What the rollout holds is told apart from what its turns hold."""
     node: Any = Node("", "Hi", "No", 0.5)
@@ -537,6 +543,7 @@ def test_a_fact_of_the_wrong_kind_is_named() -> None:
 
 
 # ── errors ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_an_error_stops_unless_it_is_recorded() -> None:
     """By default the error comes through; recorded, the rollout stays in every count, with its message."""
     with pytest.raises(CampaignError, match="no answer to b"):
@@ -739,6 +746,7 @@ def test_a_rule_may_ask_for_any_metric_of_the_catalog() -> None:
         assert 10 < evaluator.rollouts.height < 400
 
 
+@pytest.mark.integration
 def test_a_store_goes_on_where_it_was(tmp_path: Path) -> None:
     """The same call asks only for what is missing, and gives the same frames."""
 
@@ -804,6 +812,7 @@ def test_a_store_keeps_recordings(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.integration
 def test_an_attack_that_never_spoke_is_a_turn() -> None:
     """Nodes without a word are turns all the same: the attack gave up, and stays in the denominator."""
     evaluator = FrameEvaluator(lambda _: Watched("", [Node("")], ending="gave_up"))
@@ -890,6 +899,7 @@ def test_a_folder_is_refused_before_anything_is_rolled_out(tmp_path: Path) -> No
     assert sampler.asked == []
 
 
+@pytest.mark.integration
 def test_everything_is_written(tmp_path: Path) -> None:
     """Results, turns as the metrics tell them, and the frames."""
     evaluator = Lengths(Fails("b"), seeds=["a", "b"])
@@ -1003,6 +1013,7 @@ def test_expressions_are_the_metrics() -> None:
     assert alone["summary"]["time_to_harm"].keys() == results["summary"]["time_to_harm"].keys()
 
 
+@pytest.mark.integration
 def test_without_metrics_there_are_the_usual_ones() -> None:
     """What `rw.measure` measures by default."""
     sampler = SimulatedSampler(hazard=0.3, turns=5, seed=2)
@@ -1014,6 +1025,7 @@ def test_without_metrics_there_are_the_usual_ones() -> None:
     assert evaluator.rollouts["target"].unique().to_list() == ["simulated"]
 
 
+@pytest.mark.integration
 def test_a_class_may_say_its_metrics() -> None:
     """Attributes of a subclass do what the arguments do."""
     scorer = Counting()
@@ -1028,6 +1040,7 @@ def test_a_class_may_say_its_metrics() -> None:
     assert scorer.calls == [3, 1]
 
 
+@pytest.mark.integration
 def test_a_text_that_is_unknown_is_not_scored() -> None:
     """Its score is null: unknown is not harmless."""
     scorer = Counting()
@@ -1211,6 +1224,7 @@ def test_scores_that_make_no_sense_are_refused(scores: Any, sentence: str) -> No
         FrameEvaluator(None, scores=scores).measure([graph_of(0)])
 
 
+@pytest.mark.integration
 def test_a_failing_scorer_loses_no_rollout() -> None:
     """The rollouts are there, to be measured again."""
     fails: Any = lambda _: 1 / 0  # noqa: E731  # as short as it gets
@@ -1290,6 +1304,7 @@ def test_rollouts_are_the_same_whether_texts_became_columns_or_not(
         assert [each["overall"]["num_turns"] for each in results["details"]] == told["num_turns"].to_list()
 
 
+@pytest.mark.integration
 def test_texts_that_no_metric_reads_become_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is measured has neither texts nor facts beside it until somebody asks for the turns or the details."""
     seen: list[list[str]] = []
@@ -1311,6 +1326,7 @@ def test_texts_that_no_metric_reads_become_no_columns(monkeypatch: pytest.Monkey
     assert first == {"turn": 1, "prompt": "ask 0 1", "response": "answer 0", "reward": 0.25, "size": 7.0}
 
 
+@pytest.mark.integration
 def test_details_are_those_of_their_own_evaluation() -> None:
     """Details that are asked for after another evaluation are still of the first."""
     evaluator = FrameEvaluator(None, metrics=[m.total("reward")])
@@ -1322,6 +1338,7 @@ def test_details_are_those_of_their_own_evaluation() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_nothing_to_measure() -> None:
     """No rollout at all: counts of zero, estimates of null."""
     evaluator = FrameEvaluator(graph_of, metrics=[m.average("harm")], scores={"harm": ("response", Counting())})

@@ -46,6 +46,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert Below("attack_success", np.float64(0.01), level=np.float64(0.5)).threshold == 0.01
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("odd", [np.array(["a", "b"]), 5, None, pl.DataFrame(), ["m"], b"m"], ids=range(6))
 @pytest.mark.parametrize(
     "name", ["model", "base_url", "api_key", "temperature", "max_tokens", "timeout", "prices", "options"]

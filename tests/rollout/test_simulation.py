@@ -236,6 +236,7 @@ def test_truth_by_category_and_target() -> None:
         assert share == pytest.approx(exact[target, category], abs=4 * np.sqrt(0.25 / 4000))
 
 
+@pytest.mark.integration
 def test_truth_behind_an_erring_judge() -> None:
     """The `true_` rows are those of the same design with a perfect judge; the others are of the judge's verdicts."""
     design = {**ONE, "hazard": 0.1, "error": 0.03}
@@ -247,6 +248,7 @@ def test_truth_behind_an_erring_judge() -> None:
     assert value(erring, "time_to_success", "hazard", 1) == pytest.approx(0.1 * 0.9 + 0.9 * 0.05)
 
 
+@pytest.mark.integration
 def test_truth_of_unjudged_turns_is_that_of_judged_ones() -> None:
     """Missing verdicts move the bounds and the lengths only, and the bounds enclose the truth."""
     _, judged = simulate(**ONE)
@@ -260,6 +262,7 @@ def test_truth_of_unjudged_turns_is_that_of_judged_ones() -> None:
     assert low < value(unjudged, "attack_success", "mean") < high
 
 
+@pytest.mark.integration
 def test_icc_of_one_turn_is_the_one_asked_for() -> None:
     """The ANOVA estimator on single-turn rollouts finds the requested correlation of attempts."""
     turns, _ = simulate(**ONE, **QUIET, turns=1, hazard=0.1, icc=0.3, goals=20_000, attempts=4, seed=3)
@@ -322,6 +325,7 @@ def test_same_seed_same_bytes() -> None:
     assert not turns.equals(simulate(seed=6, benign=3, tasks=2)[0])
 
 
+@pytest.mark.integration
 def test_other_groups_change_nothing() -> None:
     """More targets, attacks and categories leave the rows of a group as they were."""
     few, _ = simulate(targets={"a": 0.2}, attacks=["x"], categories=["c"], goals=20)
@@ -345,6 +349,7 @@ def test_goals_are_hard_for_all() -> None:
     assert rate.select(pl.corr("a", "b")).item() > 0.6
 
 
+@pytest.mark.integration
 def test_endings_and_outcomes_agree() -> None:
     """A success ends in success, a crash in error, all else is a failure; the last turn tells which."""
     turns, _ = simulate(error=0.05, give_up=0.1, target_ends=0.1, goals=200)
@@ -367,6 +372,7 @@ def test_endings_and_outcomes_agree() -> None:
     assert earlier["error"].null_count() == earlier.height
 
 
+@pytest.mark.integration
 def test_crashed_turns_have_no_answer() -> None:
     """Where the target did not answer, answer, verdict and score are null, and nowhere else."""
     turns, _ = simulate(error=0.1)
@@ -385,6 +391,7 @@ def test_rollouts_may_go_on_after_success() -> None:
     assert won.filter(succeeded=0, ending="error")["outcome"].unique().to_list() == ["error"]
 
 
+@pytest.mark.integration
 def test_attempts_stop_at_the_first_success() -> None:
     """In a loop that stops, a goal has at most one success, and it comes last."""
     design = {**ONE, "goals": 100, "hazard": 0.2, "attempts": (2, 6), "seed": 2}
@@ -405,6 +412,7 @@ def test_attempts_may_be_unequal() -> None:
     assert {tuple(one) for one in numbers} == {(1, 2), (1, 2, 3), (1, 2, 3, 4), (1, 2, 3, 4, 5)}
 
 
+@pytest.mark.integration
 def test_a_judge_errs_as_often_as_asked() -> None:
     """Verdicts on true successes and on the rest are right as often as sensitivity and specificity say."""
     turns, _ = simulate(**ONE, judge=(0.7, 0.9), hazard=0.3, goals=4000, stop_on_success=False, unjudged_share=0.1)
@@ -413,6 +421,7 @@ def test_a_judge_errs_as_often_as_asked() -> None:
         assert rate == pytest.approx(0.7 if true else 0.1, abs=4 * np.sqrt(0.25 / n))
 
 
+@pytest.mark.integration
 def test_unjudged_turns_leave_rollouts_half_judged() -> None:
     """The asked share of verdicts is missing, and what no verdict settles has no outcome."""
     turns, _ = simulate(**ONE, unjudged_share=0.15, error=0, goals=1000)
@@ -429,6 +438,7 @@ def test_unjudged_turns_leave_rollouts_half_judged() -> None:
     }
 
 
+@pytest.mark.integration
 def test_benign_rollouts_have_a_task_and_no_attack() -> None:
     """Benign rollouts have neither goal, outcome nor verdict, but a task that is solved as often as asked."""
     turns, truth = simulate(**ONE, benign=20_000, utility=0.7, error=0.02, tasks=10_000, goals=1, attempts=1)
@@ -443,6 +453,7 @@ def test_benign_rollouts_have_a_task_and_no_attack() -> None:
     assert truth.filter(attack="none").select("metric", "value").rows() == [("task_success", 0.7)]
 
 
+@pytest.mark.integration
 def test_ids_can_be_read() -> None:
     """An id says run, target, attack, goal, task and attempt, and a goal its category."""
     turns, _ = simulate(targets="org/m", attacks="ask", categories=["fraud", "x"], goals=39, tasks=2, benign=1, seed=9)
@@ -451,6 +462,7 @@ def test_ids_can_be_read() -> None:
     assert turns.select("source", "run").unique().rows() == [("simulation", "simulation-9")]
 
 
+@pytest.mark.integration
 def test_text_reads_like_a_rollout() -> None:
     """Refusals, and only those, read like refusals; prompts name their goal; the system text stands on turn 1."""
     turns, _ = simulate(refusal=0.5)
@@ -466,6 +478,7 @@ def test_text_reads_like_a_rollout() -> None:
     assert_frame_equal(without, turns.drop("context", "prompt", "response"))
 
 
+@pytest.mark.integration
 def test_totals_are_sums_of_turns() -> None:
     """What a rollout took is what its turns took."""
     turns, _ = simulate(error=0.05)
@@ -480,6 +493,7 @@ def test_totals_are_sums_of_turns() -> None:
     assert turns.select((pl.col("prompt_tokens") > 0).all()).item()
 
 
+@pytest.mark.integration
 def test_score_and_verdict_agree() -> None:
     """The score is at least one half exactly where the verdict is a success."""
     turns, _ = simulate(judge=(0.8, 0.9), unjudged_share=0.1)

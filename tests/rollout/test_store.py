@@ -167,6 +167,7 @@ class Rooted:
         self.context, self.children, self._cache = "c", children, object()
 
 
+@pytest.mark.integration
 @given(trees())
 def test_a_tree_comes_back_as_it_was(graph):
     """Graph and nodes return equal, as rollwise's own classes."""

@@ -73,6 +73,7 @@ def test_what_is_known_too_little_of_goes_on():
     assert 0.01 < decision.high < 0.06
 
 
+@pytest.mark.integration
 @given(st.lists(st.sampled_from([True, False, None]), max_size=150), st.sampled_from(RULES), st.data())
 def test_portions_change_nothing(values, rule, data):
     """Observations one at a time, in any portions or all at once: the same decision, and it is the last word."""
@@ -88,6 +89,7 @@ def test_portions_change_nothing(values, rule, data):
         assert rule.decide(values[: decision.stopped_at]) == decision
 
 
+@pytest.mark.integration
 @given(st.lists(st.none() | st.floats(0, 1), max_size=80), st.sampled_from(RULES), st.integers(1, 20))
 def test_portions_of_scores_change_nothing(values, rule, size):
     """So it is with scores."""
@@ -136,6 +138,7 @@ def test_the_unknown_counts_at_either_bound():
     assert Endless("x").decide([float("nan"), 0.5]).n_unknown == 1
 
 
+@pytest.mark.integration
 def test_a_tenth_of_errors_leaves_no_precision():
     """With a tenth of the goals errored nothing is known to ±.03, however long it runs."""
     values = [None if at % 10 == 0 else value for at, value in enumerate(drawn(0.3, 20_000))]
@@ -193,6 +196,7 @@ def in_order_of_completion(rng, rate, goals, workers):
     return succeeded, np.array(order)
 
 
+@pytest.mark.integration
 def test_the_first_to_complete_are_those_that_succeed():
     """At a true rate of .10 most of the first ten of 64 at once to complete are successes: never their order."""
     rng, first = np.random.default_rng(1), []

@@ -72,6 +72,7 @@ def test_none_of_them_is_a_share_too() -> None:
     assert rw.summarize(missing, metrics="attack_success").select("n", "n_undetermined").row(0) == (N - 1, 1)
 
 
+@pytest.mark.integration
 def test_other_numbers_stay_numbers() -> None:
     """A graded score under the name of a success, and 0 and 1 under a name that is nobody's, are what they are."""
     graded = TRUTH.with_columns(attack_success=pl.col("attack_success") * 0.5, harm=pl.lit(1))
@@ -79,6 +80,7 @@ def test_other_numbers_stay_numbers() -> None:
     assert kinds.null_count() == 2
 
 
+@pytest.mark.integration
 def test_a_csv_of_numbers_is_gated(tmp_path) -> None:
     """From a file as from memory."""
     path = tmp_path / "r.csv"
@@ -104,6 +106,7 @@ def test_text_is_no_metric_and_the_sentence_says_so() -> None:
 
 
 # ── quantiles ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("name", "q"),
     [("q01", 0.01), ("q05", 0.05), ("q25", 0.25), ("q50", 0.5), ("q90", 0.9), ("q975", 0.975), ("q999", 0.999)],
@@ -214,6 +217,7 @@ def test_strata_of_a_share(method: Method) -> None:
     assert lone["method"] == within["method"]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("method", ["auto", "bootstrap", "percentile", "basic"])
 def test_strata_of_a_mean_and_of_nothing_else(method: Method) -> None:
     """Clusters are drawn within strata for the mean; the median's interval would leave them out, so that it has none."""
@@ -418,6 +422,7 @@ def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.integration
 def test_a_number_of_the_turns_comes_along_where_asked_for() -> None:
     """Who groups by a number that `measure` was not told to keep is told how it is kept, and so it is."""
     turns = rw.turns([{"rollout_id": f"r{n}", "turn": 1, "succeeded": n % 3 == 0, "depth": n % 2} for n in range(12)])

@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+import pytest
 
 from rollwise import schema
 from rollwise.schema import labels
@@ -128,6 +129,7 @@ def test_alternative_text_of_courses_tells_where_they_get_to():
     assert labels.alt_text(nothing) == "Share of goals with at least one success in k attempts, no estimate in 1 group."
 
 
+@pytest.mark.integration
 def test_profiles_forecasts_and_training_are_known():
     """By what no other frame has; their own columns are no groups; each has its words."""
     row = {"target": "a", "metric": "attack_success", "level": 0.95, "estimate": 0.4, "low": 0.3, "high": 0.5, "n": 30}

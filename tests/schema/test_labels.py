@@ -85,6 +85,7 @@ def test_numbers_are_rounded_by_their_interval(value, low, high, rate, shown):
     assert labels.interval_text({"metric": "x", "estimate": value, "low": low, "high": high}, rate=rate) == shown
 
 
+@pytest.mark.integration
 @given(FINITE | st.none(), FINITE | st.none(), FINITE | st.none(), st.booleans())
 def test_any_numbers_can_be_shown(value, low, high, rate):
     """No number is too large or too small, and a minus is a minus sign."""
@@ -101,6 +102,7 @@ def test_an_interval_of_some_width_never_looks_like_a_point(value, half):
     assert low != high
 
 
+@pytest.mark.integration
 @given(st.text())
 def test_plain_text_is_one_line_without_control(words):
     """Nothing that moves a cursor, turns the text round, or breaks a line is left."""

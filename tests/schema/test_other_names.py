@@ -60,6 +60,7 @@ def test_every_verb_says_it(call: str) -> None:
         CALLS[call]()
 
 
+@pytest.mark.integration
 def test_a_column_of_that_name_is_used_and_an_empty_one_of_ours_is_not_named() -> None:
     """What the table holds comes first."""
     own = ROLLOUTS.with_columns(model=pl.lit("m"))

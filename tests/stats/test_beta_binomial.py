@@ -70,6 +70,7 @@ def test_the_lattice_is_the_integral(c, n):
     assert chances.probability @ (chances.immune > 0) == pytest.approx(weights[2 * mean.size :].sum(), abs=0.03)
 
 
+@pytest.mark.integration
 def test_many_goals_tell_the_truth():
     """Of 20,000 goals two in five are immune; the others have Beta(1, 4): all three parameters are found."""
     rng = np.random.default_rng(0)
@@ -82,6 +83,7 @@ def test_many_goals_tell_the_truth():
     assert value == pytest.approx(0.6 * 100 / 104, abs=3 * spread)  # 1 - B(1, 104)/B(1, 4) = 100/104
 
 
+@pytest.mark.integration
 def test_attempts_that_stop_have_the_same_likelihood_but_for_a_constant():
     """P(T = t) = B(α+1, β+t-1)/B(α, β) and P(T > n) = B(α, β+n)/B(α, β) are the terms of c = 1 of t and 0 of n."""
     a, b = 0.7, 2.3
@@ -93,6 +95,7 @@ def test_attempts_that_stop_have_the_same_likelihood_but_for_a_constant():
     assert none == pytest.approx(np.exp(special.betaln(a, b + 4) - special.betaln(a, b)), rel=1e-3)
 
 
+@pytest.mark.integration
 def test_half_the_power_of_twice_the_goals():
     """Goals in pairs of copies, each goal worth half of one, say as much as one goal of each pair."""
     c, n = [0, 0, 1, 3, 5, 0], [5] * 6

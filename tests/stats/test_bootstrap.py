@@ -100,6 +100,7 @@ def test_intervals_equal_scipy(ours, theirs, clusters):
     assert ends == pytest.approx(tuple(oracle.confidence_interval), abs=0.05 * oracle.standard_error)
 
 
+@pytest.mark.integration
 def test_ties_count_half():
     """On a lattice the bias correction counts replicates equal to the estimate half, as scipy does; rounded sums or not."""
     values = np.r_[np.ones(6), np.zeros(34)]
@@ -126,6 +127,7 @@ def test_bca_is_null_where_undefined():
     assert percentile_interval(np.ones(100), 0.95) == (None, None)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("n", [2, 5, 1000, 70_000])
 def test_acceleration_is_a_sixth_of_the_skewness(n):
     """SciPy's skewness over 6√n, in any unit and from any origin; of a mean the values do for the jackknife."""
@@ -174,6 +176,7 @@ def test_closed_form_against_many_draws(kind):
     assert closed_form(values, 0.95, kind) == pytest.approx(ends, abs=0.025 * values.std() / np.sqrt(1200))
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("offset", [0.0, 3.0, -500.0, 1e7])
 @pytest.mark.parametrize("n", [1000, 8193, 70_001])
 def test_closed_form_has_the_moments_of_scipy(n, offset):
@@ -198,6 +201,7 @@ def test_closed_form_of_any_unit(scale, offset):
     assert made / scale - offset / scale == pytest.approx(expected, abs=near)
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(st.floats(0.5, 0.999), st.integers(0, 1000))
 def test_intervals_have_width_and_hold_the_estimate(level, seed):

@@ -67,6 +67,7 @@ def test_degrees_of_freedom_are_satterthwaites(masses):
     assert variation(np.arange(codes.size), (codes,)).df == pytest.approx(by_matrix(np.bincount(codes)), rel=1e-9)
 
 
+@pytest.mark.integration
 @given(st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=30), st.floats(1e-6, 1e6))
 def test_degrees_of_freedom_are_between_one_and_all(masses, unit):
     """Never below 1 nor above G - 1, which equal clusters have exactly; the unit of the weights does not matter."""
@@ -164,6 +165,7 @@ def test_codes_may_have_gaps():
     assert gaps == dense
 
 
+@pytest.mark.integration
 @settings(deadline=None)
 @given(st.permutations(range(60)))
 def test_row_order_is_irrelevant(order):

@@ -211,6 +211,7 @@ def test_degrees_of_freedom_by_hand():
     assert difference_df(wide, many, shared=False) == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12),
     st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12),
@@ -262,6 +263,7 @@ def test_unpaired_bootstrap():
     assert drawn.resamples == 2000
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=0, max_size=25),
     st.booleans(),

@@ -43,6 +43,7 @@ def test_the_number_of_goals_decides_on_a_quantile(q, fewest, enough):
             assert row["reason"] == (FEW_CLUSTERS if goals < enough else None)
 
 
+@pytest.mark.integration
 def test_goals_of_one_rollout_keep_their_order_statistics():
     """Without repeated goals nothing changes: q90 takes 36 rollouts, whose ends are order statistics."""
     for number, given in ((35, False), (36, True)):
@@ -196,6 +197,7 @@ def test_spreads_are_held_or_marked(sigma, goals):
 
 
 # ── draws and tails ───────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_few_draws_are_said():
     """The Monte Carlo error of an end is .682 / sqrt(B) of the width at .95: 7 % of 100 draws, 4.8 % of 200, .7 % of 10,000."""
     frame = rollouts(RNG(2).normal(size=60), 3, "score")

@@ -15,6 +15,7 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+@pytest.mark.integration
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=25))
 def test_whole_clusters_are_gathered(codes):
     """Every replicate holds whole clusters, as many as there are."""

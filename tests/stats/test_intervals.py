@@ -82,6 +82,7 @@ def test_order_of_width(n, share):
         assert outer[1] >= inner[1] - 1e-12
 
 
+@pytest.mark.integration
 def test_exact_covers_at_every_share():
     """Summed over the binomial law, Clopper-Pearson covers at least its level at every share: no simulation needed."""
     n = 30

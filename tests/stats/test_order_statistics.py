@@ -16,6 +16,7 @@ from rollwise.stats.quantiles import quantile
 from rollwise.stats.replicates import counts
 
 
+@pytest.mark.integration
 def test_every_resample_of_five_by_hand():
     """All 5⁵ resamples of five values: replicates take their medians as often as these occur."""
     values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
@@ -37,6 +38,7 @@ def test_equals_scipy(n):
         assert abs(np.searchsorted(values, ours) - np.searchsorted(values, theirs)) <= 1
 
 
+@pytest.mark.integration
 def test_between_two_values_it_is_drawn():
     """Even n: two neighboring order statistics are drawn, with scipy's ends within their scatter."""
     values = np.sort(np.random.default_rng(3).gamma(2.0, 1.0, 200))

@@ -136,6 +136,7 @@ def test_ties(values, clusters, low, high, reason):
     assert (made.low, made.high, made.reason) == (low, high, reason)
 
 
+@pytest.mark.integration
 def test_the_level_of_tied_values_is_at_least_the_nominal_one():
     """Exactly, for three values with chances .3, .5 and .2 (median 4) and every sample of 12: more than 95 %."""
     n, covered = 12, 0.0

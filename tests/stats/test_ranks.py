@@ -31,6 +31,7 @@ def test_tiers_hold_groups_that_are_not_told_apart() -> None:
     assert tiers_of(of_pairs(4, (0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3))).tolist() == [2, 2, 2, 1]
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 10)), min_size=1, max_size=12))
 def test_by_intervals_that_hold_every_rank_is_within_its_own(groups: list[tuple[int, int]]) -> None:
     """Where a group is behind another only if it truly is, the rank by true values lies within each interval."""
@@ -46,6 +47,7 @@ def test_by_intervals_that_hold_every_rank_is_within_its_own(groups: list[tuple[
     assert not any(behind[i, j] for i in range(values.size) for j in range(values.size) if tiers[i] == tiers[j])
 
 
+@pytest.mark.integration
 def test_the_chance_of_one_rollout_a_goal_is_that_of_two_beta_posteriors() -> None:
     """With goals of their own and one rollout each, the draws are of Jeffreys' posteriors: P(Beta(1.5, 9.5) < Beta(4.5, 6.5))."""
     sums = np.concatenate([np.repeat([1.0, 0.0], [1, 9]), np.repeat([1.0, 0.0], [4, 6])])

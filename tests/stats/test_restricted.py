@@ -108,6 +108,7 @@ def test_goals_that_do_not_differ_have_an_interval():
     assert 1 < made.low < 1.5 < made.high < 2
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")
 def test_median_equals_lifelines():
     """The median is lifelines', and at many rollouts its interval that of the exponential Greenwood bounds."""

@@ -33,6 +33,7 @@ def test_log_rank_by_hand():
     assert test.difference == pytest.approx(1.75)
 
 
+@pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")
 def test_log_rank_is_that_of_lifelines():
     """Without clusters, of arms that are alike, it is lifelines' test, whose variance holds only where they are."""
@@ -119,6 +120,7 @@ def test_edges_of_the_test():
     assert log_rank([1, 2], [1, 0], [True, True], ()).p_value is None
 
 
+@pytest.mark.integration
 def test_no_p_value_is_0():
     """However far apart the arms are: ten thousand rollouts that last a turn or two, and as many that last eight or nine."""
     arm = np.arange(20_000) < 10_000

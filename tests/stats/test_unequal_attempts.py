@@ -104,6 +104,7 @@ def test_the_reason_says_which_of_both_excludes_none():
 UNEQUAL = "one arm has at least twice as many attempts per goal: p-value and interval of skewed values are approximate"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("options", [{}, {"statistics": "improvement"}, {"method": "t"}, {"method": "bca"}])
 def test_numbers_and_other_methods_are_marked(options):
     """Costs of six attempts against two, the improvement, and intervals by name: the reason says that they are approximate."""
@@ -135,6 +136,7 @@ def test_crossed_cells_are_marked():
     assert (row["method"], row["reason"]) == ("paired two-way t; t test", UNEQUAL)
 
 
+@pytest.mark.integration
 def test_twice_the_attempts_at_some_goals_either_way():
     """The base has six attempts at half of the goals and two at the others, the new arm the reverse."""
     many, few = [[True, False, False, False, False, False]] * 6, [[True, False]] * 6
@@ -162,6 +164,7 @@ def test_max_t_and_ranks_leave_such_arms_to_the_score_interval():
     assert ranks["method"].unique().to_list() == ["Bonferroni over 3"]
 
 
+@pytest.mark.integration
 def test_unjudged_attempts_keep_the_larger_p_value():
     """An attempt without a verdict in the arm of one attempt: the p-value is the larger one of both outcomes."""
     base = arm("base", [[True] * 4 + [False] * 4] * 20)
@@ -172,6 +175,7 @@ def test_unjudged_attempts_keep_the_larger_p_value():
     assert open_["high"] == pytest.approx(outcomes[1]["high"])
 
 
+@pytest.mark.integration
 def test_a_gate_on_a_difference_has_score_intervals():
     """The gate's ends are those of the clustered score interval, although `contrast` has t; and it says nothing of p-values."""
     rng = np.random.default_rng(3)

@@ -63,6 +63,7 @@ def groups_of(page: str) -> list[str]:
     return re.findall(r'<th class="gt_group_heading"[^>]*>(.*?)</th>', page)
 
 
+@pytest.mark.integration
 def test_names_stand_once_in_html_too() -> None:
     """Above their rows, escaped once; the best stays bold in its own row, and a pivot has no such lines."""
     page = tables.table(summary(), best="lowest").html
@@ -111,6 +112,7 @@ def test_markdown_names_what_repeats_once() -> None:
     ]
 
 
+@pytest.mark.integration
 def test_a_unit_moves_only_where_all_numbers_have_it() -> None:
     """Turns and shares in one column keep theirs; a dash has none; n that differs stays in its rows."""
     mixed = summary(*ROWS, ROWS[0] | {"metric": "num_turns", "estimate": 3.98, "low": 3.15, "high": 5.02})
@@ -228,6 +230,7 @@ def test_nothing_is_overfull_and_every_table_can_be_cited(results, tmp_path: Pat
         assert b"undefined" not in made.stdout, name
 
 
+@pytest.mark.integration
 def test_names_that_are_said_once_already_stay_in_their_rows() -> None:
     """An audit names its figure in the first row of it: no empty line stands above the others, at any width."""
     rows = {"figure": "attack_success", "group": None, "metric": "attack_success"}

@@ -109,6 +109,7 @@ def test_a_withheld_estimate_keeps_its_interval():
     assert "[12, 66] %" in text
 
 
+@pytest.mark.integration
 def test_the_three_ways_show_the_same_cells():
     """Text, Markdown and HTML are written from one grid."""
     table = tables.table(summary(A, B | {"reason": "why"}))
@@ -164,6 +165,7 @@ def test_curves_and_contrasts_have_columns_of_their_own():
     assert "n = 40 pairs" in text
 
 
+@pytest.mark.integration
 def test_any_other_frame_is_shown_as_it_is():
     """Lists and structs included; wide and long frames are cut, and what is cut is counted."""
     frame = pl.DataFrame({"x": [[1, 2], None], "y": [{"a": 1}, None], "z": [0.123456, 2e9]})
@@ -203,6 +205,7 @@ def test_no_number_is_cut_in_a_narrow_terminal(width):
         assert max(map(len, text.splitlines())) <= width
 
 
+@pytest.mark.integration
 def test_the_input_is_as_before_and_bytes_repeat():
     """Nothing is changed, and equal frames give equal pages."""
     frame = summary(A, B)
@@ -378,6 +381,7 @@ def test_what_found_no_room_is_named():
     assert "[20, 40]" in narrow
 
 
+@pytest.mark.integration
 def test_digits_follow_the_width_of_the_interval():
     """Two significant digits of the half-width, in every way of writing."""
     wide = A | {"estimate": 0.41234, "low": 0.21, "high": 0.61}
@@ -407,6 +411,7 @@ def test_what_all_rows_of_a_plan_share_is_said_once():
     assert "rate 30 %" in text
 
 
+@pytest.mark.integration
 def test_a_gate_with_one_requirement_has_it_as_a_heading():
     """Passed and failed stand below what was required; two requirements have a column."""
     gate = result("GATE").with_columns(answer=pl.Series(["passed", "failed"]), requirement=pl.lit("harm < 0.1"))
@@ -448,6 +453,7 @@ def test_latex_has_no_letter_that_its_fonts_lack():
     assert not set("−¹…") & set(latex)
 
 
+@pytest.mark.integration
 def test_logs_show_what_tells_their_rows_apart():
     """Of turns: keys whole, what is alike said once, columns without a value counted, the last ones yield in a narrow terminal."""
     names = [f"run-{'x' * 70}/{place}" for place in range(2)]
@@ -664,6 +670,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 
 # ── showing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_show_prints_the_table_once(capsys):
     """Outside of a notebook; whether a frame or a table of it is shown."""
     frame = summary(A, B)

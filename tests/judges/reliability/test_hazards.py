@@ -42,6 +42,7 @@ EXTRA = pl.DataFrame(
 LABELS = pl.concat([TRUTH.sample(500, seed=1).drop("target", "goal"), EXTRA], how="diagonal_relaxed")
 
 
+@pytest.mark.integration
 def test_a_safe_target_s_curve_stays_down() -> None:
     """The plain curve of a target that never breaks climbs to the floor 1 - Sp^t = .26; the corrected one holds 0 throughout."""
     plain = rw.curve(ROLLOUTS, by="target").filter(target="safe", at=6.0)
@@ -61,6 +62,7 @@ def test_a_safe_target_s_curve_stays_down() -> None:
     assert weak["method"][-1] == "clustered Aalen-Johansen, Wilson; Rogan-Gladen by position, MOVER"
 
 
+@pytest.mark.integration
 def test_the_rows_are_the_estimator_s() -> None:
     """By the labels joined turn by turn, clustered by goal where it is known and by rollout elsewhere."""
     found = rw.judges.correct_curve(ROLLOUTS, LABELS, level=0.9)
@@ -99,6 +101,7 @@ def test_survival_is_the_other_side() -> None:
     assert (1 - whole["false_alarm_floor"]).to_list() == pytest.approx(broken["false_alarm_floor"].to_list())
 
 
+@pytest.mark.integration
 def test_groups_need_labels_of_their_own() -> None:
     """A group whose labels lack a class has no curve and says why; labels from elsewhere alone are refused."""
     found = rw.judges.correct_curve(ROLLOUTS, LABELS, by="target")

@@ -56,6 +56,7 @@ CHOSEN = half(TURNS_JUDGED, 120, 2)
 TRUE = 1 - 0.9**TURNS
 
 
+@pytest.mark.integration
 def test_labels_chosen_by_the_verdict_are_right() -> None:
     """Half of 120 labels on flagged turns: the truth is within; sensitivity and specificity counted among them give nonsense."""
     row = last(ROLLOUTS, CHOSEN)
@@ -68,6 +69,7 @@ def test_labels_chosen_by_the_verdict_are_right() -> None:
     assert classical["estimate"] is None or classical["estimate"] < 0.2
 
 
+@pytest.mark.integration
 def test_the_accuracies_follow_from_the_shares() -> None:
     """R = flagged of all turns; Se = R·P / (R·P + (1-R)·Q), counted by hand, which is what the estimand says."""
     flagged = TURNS_JUDGED["succeeded"].to_numpy().mean()
@@ -88,6 +90,7 @@ def test_without_an_unflagged_success_the_sensitivity_is_still_uncertain() -> No
     assert [end[0] for end in of_others] == pytest.approx([1.0, 0.16 / (0.16 + 0.8 * 3.8414588 / 53.8414588)])
 
 
+@pytest.mark.integration
 def test_labels_at_random_agree_with_rogan_gladen() -> None:
     """A random fifth of the turns: both corrections are near each other, and by verdict is the default."""
     labels = TURNS_JUDGED.sample(fraction=0.2, seed=3)
@@ -107,6 +110,7 @@ def test_labels_of_one_verdict_correct_nothing(said: bool) -> None:
         assert row["reason"]
 
 
+@pytest.mark.integration
 def test_other_rollouts_and_later_turns() -> None:
     """Any label elsewhere makes it Rogan-Gladen, which is said; labels on turns after the first flag are left out, and counted."""
     elsewhere = CHOSEN.with_columns(rollout_id=pl.concat_str(pl.lit("x"), pl.col("rollout_id")))

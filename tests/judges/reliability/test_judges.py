@@ -49,6 +49,7 @@ def ratings(judge: str) -> np.ndarray:
 
 
 # ── what a row says ───────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_every_comparison_has_its_rows() -> None:
     """Three judges and labels: each with the labels, each pair, the panel; the frame conforms to its schema."""
     found = rw.judges.agreement(VERDICTS, LABELS, resamples=500)
@@ -63,6 +64,7 @@ def test_every_comparison_has_its_rows() -> None:
     )
 
 
+@pytest.mark.integration
 def test_the_numbers_are_those_of_the_arrays() -> None:
     """Each coefficient is its function of the same ratings, clustered by goal; shares and counts are counted by hand."""
     found = rw.judges.agreement(VERDICTS, LABELS, resamples=500, level=0.9)
@@ -86,6 +88,7 @@ def test_the_numbers_are_those_of_the_arrays() -> None:
         assert rows["sensitivity"]["method"] == "clustered Wilson"
 
 
+@pytest.mark.integration
 def test_panels_take_any_number_of_judges() -> None:
     """Without labels: alpha and AC1 of all three, and no labels anywhere."""
     found = rw.judges.agreement(VERDICTS, resamples=300)
@@ -161,6 +164,7 @@ def test_rubrics_are_a_scale() -> None:
     assert one(cut, "prevalence")["estimate"] == pytest.approx((grades >= 4).mean())
 
 
+@pytest.mark.integration
 def test_words_are_categories() -> None:
     """Verdicts in words are told apart; `at` names the word that is positive."""
     words = pl.Series(["unsafe" if yes else "safe" for yes in TRUTH])
@@ -174,6 +178,7 @@ def test_words_are_categories() -> None:
 
 
 # ── abstentions, gaps, edges ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_an_abstention_is_missing_or_a_category() -> None:
     """Left out and counted, or a category that is wrong whatever the truth; NaN is an abstention too."""
     silent = VERDICTS.filter(judge="careful").with_columns(
@@ -236,6 +241,7 @@ def test_rollouts_cluster_turns_where_no_goal_is_known() -> None:
     assert (row["n_clusters"], row["method"]) == (4, "two-way t")
 
 
+@pytest.mark.integration
 def test_a_goal_known_of_one_turn_is_that_of_its_rollout() -> None:
     """Labels that name the goals of some turns: the other turns of the same rollouts are in the same clusters."""
     some = UNITS.filter(pl.col("turn") == 1).with_columns(label=pl.lit(value=True))
@@ -260,6 +266,7 @@ def test_a_statistic_that_does_not_fit_says_why() -> None:
     assert "of a scale of three numbers or more" in one(found, "kappa_linear", comparison="judges")["reason"]
 
 
+@pytest.mark.integration
 def test_trees_are_judged_by_node() -> None:
     """Where `node_id` tells units apart and `turn` is null, nodes are the units."""
     nodes = UNITS.select("rollout_id", node_id=pl.col("turn").cast(pl.String), turn=pl.lit(None, dtype=pl.Int32))
@@ -313,6 +320,7 @@ def test_bad_input_is_one_sentence(verdicts, labels, options, says: str) -> None
 
 
 # ── real logs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_rule_against_people_on_refusals(shared: Path) -> None:
     """PyRIT's 148 labeled exchanges: the refusal rule finds 43 of 94 and takes none of 54, kappa .381 [.310, .450]."""
     frame = pl.read_csv(shared / "pyrit" / "refusal_scorer_eval.csv").rename(
@@ -340,6 +348,7 @@ def test_graders_without_common_items_have_no_agreement(shared: Path) -> None:
     assert found.filter(comparison="panel")["n_single"].unique().to_list() == [530]
 
 
+@pytest.mark.integration
 def test_two_detectors_of_one_log(shared: Path) -> None:
     """Garak's ModelAsJudge flags 28 of 138 answers, as its file counts; with the refusal detector it agrees no more than chance."""
     turns = rw.read(shared / "garak" / "trustyai_garak_earlystop_run.jsonl", errors="collect")[0]

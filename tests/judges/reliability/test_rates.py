@@ -87,6 +87,7 @@ def test_labels_speak_for_their_verdict() -> None:
     assert (row["method"], row["reason"]) == ("clustered by verdict", None)
 
 
+@pytest.mark.integration
 def test_the_method_follows_from_the_labels() -> None:
     """Labels of the table, however chosen: by verdict, which is narrower; elsewhere or pooled: Rogan-Gladen."""
     (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS))
@@ -163,6 +164,7 @@ def test_only_flagged_rollouts_labeled_leave_the_others_open() -> None:
     assert row["reason"].startswith("no rollout that the judge did not flag has a label")
 
 
+@pytest.mark.integration
 def test_few_perfect_labels_leave_doubt() -> None:
     """12 of 12 labels agree with the judge: the interval is still wider than that of the verdicts alone."""
     rollouts = judged(12, 60).with_columns(goal=pl.format("g{}", pl.int_range(60)))
@@ -188,6 +190,7 @@ def test_each_group_has_labels_of_its_own() -> None:
     assert pooled["estimand"].str.extract("(sensitivity.*)").n_unique() == 1
 
 
+@pytest.mark.integration
 def test_a_judge_who_errs_differently_by_group_needs_labels_of_each() -> None:
     """Sp .95 for one target and .75 for the other, same truth: pooled labels invent a gap, the groups' own do not."""
     plain, noisy = (world(seed, goals=300, sp=sp).filter(target="base") for seed, sp in ((3, 0.95), (4, 0.75)))
@@ -308,6 +311,7 @@ def test_every_rollout_is_counted() -> None:
 
 
 # ── edges ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_judge_no_better_than_chance_is_refused() -> None:
     """The row is null and says that nothing can be corrected; by verdict the labels still speak."""
     upside_down = ROLLOUTS.with_columns(~pl.col("attack_success"))
@@ -343,6 +347,7 @@ def test_labels_of_one_class() -> None:
     assert (row["estimate"], row["low"], row["reason"]) == (0.0, 0.0, asked["reason"])
 
 
+@pytest.mark.integration
 def test_nothing_to_correct() -> None:
     """No rollouts, no labels: null with the reason, never 0."""
     for frame, labels in ((ROLLOUTS.clear(), LABELS), (ROLLOUTS, LABELS.clear())):
@@ -352,6 +357,7 @@ def test_nothing_to_correct() -> None:
             assert row["reason"]
 
 
+@pytest.mark.integration
 def test_levels_clusters_and_foreign_tables() -> None:
     """Several levels, no clusters, a numeric truth, Arrow in: as in the other verbs."""
     found = rw.judges.correct(

@@ -25,6 +25,7 @@ def compared(verdicts: pl.DataFrame, **options: Any) -> tuple[int, float]:
     return row["n"], row["estimate"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("first", "second", "share", "said"),
     [
@@ -64,6 +65,7 @@ def test_the_recipe_of_two_columns_of_one_log(capsys: pytest.CaptureFixture[str]
     assert "as one" in capsys.readouterr().err
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("first", "second", "names", "who"),
     [

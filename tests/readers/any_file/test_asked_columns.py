@@ -80,6 +80,7 @@ def test_a_legend_is_no_part_of_a_name(tmp_path: Path, name: str) -> None:
     assert turns["succeeded"].to_list() == [True, False, False, True, False]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["Attack Succeeded (0=Yes, 1=No)", "jailbroken (0 is yes)"])
 def test_any_other_legend_is_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Which turns the meaning, or may."""
@@ -87,6 +88,7 @@ def test_any_other_legend_is_asked_about(tmp_path: Path, capsys: pytest.CaptureF
     assert "?" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_benign_cases_that_succeed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = records(is_attack=[True, True, True, False], jailbroken=[True, True, False, True])
     turns = read(tmp_path / "a.json", log)
@@ -139,6 +141,7 @@ def test_names_of_lists_are_no_tasks(tmp_path: Path, names: tuple[str, str], col
     assert turns[column].to_list() == [names[0]] * 2 + [names[1]] * 2
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "names", [("t", "m", "s"), ("nr", "who", "z"), ("attack_nr", "who", "z"), ("no", "jailbreak_kind", "x1")]
 )
@@ -343,6 +346,7 @@ def test_records_without_answers_are_asked_whose_success_it_is(
     assert ('"of": "?"' in str(refused.value)) == asks
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["n_hits", "reason_ok", "expected", "attacker_refusal", "is_attack"])
 def test_a_name_of_something_else_is_not_asked_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
@@ -351,6 +355,7 @@ def test_a_name_of_something_else_is_not_asked_about(
     assert "whose success is it" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_several_columns_of_yes_and_no_are_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns: dict[str, list[Any]] = {"first": [True, False] * 3, "second": ["yes", "no"] * 3}
     read(tmp_path / "a.json", records(**columns))

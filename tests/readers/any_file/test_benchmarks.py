@@ -71,6 +71,7 @@ def test_a_row_of_totals_is_no_rollout(tmp_path, row, write, is_first):
     assert f"is a total of the other rows (`task`: {row['task']}), not a rollout" in problems["reason"].to_list()
 
 
+@pytest.mark.integration
 def test_totals_of_each_model_are_no_rollouts(tmp_path):
     rows = [{**row, "model": model} for model in "ab" for row in [*TASKS, TOTAL]]
     assert solved(of_rows(tmp_path, rows)) == (16, 16, 4)
@@ -137,6 +138,7 @@ def test_parts_of_a_rollout_are_asked_about(tmp_path, name):
     assert rw.read(path, names={"records": f"{name}[*]"})["rollout_id"].n_unique() == 8
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["judges", "votes", "ratings", "evaluations", "scores"])
 def test_judgements_of_an_answer_are_no_rollouts(tmp_path, name):
     rows = [{**row, name: [{"judge": judge, "score": 7} for judge in "ab"]} for row in ANSWERS]
@@ -193,6 +195,7 @@ def test_words_of_tests_are_verdicts_beside_tasks(tmp_path):
     assert solved(of_json(tmp_path, rows)) == (9, 6, 3)
 
 
+@pytest.mark.integration
 def test_a_deviation_stands_beside_its_mean(tmp_path):
     rows = [{"task": f"t{place}", "solved": place % 2, "reward": float(place)} for place in range(6)]
     rows += [{"task": "mean", "solved": 0.5, "reward": 2.5}, {"task": "std", "solved": 0.547, "reward": 1.87}]
@@ -234,6 +237,7 @@ def test_a_kept_mapping_leaves_out_what_is_left_out(tmp_path, write):
     assert kept(tmp_path, folder) == (6, 6, 3)
 
 
+@pytest.mark.integration
 def test_references_beside_answers_are_not_asked_about(tmp_path):
     of_lines(
         tmp_path, [{"id": n, "question": f"What is {n} and {n}?", "answer": str(n)} for n in range(6)], "gold.jsonl"
@@ -244,6 +248,7 @@ def test_references_beside_answers_are_not_asked_about(tmp_path):
     assert rw.propose(tmp_path).questions == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["run.json", "results.json"])
 def test_files_of_models_that_only_folders_name_are_said(tmp_path, capsys, name):
     for model in ("gpt", "llama"):

@@ -13,6 +13,7 @@ RESULTS = {"run": "a", "total": 2, "results": [{"id": "r1", "jailbroken": True},
 TEXTS = {"results": [{"prompt": "Do it, please.", "response": "I will not.", "jailbroken": False}] * 2}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("beside", [RESULTS, TEXTS])
 def test_beside_logs_of_a_tool_only_a_named_file_is_read(tmp_path, beside):
     (tmp_path / "report.jsonl").write_bytes(GARAK.read_bytes())
@@ -25,6 +26,7 @@ def test_beside_logs_of_a_tool_only_a_named_file_is_read(tmp_path, beside):
     assert both.height == turns.height + 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("beside", "is_read"), [(RESULTS, False), (TEXTS, True)])
 def test_beside_logs_of_ones_own_results_without_texts_are_left_out(tmp_path, beside, is_read):
     chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]

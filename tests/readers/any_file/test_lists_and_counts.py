@@ -58,6 +58,7 @@ def test_lists_of_ids_by_outcome_are_rollouts(
     assert (rollouts.height, rollouts["task_success"].sum(), rollouts["task_success"].count()) == figures
 
 
+@pytest.mark.integration
 def test_ids_of_attacks_by_outcome(tmp_path: Path) -> None:
     rollouts = answered(
         written(tmp_path, {"jailbroken": ["a", "b"], "refused": ["c"]}), jailbroken="true", refused="false"
@@ -237,6 +238,7 @@ def test_rows_of_metrics_are_one_rollout_for_each_question_and_attempt(
     assert (turns["cost_usd"].sum(), turns["refused"].sum()) == (3.0, 2)
 
 
+@pytest.mark.integration
 def test_what_the_rows_of_one_answer_say_alike_is_kept(tmp_path: Path) -> None:
     rows = [
         {"sample_id": place, "model": f"m{place % 2}", "metric": metric, "prompt": f"ask {place} now"}

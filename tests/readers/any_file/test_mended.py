@@ -135,6 +135,7 @@ def test_a_conversation_without_a_known_answer_is_asked_about(tmp_path: Path) ->
     assert "rollout_id=?" in answer.text
 
 
+@pytest.mark.integration
 def test_a_round_that_was_tried_again_is_a_turn(tmp_path: Path) -> None:
     """Its number occurs twice, and its score is a word."""
     for name, numbers in (("a", [1, 1, 2]), ("b", [0, 1])):

@@ -229,6 +229,7 @@ REWARDED = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("names", [{"task": "prompt_id"}, {"task": "prompt_id", "solved": "correct", "target": "llm"}])
 def test_a_name_does_not_make_a_file_a_log_of_a_tool(names: dict[str, str], tmp_path: Path) -> None:
     """Rows with `prompt`, `completion`, `reward` and a `task` are a log of verifiers, but not those of the user."""

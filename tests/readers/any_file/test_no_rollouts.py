@@ -188,6 +188,7 @@ def test_rows_of_messages_are_one_conversation_of_each_id(tmp_path: Path, name: 
     assert verdicts(lines(tmp_path / "a.jsonl", rows)) == SIDES
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["texts", "ids"])
 def test_a_file_that_judges_the_rollouts_of_another_is_told_of(
     tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]

@@ -22,6 +22,7 @@ def attempts(model: str, count: int = 9) -> list[dict[str, Any]]:
     return [{"prompt": f"p{n}", "response": f"{model} says {n} things", "jailbroken": n % 3 == 0} for n in range(count)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("total", [{"score": 100}, {"reward": 0.5}, {"total_cost": 3.2}, {"duration_seconds": 12.5}])
 def test_totals_around_records_are_no_amounts_of_each(tmp_path: Path, total: dict[str, float]) -> None:
     """A score, a reward, a cost and seconds of the whole file stay columns, and are not those of each record."""
@@ -172,6 +173,7 @@ def test_steps_of_scenarios_are_asked_about(tmp_path: Path) -> None:
     assert rw.read(log, names={"rollout_id": "@key"})["rollout_id"].n_unique() == 16
 
 
+@pytest.mark.integration
 def test_seconds_of_several_parts_are_not_those_of_the_rollout(tmp_path: Path) -> None:
     """Latencies of two defenses are none of the rollout; one without a name of its own beside them is."""
     parts = [{**each, "a_latency_ms": 5.5, "b_latency_ms": 7.5} for each in attempts("m")]

@@ -56,6 +56,7 @@ def test_each_sample_of_a_task_is_a_rollout(tmp_path: Path, answers: str, verdic
     assert turns["attempt"].to_list() == [1, 2, 3] * 3
 
 
+@pytest.mark.integration
 def test_samples_of_attacks(tmp_path: Path) -> None:
     turns = rw.read(written(tmp_path, {"model": "m", "results": records("responses", "jailbroken")}))
     rollouts = rw.measure(turns)
@@ -110,6 +111,7 @@ def test_lists_of_turns_are_no_samples(tmp_path: Path) -> None:
     assert turns["rollout_id"].n_unique() == 4
 
 
+@pytest.mark.integration
 def test_lists_in_cells_of_a_table(tmp_path: Path) -> None:
     rows = [
         {name: str(value) if isinstance(value, list) else value for name, value in row.items()}

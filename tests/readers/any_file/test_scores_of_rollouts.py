@@ -78,6 +78,7 @@ def test_a_score_that_is_the_same_on_all_turns_is_that_of_the_rollout(
     checked(rw.turns(frame, names=names), is_judged=at is not None)
 
 
+@pytest.mark.integration
 def test_scores_of_turns_stay_those_of_turns(tmp_path: Path) -> None:
     log = [row | {"harm": row["turn"]} for row in rows("overall")]
     pl.DataFrame(log).write_csv(tmp_path / "a.csv")

@@ -64,6 +64,7 @@ def test_verdicts_of_before_an_attack_are_asked_about(
     assert "? `" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("values", "is_read"), [(["correct", None, None], False), (["correct", "wrong", None], True)])
 def test_words_that_are_the_same_where_there_are_any_are_asked_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], values: list[Any], is_read: bool
@@ -74,6 +75,7 @@ def test_words_that_are_the_same_where_there_are_any_are_asked_about(
     assert ("It is the same on all rows" in capsys.readouterr().err) != is_read
 
 
+@pytest.mark.integration
 def test_a_column_that_says_what_came_of_attacks_does_not_say_which_there_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +109,7 @@ def test_labels_of_prompts_stay_that_where_a_few_prompts_stand_twice(
     assert "It may be of the prompt" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_labels_that_differ_between_answers_to_a_prompt_are_of_the_answers(tmp_path: Path) -> None:
     log = answered(60, label=["safe", "unsafe", "safe"], victim=["a", "b", "c"])
     log = [row | {"prompt": f"please do {n // 3}"} for n, row in enumerate(log)]

@@ -89,6 +89,7 @@ def test_unknown_names_are_asked_about_and_the_line_reads_them(tmp_path, monkeyp
     check(pl.read_parquet("turns.parquet"))
 
 
+@pytest.mark.integration
 def test_records_by_name_around_a_list_are_no_facts(tmp_path) -> None:
     """As X-Teaming writes them: the text of a behavior is the goal, and no other behavior's texts come with it."""
     behaviors = {

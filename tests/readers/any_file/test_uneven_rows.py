@@ -34,6 +34,7 @@ def test_the_line_and_what_is_wrong_there_are_said(tmp_path: Path, row: str, say
     assert "within quotes, and quotes in it twice" in str(refused.value)
 
 
+@pytest.mark.integration
 def test_rows_with_more_fields_are_left_out_one_by_one(tmp_path: Path) -> None:
     """What the message says to type reads the rest, and each row that is not read is a problem."""
     path = written(tmp_path, "do 7,Sure, I can,1", "do 8,Sure, yes, I can,0")

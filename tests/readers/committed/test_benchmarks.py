@@ -33,6 +33,7 @@ def test_a_run_of_terminal_bench_is_as_its_totals_say():
     assert turns["solved"].sum() == json.loads(BENCH.read_text())["n_resolved"]
 
 
+@pytest.mark.integration
 def test_trials_beside_their_run_count_once(tmp_path):
     """As terminal_bench/harness writes them: `<run>/results.json`, `<run>/<task>/<trial>/results.json`, and the metadata."""
     run = tmp_path / "night"

@@ -32,6 +32,7 @@ def judged(first: str, second: str, one: str, two: str, **more: Any) -> dict[str
     return {**row, "tstamp": 1687000000.1, **more}
 
 
+@pytest.mark.integration
 def test_the_win_rate_is_alpaca_evals():
     """Its formula is the mean of the preferences less 1; on FuseChat-Gemma-2-9B-Instruct it is the leaderboard's 70.497."""
     turns = rw.read(FIXTURE)

@@ -47,6 +47,7 @@ def test_rollouts_and_turns(drift):
     assert drift.height == drift["turn"].count() == 2089
 
 
+@pytest.mark.integration
 def test_security_without_an_attack_means_nothing(drift):
     benign = drift.filter(attack="none")
     assert benign["rollout_id"].n_unique() == 57
@@ -65,6 +66,7 @@ def test_tasks_of_two_suites_are_not_one_task(drift):
     assert drift["task"].str.split("/").list.last().n_unique() < 57
 
 
+@pytest.mark.integration
 def test_errors_of_tools_are_what_came_back(drift, shared):
     failed = 0
     for path in (shared / "agentdojo_drift").rglob("*.json"):

@@ -65,6 +65,7 @@ def test_the_columns_of_both_pages(page):
     assert frame["overall_num_turns"].to_list() == [3, 3, 3, 2, 2, 0, 1]
 
 
+@pytest.mark.integration
 def test_both_pages_say_the_same():
     one, other = (read(FIXTURES / f"{page}.json").drop("run", "rollout_id") for page in PAGES)
     assert one.equals(other)

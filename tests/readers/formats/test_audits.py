@@ -25,6 +25,7 @@ def audit(audits: pl.DataFrame, seed: str, target: str = "weak") -> pl.DataFrame
     )
 
 
+@pytest.mark.integration
 def test_answers_that_were_taken_back_are_pruned(audits):
     frame = audit(audits, "branches")
     assert frame.select("node_id", "parent_id", "turn", "pruned", "prompt").rows() == [
@@ -85,6 +86,7 @@ def test_scores_and_the_messages_that_the_judge_cites(audits):
     assert frame.filter(pl.col("message_id").is_in(cited))["node_id"].to_list() == ["4"]
 
 
+@pytest.mark.integration
 def test_outcomes_alone_have_the_same_facts(audits):
     outcomes = rw.readers.read_rollouts(LOGS)
     rollouts = audits.unique("rollout_id", maintain_order=True)

@@ -109,6 +109,7 @@ def test_verdicts_join_the_audits(folder):
     assert joined.row(0)[:3] == ("joined", 4, 4)
 
 
+@pytest.mark.integration
 def test_what_repeats_or_accompanies_the_transcripts_is_passed_over(folder, capsys):
     turns, problems = read(folder, errors="collect")
     assert (turns["rollout_id"].n_unique(), problems.rows()) == (4, [])

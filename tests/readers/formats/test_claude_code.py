@@ -112,6 +112,7 @@ def test_a_session_that_was_asked_anew_is_a_tree():
         rw.measure(frame, pl.col("response").count().alias("answers"))
 
 
+@pytest.mark.integration
 def test_trees_and_plain_sessions_in_one_table():
     frame = read(FIXTURES)
     schema.check(frame, schema.TURNS)

@@ -193,6 +193,7 @@ def test_results_come_back_with_their_intervals(tmp_path):
     assert result["metric_config"]["lower_is_better"] is True
 
 
+@pytest.mark.integration
 def test_an_unknown_verdict_is_the_unknown_level_and_never_a_failure(tmp_path):
     rows = [("a", True), ("b", False), ("c", None)]
     turns = rw.turns(
@@ -230,6 +231,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.integration
 def test_rollouts_that_no_result_counts_are_told(tmp_path, capsys):
     rows = [
         {"rollout_id": name, "turn": 1, "goal": name, "target": target, "succeeded": True}

@@ -47,6 +47,7 @@ def test_hits_of_the_judge(real, probe):
     assert row["n_undetermined"] == (5 if probe == "base.IntentProbe" else 0)
 
 
+@pytest.mark.integration
 def test_rollouts_and_turns(shared, real):
     assert real.height == real["rollout_id"].n_unique() == 143
     assert real["target"].unique().to_list() == ["Mistral-Small-24B-W8A8"]
@@ -145,6 +146,7 @@ def test_older_reports_name_the_model_and_list_messages(tmp_path):
     ]
 
 
+@pytest.mark.integration
 def test_an_attempt_judged_twice_counts_once_and_is_told(tmp_path):
     records = lines()
     whole = read(write(tmp_path, records))
@@ -153,6 +155,7 @@ def test_an_attempt_judged_twice_counts_once_and_is_told(tmp_path):
     assert problems["reason"].str.contains("twice in this file, and counts once").sum() == len(records[3]["outputs"])
 
 
+@pytest.mark.integration
 def test_an_attempt_judged_twice_with_another_verdict_is_unknown(tmp_path):
     records = lines()
     other = json.loads(json.dumps(records[3]))
@@ -179,6 +182,7 @@ def test_a_report_of_results_alone_is_for_read_summary(tmp_path):
     assert read_summary(path).height == 2
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -13,6 +13,7 @@ from rollwise.errors import ReadError
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "harmbench"
 
 
+@pytest.mark.integration
 def test_each_test_case_is_an_attempt_at_its_behavior():
     frame = read(FIXTURES / "results.json", attack="GCG", target="parrot")
     assert frame.select("goal", "attempt", "turn", "prompt", "response", "succeeded", "outcome").rows() == [

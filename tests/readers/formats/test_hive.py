@@ -123,6 +123,7 @@ def test_columns_of_turns_have_its_dtypes(tmp_path: Path) -> None:
     assert found.select(names).schema == {name: rw.schema.TURNS.dtypes[name] for name in names}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("values", [["1.0"], ["1.0", "2"]])
 def test_whole_numbers_may_be_spelled_with_a_point(tmp_path: Path, values: list[str]) -> None:
     """As pandas divides by a column of whole numbers in which one is missing."""
@@ -199,6 +200,7 @@ def test_folders_that_contradict_each_other_are_told(tmp_path: Path) -> None:
     assert found["rollout_id"].to_list() == ["r01"]
 
 
+@pytest.mark.integration
 def test_partitioned_and_plain_files_mix(tmp_path: Path) -> None:
     """What no folder says is null, or what the file says itself; other depths and other columns are no matter."""
     put(tmp_path, some(2))
@@ -260,6 +262,7 @@ def _columns(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [record[name] for record in records] for name in records[0]}
 
 
+@pytest.mark.integration
 def test_only_parquet_leaves_columns_to_its_folders(tmp_path: Path) -> None:
     """JSON, CSV and the like say all themselves, wherever they lie."""
     (tmp_path / "target=x" / "target=y").mkdir(parents=True)
@@ -267,6 +270,7 @@ def test_only_parquet_leaves_columns_to_its_folders(tmp_path: Path) -> None:
     assert both(tmp_path)["target"].to_list() == [None]
 
 
+@pytest.mark.integration
 def test_a_data_set_is_kept_in_the_cache_with_its_columns(tmp_path: Path) -> None:
     """A folder that gets another name is another reading."""
     put(tmp_path / "base" / "target=a", some(1))
@@ -276,6 +280,7 @@ def test_a_data_set_is_kept_in_the_cache_with_its_columns(tmp_path: Path) -> Non
     assert rw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["b"]
 
 
+@pytest.mark.integration
 def test_columns_narrow_what_is_read(tmp_path: Path) -> None:
     """Those of folders can be asked for, or left."""
     put(tmp_path / "target=a" / "k=1", some(1))
@@ -283,6 +288,7 @@ def test_columns_narrow_what_is_read(tmp_path: Path) -> None:
     assert rw.read(tmp_path, columns=["response"]).columns == [*KEY, "response"]
 
 
+@pytest.mark.integration
 def test_what_others_keep_beside_a_data_set_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The footers of all files in one, the columns in another, a mark that all is written."""
     footers: list[Any] = []
@@ -309,6 +315,7 @@ LEFT = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("deep", ["", "target=a/_split=test"])
 def test_what_spark_and_hadoop_pass_over_is_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], deep: str

@@ -88,6 +88,7 @@ def test_a_summary_says_the_same(shared, pattern):
     assert (ours["n"], ours["n_clusters"]) == (ids * epochs, ids)
 
 
+@pytest.mark.integration
 def test_two_logs_of_one_run_id_are_two_runs(shared):
     frame = read(shared / "inspect" / "log-sets" / "set2")
     assert frame["run_id"].n_unique() == 1
@@ -97,6 +98,7 @@ def test_two_logs_of_one_run_id_are_two_runs(shared):
     assert scout["run"].n_unique() == scout["task_name"].n_unique() == 2
 
 
+@pytest.mark.integration
 def test_results_by_evaluation(shared):
     rollouts = rw.measure(read(shared / "inspect" / "inspect_scout"), m.task_success())
     summary = rw.summarize(rollouts, by="task_name", metrics="task_success")
@@ -115,6 +117,7 @@ def test_samples_and_turns(logs):
 
 
 # ── the traps of the README ───────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_the_subset_of_docent_holds_15_samples_of_the_790_it_reports(shared):
     path = one(shared, "docent/*.eval")
     samples = rollouts(read(path))
@@ -144,6 +147,7 @@ def test_a_log_without_samples_is_refused_and_its_results_are_read(shared, patte
     assert read_summary(path).height == 1
 
 
+@pytest.mark.integration
 def test_a_log_without_samples_is_listed_in_a_folder(shared, capsys):
     folder = shared / "inspect" / TESTS / "analysis" / "test_logs"
     frame = read(folder)
@@ -170,6 +174,7 @@ def test_a_picture_is_named_and_not_spelt_out(shared):
     assert row["prompt"] == "What is this a picture of?\n[image]"
 
 
+@pytest.mark.integration
 def test_reasoning_is_not_what_the_target_said(shared):
     frame = read(one(shared, "log-sets/set2/*J5EskSJV*.eval"))
     assert frame["response"].str.len_chars().max() == 3
@@ -198,6 +203,7 @@ def test_an_archive_packed_with_zstd(shared):
     ]
 
 
+@pytest.mark.integration
 def test_a_sample_in_the_eval_and_the_json_of_one_log_is_one_rollout(shared):
     folder = shared / "inspect" / TESTS / "log" / "test_eval_log"
     both = [folder / "log_formats.eval", folder / "log_formats.json"]
@@ -380,6 +386,7 @@ def test_a_run_that_never_ended_is_read_as_far_as_it_went(tmp_path, log, pack):
         read_summary(tmp_path / "log.eval")
 
 
+@pytest.mark.integration
 def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log):
     write(tmp_path, log, "1.json")
     log["eval"]["eval_id"] = "E2"
@@ -549,6 +556,7 @@ def chunked(sample: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.integration
 def test_a_sample_that_is_a_folder_of_the_archive(tmp_path, log, pack):
     first, *rest = log["samples"]
     first["messages"] *= 4  # more than ten chunks, whose names do not sort as text

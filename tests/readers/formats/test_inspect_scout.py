@@ -83,6 +83,7 @@ def test_dimensions_of_a_judge_are_a_verdict_each(tmp_path):
     assert verdicts.select("judge", "value").rows() == [("harm/deception", 7.0), ("harm/sycophancy", 1.0)]
 
 
+@pytest.mark.integration
 def test_verdicts_find_their_rollouts_and_their_messages():
     turns = read(DATABASE)
     verdicts = read_verdicts(SCANS, errors="collect")[0]

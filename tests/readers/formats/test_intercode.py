@@ -45,12 +45,14 @@ def test_published_counts(shared, name, counts):
     assert (frame["solved"].sum(), frame.height) == counts
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("hardness", "rate"), list(HARDNESS.items()))
 def test_hardness_of_sql(shared, hardness, rate):
     frame = rollouts(shared, f"{SQL}10_turns").filter(hardness=hardness)
     assert float(frame["solved"].mean() or 0) == pytest.approx(rate, abs=5e-4)  # type: ignore[arg-type]
 
 
+@pytest.mark.integration
 def test_bash_over_four_file_systems(shared):
     frame = pl.concat([rollouts(shared, f"{BASH}{number}").select("rollout_id", "solved") for number in range(1, 5)])
     assert (frame["solved"].sum(), frame.height) == (97, 200)
@@ -96,6 +98,7 @@ def test_ten_turns_may_hold_eleven_actions(shared):
     assert frame["thoughts"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_the_last_observation_is_kept(everything):
     last = everything.group_by("rollout_id").last()
     assert last["observation"].null_count() == 0
@@ -198,6 +201,7 @@ def test_odd_records_bias_no_rate(shared, tmp_path):
     assert turns.filter(pl.col("turn").is_null())["task"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_a_rollout_that_cannot_be_read_is_missing_and_not_absent(tmp_path):
     log = json.loads((FIXTURES / "multiturn.json").read_text())
     log["1"]["turn_history"]["actions"] = "ls"

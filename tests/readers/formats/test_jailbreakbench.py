@@ -109,11 +109,13 @@ def test_adaptive_attacks(shared, name, counts):
     assert frame["attack_success_rate"][0] == pytest.approx(counts[0] / counts[1])
 
 
+@pytest.mark.integration
 def test_two_files_of_one_method_and_model_stay_apart(shared):
     frame = read(shared / "llm_adaptive_attacks").filter(target="llama2_7b")
     assert sorted(frame.group_by("run").agg((pl.col("outcome") == "success").sum())["outcome"]) == [25, 50]
 
 
+@pytest.mark.integration
 def test_a_file_of_successes_only(shared):
     frame = read(shared / "llm_adaptive_attacks" / "exps_gpt4_turbo.json")
     assert succeeded(frame) == frame.height == 19
@@ -122,6 +124,7 @@ def test_a_file_of_successes_only(shared):
     assert others["total_number_of_jailbreaks"].unique().to_list() == [50], "even where 44 or 25 succeeded"
 
 
+@pytest.mark.integration
 def test_a_list_of_categories_stays_as_given(shared):
     assert "mental health,misinformation" in read(shared / "llm_adaptive_attacks")["category"].to_list()
 

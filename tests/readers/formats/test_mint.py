@@ -42,6 +42,7 @@ def test_success_rates(mint, where, solved, of):
     assert (runs["solved"].sum(), runs.height) == (solved, of)
 
 
+@pytest.mark.integration
 def test_runs_that_ended_in_an_error_are_in_the_denominator(mint):
     part = mint.filter(feedback="none", k=5, category="code_generation")
     (row,) = rw.summarize(rw.measure(part, m.task_success()), metrics="task_success").iter_rows(named=True)
@@ -123,6 +124,7 @@ def test_an_unknown_reason_to_stop_is_kept_and_no_ending(tmp_path):
     assert read(tmp_path).filter(terminate_reason="meteorite")["ending"].to_list() == [None]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
@@ -166,6 +168,7 @@ def test_a_file_cut_in_its_last_line_and_one_of_a_single_line(tmp_path):
     assert read(path)["turn"].to_list() == [1, 2]
 
 
+@pytest.mark.integration
 def test_a_task_that_stands_twice_counts_once_and_is_told(tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text(FIXTURE.read_text() * 2)
     assert read(tmp_path)["rollout_id"].n_unique() == len(FIXTURE.read_text().splitlines())

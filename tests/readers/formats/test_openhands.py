@@ -167,6 +167,7 @@ def test_a_crash_is_said_to_be_no_failure(tmp_path, fields, capsys):
     )
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("metrics", "cost"),
     [
@@ -261,6 +262,7 @@ def test_attempts_that_a_critic_asked_for_count_once(tmp_path, capsys):
     ]
 
 
+@pytest.mark.integration
 def test_a_file_of_attempts_alone_says_which_they_are(tmp_path):
     written(tmp_path / "output.critic_attempt_2.jsonl", record(ASKED, RUN, RESULT))
     assert read(tmp_path).select("rollout_id", "attempt").row(0)[1] == 2

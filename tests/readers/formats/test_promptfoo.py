@@ -27,6 +27,7 @@ def test_a_test_that_passes_is_an_attack_that_failed():
     assert frame["attempt"].to_list() == [1, 1, 1, 1, 2, 1]
 
 
+@pytest.mark.integration
 def test_rates_leave_errors_out():
     frame = read(FIXTURES / "results.json")
     row = rw.summarize(rw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
@@ -112,6 +113,7 @@ def test_what_was_never_sent_is_no_turn_of_the_conversation():
     ]
 
 
+@pytest.mark.integration
 def test_which_prompt_it_was_and_what_one_call_used():
     frame = read(FIXTURES / "repeats.json").filter(target="local one").sort("task")
     assert frame.select("prompt_label", "prompt_tokens", "response_tokens", "total_tokens").row(0) == (

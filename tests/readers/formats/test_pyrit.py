@@ -154,6 +154,7 @@ def open_memory(tmp_path):
         yield path
 
 
+@pytest.mark.integration
 def test_what_stands_in_the_write_ahead_log_is_read_and_nothing_is_written_beside_it(open_memory):
     folder = open_memory.parent
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -165,6 +166,7 @@ def test_what_stands_in_the_write_ahead_log_is_read_and_nothing_is_written_besid
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.integration
 def test_a_memory_of_which_all_is_in_the_write_ahead_log(tmp_path):
     path = tmp_path / "memory.db"
     with closing(sqlite3.connect(path)) as database, closing(sqlite3.connect(FIXTURES / "memory.db")) as given:
@@ -175,6 +177,7 @@ def test_a_memory_of_which_all_is_in_the_write_ahead_log(tmp_path):
         assert read(path).drop("run", "rollout_id").equals(read(FIXTURES / "memory.db").drop("run", "rollout_id"))
 
 
+@pytest.mark.integration
 def test_a_cache_knows_that_the_write_ahead_log_changed(open_memory, tmp_path):
     first = read(open_memory, cache=tmp_path / "cache")
     with closing(sqlite3.connect(open_memory)) as database:

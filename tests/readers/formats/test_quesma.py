@@ -17,12 +17,14 @@ def findings(shared) -> pl.DataFrame:
     return read(shared / "quesma_gpt_oss")
 
 
+@pytest.mark.integration
 def test_every_finding_session_and_transcript_is_a_rollout(findings):
     rollouts = findings.unique("rollout_id")
     kinds = rollouts.group_by(pl.col("run").str.extract(r"^(export|quesma)").fill_null("session")).len()
     assert dict(kinds.iter_rows()) == {"export": 46, "session": 1, "quesma": 3}
 
 
+@pytest.mark.integration
 def test_shares_of_vulnerable_findings_are_those_of_the_exports(shared, findings):
     theirs = read_summary(shared / "quesma_gpt_oss", errors="collect")[0]
     ours = (

@@ -40,6 +40,7 @@ def test_calls_have_the_names_of_their_tools(tmp_path, value, called):
     assert frame["tool_calls"].to_list() == [called, None]
 
 
+@pytest.mark.integration
 def test_facts_that_conversations_state(tmp_path):
     said = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
     facts = {"attack": "PAIR", "attempt": 3, "outcome": "success", "category": "hate"}

@@ -51,6 +51,7 @@ def test_a_step_whose_answer_was_asked_for_anew_is_that_of_the_trajectory(shared
     assert differing == [16]
 
 
+@pytest.mark.integration
 def test_facts(trajectories):
     rollouts = trajectories.unique("rollout_id")
     assert dict(rollouts["ending"].value_counts().iter_rows()) == {"finished": 13, None: 1}

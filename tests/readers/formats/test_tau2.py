@@ -11,6 +11,7 @@ from rollwise.errors import ReadError
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tau2"
 
 
+@pytest.mark.integration
 def test_the_voice_run(shared):
     folder = shared / "tau2_bench"
     frame, problems = read(folder, errors="collect")

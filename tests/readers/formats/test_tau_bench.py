@@ -26,6 +26,7 @@ def test_pass_hat_k(airline, k, published):
     assert value == pytest.approx(published, abs=5e-6)
 
 
+@pytest.mark.integration
 def test_rollouts_and_turns(airline):
     assert airline["rollout_id"].n_unique() == 200
     assert airline["turn"].count() == airline.height == 2454

@@ -38,6 +38,7 @@ def test_a_trace_with_branches_is_a_tree():
     assert frame.select("ending", "error").row(2) == ("error", "ProviderError: 429")
 
 
+@pytest.mark.integration
 def test_paths_of_a_file_that_mixes_both():
     frame = read(FIXTURES / "traces.jsonl")
     schema.check(frame, schema.TURNS)

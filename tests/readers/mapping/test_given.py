@@ -73,6 +73,7 @@ def test_a_crash_is_no_failure_under_a_mapping_either(tmp_path, capsys):
     assert "1 rollout crashed" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_the_first_mapping_that_fits_a_file_reads_it(runs):
     (runs / "b.json").write_text(json.dumps({"results": [{"text": "x", "verdict": True}]}))
     (runs / "c.csv").write_text("text,verdict\ny,false\n")
@@ -116,6 +117,7 @@ def test_a_file_that_no_mapping_fits_is_left_out_of_a_folder_and_refused_by_name
     assert str(error.value) == f"{path}: does not fit the mapping: it {said}"
 
 
+@pytest.mark.integration
 def test_a_file_that_cannot_be_decoded_is_named_as_without_a_mapping(runs):
     (runs / "b.json").write_text('[{"ask": "Hi"')
     _, problems = rw.read(runs, mapping=ASKED, errors="collect")

@@ -69,6 +69,7 @@ def test_a_caret_goes_to_the_object_around_and_two_to_the_one_around_that():
     assert inner["^^^model"] is None
 
 
+@pytest.mark.integration
 @given(st.lists(st.text(st.characters(exclude_characters='"'), min_size=1), min_size=1, max_size=4), st.integers())
 def test_quoted_names_reach_whatever_they_are(names, number):
     value: Any = number

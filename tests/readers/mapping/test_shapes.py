@@ -308,6 +308,7 @@ WIDE = {
 }
 
 
+@pytest.mark.integration
 def test_columns_of_several_targets_are_a_rollout_of_each(tmp_path):
     path = write(
         tmp_path, "a.csv", "ask,gpt_text,gpt_hit,llama_text,llama_hit,id\nHi,1,True,2,False,7\nHo,3,False,4,True,8\n"

@@ -81,6 +81,7 @@ def test_of_two_scores_of_one_name_the_latest_counts_or_none(tmp_path, tool):
             assert (rw.read(path)["score_harm"].to_list(), unread) == ([expected], 0)
 
 
+@pytest.mark.integration
 def test_lines_out_of_the_order_of_their_times_are_put_in_order(tmp_path):
     fixtures = Path(__file__).parents[1] / "fixtures"
     path = tmp_path / "rollout-2025-10-29T00-59-38-C1.jsonl"

@@ -40,6 +40,7 @@ def test_a_name_twice_in_one_object_is_a_problem(tmp_path, name, shape, kind):
     assert kind == "messages" or not turns[name].null_count()
 
 
+@pytest.mark.integration
 def test_a_name_twice_far_down_in_a_file(tmp_path):
     """Of a long file some lines are looked at, and all once one states something twice."""
     lines = [json.dumps({"rollout_id": f"r{n}", "prompt": "p", "response": "q", "solved": True}) for n in range(3000)]

@@ -67,6 +67,7 @@ def test_an_attempt_with_an_answer_supersedes_one_that_crashed(tmp_path, kind, o
     assert unread == 0
 
 
+@pytest.mark.integration
 def test_a_half_written_conversation_is_superseded_in_every_layout(tmp_path):
     for kind in CASES:
         folder = tmp_path / kind
@@ -81,6 +82,7 @@ def test_a_half_written_conversation_is_superseded_in_every_layout(tmp_path):
         assert unread == 0
 
 
+@pytest.mark.integration
 def test_the_newest_export_of_an_evaluation_counts(tmp_path):
     result = {"promptIdx": 0, "provider": {"id": "parrot"}, "prompt": {"raw": "Hi"}, "metadata": {"pluginId": "hate"}}
     failed = {**result, "testIdx": 1, "success": False, "failureReason": 2, "error": "timeout"}
@@ -114,6 +116,7 @@ def test_chats_of_one_run_in_two_files_count_once(tmp_path, has_ids):
     assert read(tmp_path)[0]["rollout_id"].n_unique() == 2 - has_ids
 
 
+@pytest.mark.integration
 def test_the_samples_of_the_last_log_of_a_retry_count(tmp_path):
     """Three logs of one task, in which a sample failed twice: as the last log alone."""
     scores = {"match": {"value": "C"}}
@@ -177,6 +180,7 @@ def test_verdicts_that_differ_are_unknown(tmp_path, kind, column, one, other):
         rw.read(tmp_path)
 
 
+@pytest.mark.integration
 def test_only_the_turn_whose_verdict_differs_is_unknown(tmp_path):
     for name, last in (("1", True), ("2", False)):
         turns = [

@@ -104,6 +104,7 @@ def test_a_lazy_frame_without_benign_rollouts_stays_lazy() -> None:
     assert rw.turns(lazy).select("category").collect().item() == "fraud"
 
 
+@pytest.mark.integration
 def test_small_files_without_fractions_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing column of fractions was an error that read each by itself."""
     for k in range(4):
@@ -121,6 +122,7 @@ def test_small_files_without_fractions_are_read_together(tmp_path: Path, monkeyp
     assert together == [True]
 
 
+@pytest.mark.integration
 def test_rollouts_that_say_nothing_are_not_named_as_benign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of three judged rollouts one may be no attack; of one nothing is known."""
     path = tmp_path / "log.csv"
@@ -129,6 +131,7 @@ def test_rollouts_that_say_nothing_are_not_named_as_benign(tmp_path: Path, capsy
     assert "`is_adversarial` is false for 1 of 3 rollouts: if" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "word"), [("category", "helpful"), ("type", "safe"), ("case_kind", "harmless")])
 def test_prompts_that_ask_for_no_harm_are_said_to_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, word: str

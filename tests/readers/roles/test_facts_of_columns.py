@@ -75,6 +75,7 @@ def test_costs_of_turns_are_not_those_of_the_rollout() -> None:
     assert turns["total_cost_usd"].null_count() == 2
 
 
+@pytest.mark.integration
 def test_a_number_without_a_unit_may_be_milliseconds() -> None:
     """It stays as it is, as do moments and negative costs."""
     for name, value in (
@@ -89,6 +90,7 @@ def test_a_number_without_a_unit_may_be_milliseconds() -> None:
     assert rw.turns([{"rollout_id": "a", "response": "x", "time": 1.5}])["total_seconds"].to_list() == [1.5]
 
 
+@pytest.mark.integration
 def test_of_several_columns_for_one_fact_the_likeliest_counts() -> None:
     """Never two for one; names of one likelihood that differ are none."""
     row = {"rollout_id": "a", "response": "x", "agent": "swe", "model": "m"}

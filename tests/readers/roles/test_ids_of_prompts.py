@@ -21,6 +21,7 @@ def test_an_id_that_repeats_is_the_task(tmp_path: Path, name: str) -> None:
     assert (row["n"], row["n_clusters"]) == (200, 10)
 
 
+@pytest.mark.integration
 def test_an_id_that_never_repeats_stays_a_column(tmp_path: Path) -> None:
     """Also that of the messages in a chat."""
     frame = pl.DataFrame({"prompt_id": [f"p{row}" for row in range(20)], "response": ["text"] * 20})

@@ -103,6 +103,7 @@ def test_words_beside_answers_and_numbers_are_asked() -> None:
     assert asked(rows("verdict", ["full", "none", "partial"])) == {"verdict": {"succeeded": ("verdict", labels)}}
 
 
+@pytest.mark.integration
 def test_pass_and_fail_say_nothing_of_an_attack() -> None:
     """It is the defence that passes, or the attack; of a benchmark, the task."""
     records = rows("result", ["PASS", "FAIL", "PASS"], attack="dan")
@@ -223,6 +224,7 @@ def test_whose_success_is_told_by_the_other_names(values: list[Any], tmp_path: P
     assert rw.read(file)["succeeded"].to_list() == sides
 
 
+@pytest.mark.integration
 def test_one_answer_serves_all_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder is decided as one: what one of its files tells holds for the other, and nothing is used in one alone."""
     for name, model, beside in (("gpt", "gpt-4o", {}), ("llama", "llama-3", {"attack": "dan"})):
@@ -235,6 +237,7 @@ def test_one_answer_serves_all_files(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "`model` as `target`" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_files_that_name_it_otherwise_are_read_together(tmp_path: Path) -> None:
     """Columns of different files never contradict each other."""
     for name, column, model in (("a", "jailbroken", "model"), ("b", "attack_success", "target_model")):
@@ -273,6 +276,7 @@ def test_a_verdict_that_never_varies(value: bool) -> None:
     assert read(rows("label", ["jailbreak"] * 6, attack="dan")) == {}
 
 
+@pytest.mark.integration
 def test_a_label_of_the_prompt_is_no_verdict() -> None:
     """Where a prompt has answers with both labels, the label is of the answer."""
     labels = ["jailbreak", "benign", "jailbreak", "benign"]
@@ -410,6 +414,7 @@ def test_other_numbers_than_0_and_1_are_no_verdicts(number: str) -> None:
         assert read(rows("jailbroken", values)) == {}
 
 
+@pytest.mark.integration
 def test_a_verdict_with_a_word_that_is_not_known_is_a_rival_where_it_says_otherwise(tmp_path: Path) -> None:
     words = [("success", "yes"), ("refused", "uncertain"), ("refused", "yes"), ("success", "no")] * 3
     records = [

@@ -166,6 +166,7 @@ def test_of_two_members_with_one_name_the_later_counts():
         assert (whole.names, whole.outdated) == (["a"], ["a"])
 
 
+@pytest.mark.integration
 def test_a_large_archive_is_opened_at_once():
     data = packed({f"samples/{number}_epoch_1.json": b"{}" for number in range(5000)})
     start = time.process_time()

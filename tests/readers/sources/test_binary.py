@@ -98,6 +98,7 @@ def test_other_words_for_turns(tmp_path, kind):
     assert found["rollout_id"][0].endswith("/a")
 
 
+@pytest.mark.integration
 def test_a_row_that_is_a_turn_stays_one(tmp_path):
     """A chat beside the turn is a column of its own, as before."""
     row = {"rollout_id": "a", "turn": 1, "prompt": "Hi", "response": "Yo", "messages": CHATS[1]["messages"]}
@@ -297,6 +298,7 @@ def test_rows_of_large_files_are_the_same_lines(monkeypatch, name):
             assert binary_files.first_in(file, "parquet", columns, 1).equals(frame.head(1))
 
 
+@pytest.mark.integration
 def test_a_large_file_is_opened_once_for_its_columns_and_once_for_its_rows(tmp_path, monkeypatch):
     """Its footer may be long; rows of a look at the beginning are not decoded for another look at their dtypes."""
     document = Document(binary(tmp_path, CHATS, "parquet"))
@@ -363,6 +365,7 @@ def test_half_a_stream_is_no_whole_file(tmp_path):
         read(path)
 
 
+@pytest.mark.integration
 def test_what_a_stream_is_asked_is_obeyed(tmp_path):
     path = tmp_path / "a.arrow"
     pl.DataFrame({"session_id": ["a", "a"], "prompt": ["Hi", "And?"], "response": ["Hello", "No"]}).write_ipc_stream(
@@ -375,6 +378,7 @@ def test_what_a_stream_is_asked_is_obeyed(tmp_path):
     assert rollouts == [2, 1]
 
 
+@pytest.mark.integration
 def test_what_hugging_face_keeps_beside_a_data_set_is_no_log(tmp_path):
     """As `save_to_disk` of a `DatasetDict` leaves it: a folder for each split, with files that say what is in it."""
     for split in ("train", "test"):

@@ -167,6 +167,7 @@ def test_the_cached_turns_of_another_reading_are_not_used(logs: Path, tmp_path: 
     assert read(logs, errors="collect", cache=folder)[0].equals(first)
 
 
+@pytest.mark.integration
 def test_a_cache_that_is_a_link_is_not_written_through(tmp_path):
     """The cache may be among the logs, and whoever made these can know its name."""
     (tmp_path / "log.csv").write_text("rollout_id,prompt\na,Hi\n")

@@ -51,6 +51,7 @@ OBJECTS = st.sampled_from(
 )
 
 
+@pytest.mark.integration
 @given(st.lists(OBJECTS, max_size=12).map(b"".join), st.integers(1, 9))
 def test_lines_are_numbered_whatever_the_blocks(data, size):
     """Each that is not blank, with its place, as of the text split at once; the byte-order mark is no part of the first."""

@@ -55,6 +55,7 @@ def test_a_text_says_the_same_in_any_encoding(tmp_path, capsys, monkeypatch, nam
     assert Document(tmp_path / name).digest == f"{binascii.crc32((tmp_path / name).read_bytes()):08x}"
 
 
+@pytest.mark.integration
 def test_without_a_mark_utf_16_is_known_by_its_json(tmp_path):
     for order in ("utf-16-le", "utf-16-be"):
         for name in ("a.json", "a.jsonl"):
@@ -72,6 +73,7 @@ def test_a_compressed_text_and_columns_that_are_named(tmp_path, capsys):
     assert "2 files read as Windows-1252: " in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_the_command_says_the_encoding(tmp_path, capsys):
     (tmp_path / "a.csv").write_bytes(CSV.encode("cp1252"))
     with pytest.raises(SystemExit, match="0"):
@@ -139,6 +141,7 @@ def test_verdicts_and_prompts_are_read_as_well(tmp_path, capsys):
     assert "1 file read as Windows-1252" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @given(st.text(string.printable + "äöüÄÖÜßéèñç’“„…–€\U0001f600", max_size=80))
 def test_utf_8_is_never_anything_else(text):
     data = text.encode()

@@ -50,6 +50,7 @@ def test_the_rows_of_a_filtered_frame_keep_their_numbers(orient, tmp_path):
     assert turns["key"].to_list() == ["0", "2"]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     "content",
     [
@@ -66,6 +67,7 @@ def test_tables_of_mlflow_and_weights_and_biases(content, tmp_path):
     assert turns["turn"].to_list() == [1, 1, 1]
 
 
+@pytest.mark.integration
 def test_records_by_name(tmp_path):
     """The name becomes a column, which can be the goal or the id; a chat in each is read as one."""
     path = tmp_path / "results.json"
@@ -80,6 +82,7 @@ def test_records_by_name(tmp_path):
     assert rw.read(path)["response"].to_list() == ["Hello"] * 3
 
 
+@pytest.mark.integration
 def test_numbers_that_are_none(tmp_path, capsys):
     """NaN, which W&B and MLflow may write, is null, and is counted."""
     text = json.dumps(SPLIT).replace("0.75", "NaN")

@@ -93,6 +93,7 @@ def test_nothing_but_plain_values_is_read(text):
         list_in_cell(text)
 
 
+@pytest.mark.integration
 @given(st.randoms(use_true_random=False), st.integers(0, 60))
 def test_no_cell_fails_otherwise(chance: random.Random, length):
     signs = [*"[]{}'\",:\\- \n", *string.ascii_letters[:3], "nan", "None", "1e5", "9", "'a'", "{'a': "]

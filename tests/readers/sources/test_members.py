@@ -121,6 +121,7 @@ def test_archives_in_a_folder_in_a_cache_and_in_the_command(folder, name, capsys
     assert "0 %" in capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_logs_of_tools_are_read_in_an_archive_too(tmp_path):
     """Also an `.eval` archive in it; an archive of that kind stays one log, whatever its name."""
     logs = [tmp_path / "log.eval", *sorted(FIXTURES.glob("verl/*.jsonl"))[:1]]
@@ -147,6 +148,7 @@ def test_what_belongs_to_a_data_set_is_passed_over_as_in_a_folder(tmp_path):
     assert problems.is_empty()
 
 
+@pytest.mark.integration
 def test_one_file_in_an_archive_is_refused_or_asked_about_as_that_file(tmp_path):
     (tmp_path / "a.zip").write_bytes(zipped({"notes.txt": b"nothing"}))
     with pytest.raises(ReadError, match=r"a\.zip/notes\.txt: is not recognized"):

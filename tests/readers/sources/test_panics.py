@@ -101,6 +101,7 @@ def test_between_the_items_of_an_iterator_stderr_is_as_usual(capfd: pytest.Captu
         assert capfd.readouterr().err == f"item {number}\n"
 
 
+@pytest.mark.integration
 def test_a_closed_stderr_is_left_closed(tmp_path: Path) -> None:
     code = (
         "import os\nos.close(2)\nfrom rollwise.readers.sources.panics import without_backtraces\n"

@@ -52,6 +52,7 @@ def test_a_long_text_in_a_small_file_is_one_sentence(tmp_path: Path, kind: str, 
     assert problems["file"].to_list() == [str(path)]
 
 
+@pytest.mark.integration
 def test_a_text_in_a_list_is_no_way_around(tmp_path: Path) -> None:
     """Chats are lists of structs."""
     chat = [[{"role": "user", "content": "x" * LONG}, {"role": "assistant", "content": "y"}]]

@@ -63,6 +63,7 @@ def test_the_first_sheet_with_several_columns_is_read_and_the_others_are_said(tm
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_one_sheet_is_read_by_the_command(tmp_path, capsys):
     (tmp_path / "runs.xlsx").write_bytes(workbook(Runs=FRAME))
     with pytest.raises(SystemExit, match="0"):
@@ -150,6 +151,7 @@ def test_what_is_in_a_write_ahead_log_is_read(tmp_path):
     assert read(tmp_path / "copy").select(COLUMNS).rows() == ROWS
 
 
+@pytest.mark.integration
 def test_of_several_tables_the_error_lists_them_and_says_what_to_type(tmp_path):
     database(tmp_path / "a.db", runs=FRAME, sums=FRAME)
     says = r"a\.db: is a SQLite file with 2 tables \(runs, sums\): write that of the rollouts as CSV, `sqlite3 "
@@ -184,6 +186,7 @@ def test_databases_of_tools_stay_theirs(tmp_path):
         read(tmp_path / "cut.db")
 
 
+@pytest.mark.integration
 def test_a_proposal_is_made_of_them_too(tmp_path: Path) -> None:
     frame: Any = FRAME.rename({"response": "victim_response", "prompt": "attack_prompt"})
     (tmp_path / "runs.xlsx").write_bytes(workbook(Runs=frame))

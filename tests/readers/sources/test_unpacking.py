@@ -180,6 +180,7 @@ def test_a_small_bzip2_or_xz_bomb_is_refused_before_it_fills_memory(tmp_path: Pa
         rw.read(tmp_path, errors="collect")
 
 
+@pytest.mark.integration
 def test_many_small_files_together_unpack_to_no_more_than_a_large_one_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

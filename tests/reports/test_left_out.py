@@ -183,5 +183,7 @@ def test_a_group_whose_values_are_unknown_is_none_without_rollouts(tmp_path: Pat
 
 def test_a_line_ends_within_no_option() -> None:
     """An option that a page prints is in one piece, and is escaped as all text is."""
+    assert str(unbroken("höchste von 4: ")) == "höchste von 4: "
+    assert "\u200b" not in unbroken(" a\u200bb --level\u200b c ")
     text = unbroken("use --value 'succeeded:?' <b> 4 %")
     assert str(text) == 'use <span class="typed">--value &#39;succeeded:?&#39;</span> &lt;b&gt; 4\u00a0%'

@@ -58,11 +58,20 @@ def unbroken(text: str) -> "markupsafe.Markup":
     joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d| ·"
     text = re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     # An option is typed as one, so that no line ends at its hyphens.
-    pieces = re.split(r"(--[a-z]+(?: '[^']*')?)", labels.plain_lines(text))
+    pieces = re.split(r"(--[a-z]+(?: '[^']*')?)", text)
     return markupsafe.Markup("").join(
-        markupsafe.Markup('<span class="typed">{}</span>').format(piece) if place % 2 else piece
+        markupsafe.Markup('<span class="typed">{}</span>').format(_visible(piece))
+        if place % 2
+        else _visible_inside(piece)
         for place, piece in enumerate(pieces)
     )
+
+
+def _visible_inside(text: str) -> str:
+    """Escape invisible characters of a text that is beside others: spaces at its ends stay."""
+    words = text.strip(" ")
+    start = text.index(words)
+    return f"{text[:start]}{_visible(words)}{text[start + len(words) :]}"
 
 
 def _visible(value: Any) -> Any:

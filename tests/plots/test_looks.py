@@ -297,3 +297,16 @@ def test_a_name_has_its_line_from_its_marker() -> None:
     names = [text for text in ax.texts if text.get_text() in {"a", "b", "c"}]
     assert len({text.xy[0] for text in names}) == 3
     assert {round(float(text.xy[0]), 6) for text in names} <= ends
+
+
+def test_a_name_of_several_is_broken_between_them() -> None:
+    """Not at a hyphen within one, where a line could end at the sign beside it."""
+    names = [
+        "JailbreakChat · vicuna-13b-v1.5 − gpt-3.5-turbo-1106",
+        "PAIR − GCG",
+        "ic_bash-97d7c839 − ic_bash-16e064ad",
+    ]
+    assert lettering.filled_all(names, 200, size=10, lines=3) == [
+        "JailbreakChat · vicuna-13b-v1.5\n− gpt-3.5-turbo-1106", "PAIR − GCG", "ic_bash-97d7c839\n− ic_bash-16e064ad",
+    ]  # fmt: skip
+    assert "\n" in lettering.filled_all(["an-endless-name-of-one-model-alone"], 90, size=10, lines=3)[0]

@@ -1,5 +1,6 @@
 """What a report leaves out of a section is said there."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -7,9 +8,13 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.reports.assets import unbroken
 from rollwise.reports.comparisons import MOST_ARMS
+from rollwise.reports.figures import figures
+from rollwise.reports.findings import attempts_found
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.parts import Grid
+from rollwise.reports.rates import reasons
 from rollwise.reports.results import results
 
 
@@ -100,7 +105,7 @@ def test_what_cannot_be_negative_has_no_interval_below_nothing() -> None:
     turns = pl.DataFrame(rows, schema=["rollout_id", "goal", "response_tokens", "succeeded"], orient="row")
     found = frames(turns.with_columns(turn=1), by="auto", cluster="auto", level=0.95, seed=0)
     assert found.summary.filter(metric="tokens_used", statistic="mean")["low"].item() == 0
-    (tokens,) = _effort(found, "tokens")
+    (tokens,) = _effort(found, "Tokens used")
     assert "[0, " in tokens.rows[0][1]
 
 
@@ -111,7 +116,7 @@ def test_a_median_that_too_few_reached_shows_that_it_is_not_known() -> None:
     row = found.summary.filter(metric="time_to_success", statistic="median", target="base", attack="persuade")
     assert row["estimate"].item() is None
     assert row["low"].item() is not None
-    (times,) = _effort(found, "turns to success")
+    (times,) = _effort(found, "Turns to success in numbers")
     (cells,) = [cells for cells in times.rows if cells[:2] == ["base", "persuade"]]
     assert "– [6.0, –]" in cells
 
@@ -123,3 +128,62 @@ def test_too_few_in_common_is_the_finding() -> None:
     (section,) = (one for one in results(found, {}, 0.95) if one.id == "contrasts")
     assert section.parts[0].kind == "finding"
     assert section.parts[0].text == "No difference can be told from chance: the groups have 1 goal in common."
+
+
+def test_more_attempts_are_compared_over_the_same_goals() -> None:
+    """Easy goals were tried once, and hard ones three times: what a second and third attempt add is told of these alone."""
+    rows = [(f"easy{place}", 1) for place in range(20)] + [(f"hard{place}", 3) for place in range(10)]
+    turns = rw.turns(
+        pl.DataFrame(
+            [
+                {"rollout_id": f"{goal}/{attempt}", "target": "a", "attack": "p", "goal": goal}
+                | {"succeeded": goal[:4] == "hard" and attempt == 1 and goal < "hard5", "prompt": "p", "response": "r"}
+                for goal, times in rows
+                for attempt in range(times)
+            ]
+        )
+    )
+    found = attempts_found(frames(turns, by="auto", cluster="auto", level=0.95, seed=0), "attack_success")
+    assert re.match(r"3 attempts instead of 2 raise the share of goals that succeed: from .* to .* \(10 goals\)", found)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("one cluster: use cluster='uuid'", "one goal: use cluster='uuid'"),
+        ("3 clusters (cluster=None)", "3 goals (cluster=None)"),
+        ("clusters='x' of a cluster", "clusters='x' of a goal"),
+        ("clustered by cluster_id", "clustered by cluster_id"),
+    ],
+)
+def test_an_option_keeps_its_name_where_clusters_are_called_what_they_are(reason: str, words: str) -> None:
+    """A printed option is typed as it is."""
+    rows = pl.DataFrame({"n": [3], "reason": [reason], "estimand": ["mean of x; unit: goal"]})
+    assert reasons(rows) == [f"{words[0].upper()}{words[1:]} (1 group)."]
+
+
+@pytest.mark.integration
+def test_a_group_whose_values_are_unknown_is_none_without_rollouts(tmp_path: Path) -> None:
+    """Of two targets and two attacks one pair states no tokens, and in another every rollout crashed."""
+    turns, _ = rw.simulate(targets={"a": 0.3, "b": 0.1}, attacks=["p", "q"], goals=12, turns=2, seed=1, error=0)
+    pair = (pl.col("target") == "a") & (pl.col("attack") == "q")
+    unstated = [pl.when(~pair).then(name).alias(name) for name in ("total_tokens", "prompt_tokens", "response_tokens")]
+    data = frames(turns.with_columns(unstated), by="auto", cluster="auto", level=0.95, seed=0)
+    drawn = figures(data, tmp_path / "figures")
+    assert "no rollouts" not in drawn["effort"].wide
+    assert "no estimate" in drawn["effort"].wide
+    assert ".filter(" not in drawn["effort"].call
+    crashed = pl.when(pair).then(pl.lit("error")).otherwise("ending").alias("ending")
+    verdict = [pl.when(~pair).then(name).alias(name) for name in ("succeeded", "outcome")]
+    data = frames(turns.with_columns(crashed, *verdict), by="auto", cluster="auto", level=0.95, seed=0)
+    drawn = figures(data, tmp_path / "others")
+    assert "no rollouts" not in drawn["attack_success"].wide
+    assert "no estimate" in drawn["attack_success"].wide
+
+
+def test_a_line_ends_within_no_option() -> None:
+    """An option that a page prints is in one piece, and is escaped as all text is."""
+    assert str(unbroken("höchste von 4: ")) == "höchste von 4: "
+    assert "\u200b" not in unbroken(" a\u200bb --level\u200b c ")
+    text = unbroken("use --value 'succeeded:?' <b> 4 %")
+    assert str(text) == 'use <span class="typed">--value &#39;succeeded:?&#39;</span> &lt;b&gt; 4\u00a0%'

@@ -146,7 +146,7 @@ def test_the_table_of_rates_is_not_in_the_order_of_such_rates() -> None:
     texts, cells = section(found_in(tried(REVERSED)), "attack-success")
     assert [row[0] for row in cells] == ["A", "B"]
     assert texts[-1] == (
-        "The groups did not meet the same goals (all met 50 of 100 goals): they are not ordered by these values."
+        "The groups did not meet the same goals (all met 50 of 100 goals): these values do not order them."
     )
     texts, cells = section(found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)})), "attack-success")
     assert [row[0] for row in cells] == ["B", "A"]
@@ -186,7 +186,7 @@ def test_scores_over_other_goals_are_not_ordered_either() -> None:
     )
     texts, cells = section(found, "scores")
     assert [row[0] for row in cells] == ["A", "B"]
-    assert texts[0].endswith("(all met 50 of 100 goals): they are not ordered by these values.")
+    assert texts[0].endswith("(all met 50 of 100 goals): these values do not order them.")
 
 
 def test_a_difference_that_unjudged_rollouts_could_undo_does_not_stand() -> None:

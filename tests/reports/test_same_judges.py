@@ -36,7 +36,7 @@ def test_each_sentence_on_groups_of_different_judges_says_who_judged_whom() -> N
     assert all(apart in judged[name] for name in ("success-by-turn", "attempts", "scores"))
     assert "c2 · p, c0 · p; `judge` guard" in judged["categories"]
     assert "Highest" not in judged["categories"]
-    assert "The groups did not have the same judge: they are not ordered by these values." in judged["attack-success"]
+    assert "The groups did not have the same judge: these values do not order them." in judged["attack-success"]
     of_targets = said(found(TURNS.with_columns(judge=OF_TARGET)))
     assert (
         "b 27 % [14, 46] (114–118 rollouts each); the groups did not have the same judge (`judge` gpt: a;"

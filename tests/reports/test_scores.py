@@ -15,6 +15,7 @@ from rollwise.reports.ends import of_rates, of_scores
 from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.header import omissions, usual_title
+from rollwise.reports.methods import methods
 from rollwise.reports.results import results
 from rollwise.reports.title import title
 
@@ -250,3 +251,29 @@ def test_a_report_of_tasks_speaks_of_tasks(tmp_path: Path) -> None:
     assert not re.search(
         r"ASR|attack|goals? ", words.replace("goals (or tasks)", "").partition("All 48 transcripts")[0]
     )
+
+
+@pytest.mark.integration
+def test_a_score_of_one_value_is_a_sentence_and_no_figure(tmp_path: Path) -> None:
+    """Bars of one value say nothing; a group without the score does not take the median of one that has it."""
+    rows = scored(*range(12)) + scored(*[None] * 6, target="b") + scored(1.0, 1.0, target="b", attack="z")
+    extra = [{"score_audit": 0.0 if row["target"] == "m" else None} for row in rows]
+    data = made([{**row, **more, "attack": row.get("attack", "p")} for row, more in zip(rows, extra, strict=True)])
+    assert data.scores == ("final_score", "final_score_audit")
+    assert sorted(name for name in figures(data, tmp_path / "figures") if "audit" in name) == []
+    part_of = section(data, "scores")
+    assert "The audit score is 0 in all 12 scored rollouts." in texts(part_of, "finding")
+    assert texts(part_of, "method")[1] == "12 of 20 rollouts have an audit score. It is the same in all."
+    assert "Its values go from 0 to 11." in texts(part_of, "method")[0]
+    for table in (part.table for part in part_of.parts if part.table):
+        assert not any("– – –" in str(cell) for row in table.rows for cell in row)
+
+
+def test_statistics_of_one_score_are_one_sentence() -> None:
+    """A paragraph for a paper names a score once, and every estimand stays in its table."""
+    parts = methods(made(scored(1, 2, 3)), 0.95).parts
+    assert parts[0].text.count("final_score,") == 1
+    assert "Final score: mean, median, min and max of final_score, every rollout" in parts[0].text
+    assert parts[1].table is not None
+    rows = [row for row in parts[1].table.rows if row[0] == "final score"]
+    assert [row[1].split(" ")[0] for row in rows] == ["mean", "median", "min", "max"]

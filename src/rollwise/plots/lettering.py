@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, combinations, pairwise
 from typing import Any
 
 from rollwise.plots import theme
@@ -21,6 +21,8 @@ _WORD = re.compile(rf"(?:[/-]*{_LETTER}+[/-]*|[/-]+)(?:[^\S\u00a0](?![%·/]))*|\
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
 _LEAST, _LEADING = 5.0, 1.15  # points of the smallest letters; height of a line as a share of the font size
 _SPACE = re.compile(r"\s+")
+_NAMES = re.compile(r".+?(?: · | (?=− )|$)")  # with the sign that follows or, of a difference, precedes it
+_MOST_SIGNS = 8  # names between signs, of which all ways to break a line are tried
 _MOST_NAMES = 40  # names that a caption lists
 JOINT = "\u00a0"  # a space at which no line ends
 GAP = f"{JOINT} "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
@@ -136,6 +138,8 @@ def balanced(text: str, across: float, *, size: float, lines: int = 4) -> str:
 def _evened(broken: str, text: str, across: float, size: float | None) -> str:
     """Return a text that is broken into lines in as many lines of about equal length, which end within no word that fits."""
     parts = broken.count("\n") + 1
+    if parts > 1 and "…" not in broken and (at_signs := _at_signs(text, across, size, parts)):
+        return at_signs
     widths = [_HINTED_TINY * text_width(word, size) for word in words(text)] if parts > 1 else []
     longest = max((wide for wide in widths if wide <= across), default=0.0)  # others are broken in any case
     for share in (1.1, 1.25, 1.4) if parts > 1 and "…" not in broken else ():
@@ -143,6 +147,17 @@ def _evened(broken: str, text: str, across: float, size: float | None) -> str:
         if narrower.count("\n") + 1 == parts:
             return narrower
     return broken
+
+
+def _at_signs(text: str, across: float, size: float | None, lines: int) -> str:
+    """Return a text in so many lines that end at the signs between its names, not within one; empty if that does not fit."""
+    names = _NAMES.findall(text)
+    if not lines <= len(names) <= _MOST_SIGNS:
+        return ""
+    ends = combinations(range(1, len(names)), lines - 1)
+    ways = [["".join(names[a:b]).strip() for a, b in pairwise((0, *places, len(names)))] for places in ends]
+    widest, way = min((max(text_width(line, size) for line in way), way) for way in ways)
+    return "\n".join(way) if widest <= unhinted(across, size) else ""
 
 
 def write(

@@ -4,9 +4,12 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rollwise.schema import labels
+
+if TYPE_CHECKING:
+    import markupsafe
 
 
 def asset(name: str) -> str:
@@ -40,7 +43,7 @@ def rendered(template: str, **values: Any) -> str:
         undefined=jinja2.StrictUndefined,
         finalize=_visible,
     )
-    templates.filters["unbroken"] = _unbroken
+    templates.filters["unbroken"] = unbroken
     return templates.get_template(template).render(**values)
 
 
@@ -48,10 +51,27 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> "markupsafe.Markup":
     """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it."""
+    import markupsafe
+
     joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d| ·"
-    return re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    text = re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    # An option is typed as one, so that no line ends at its hyphens.
+    pieces = re.split(r"(--[a-z]+(?: '[^']*')?)", text)
+    return markupsafe.Markup("").join(
+        markupsafe.Markup('<span class="typed">{}</span>').format(_visible(piece))
+        if place % 2
+        else _visible_inside(piece)
+        for place, piece in enumerate(pieces)
+    )
+
+
+def _visible_inside(text: str) -> str:
+    """Escape invisible characters of a text that is beside others: spaces at its ends stay."""
+    words = text.strip(" ")
+    start = text.index(words)
+    return f"{text[:start]}{_visible(words)}{text[start + len(words) :]}"
 
 
 def _visible(value: Any) -> Any:

@@ -22,7 +22,7 @@ def call(name: str, data: Frames, frame: pl.DataFrame, **options: Any) -> str:
     by = labels.grouping(frame)
     if name in UNITS or name == "effort":
         metric = frame["metric"][0]
-        known = ".filter(pl.col('n') > 0)" if _groups(data, by) > frame.height else ""
+        known = ".filter(pl.col('n') > 0)" if _groups(data, by) > frame.height and frame["n"].min() else ""
         mean = ", statistic='mean'" if name == "effort" else ""
         how = _summarized(data, metric, by, options) + known
         return f"rw.plots.forest({how}, metric={metric!r}{mean})" if mean else f"rw.plots.forest({how})"
@@ -68,7 +68,8 @@ def _of_a_file(kind: str, rest: str, data: Frames, frame: pl.DataFrame) -> str:
         return f"rw.plots.distribution(pl.read_parquet('rollouts.parquet'), metric={rest!r}{_by([*groups])}, kind='histogram')"
     file, verb = {"mean": ("summary", "forest"), "changes": ("changes", "contrast")}.get(kind, (kind, kind))
     of = f", of={frame['of'][0]!r}" if kind == "contrast" else ""
-    which = {"mean": "pl.col('n') > 0, statistic='mean', ", "attempts": "pl.col('kind') != 'pass^k', "}.get(kind, "")
+    judged = "pl.col('n') > 0, " if kind == "mean" and frame["n"].min() else ""
+    which = {"mean": f"{judged}statistic='mean', ", "attempts": "pl.col('kind') != 'pass^k', "}.get(kind, "")
     rows = f"pl.read_parquet('{file}.parquet').filter({which}metric={frame['metric'][0]!r}{of})"
     left_out = [name for name in data.by if name not in frame.columns]
     return f"rw.plots.{verb}({rows}{f'.drop({left_out!r})' if left_out else ''})"

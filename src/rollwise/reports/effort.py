@@ -40,7 +40,14 @@ def effort(data: Frames, images: dict[str, FigureImages]) -> Section:
     sentences = [text for metric in metrics if (text := effort_found(data, rows.filter(metric=metric)))]
     for metric in metrics:
         selected, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
-        parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, selected))]
+        parts += [
+            *note,
+            Part(
+                "folded",
+                text=labels.sentence(f"{labels.quantity(metric)} in numbers")[:-1],
+                table=_effort_table(data, metric, selected),
+            ),
+        ]
     totals = Part("finding", text=" ".join([_totals(data), *map(labels.sentence, sentences[:1])]))
     others = [Part("method", text=" ".join(map(labels.sentence, sentences[1:])))] if len(sentences) > 1 else []
     return Section("effort", "What did it take?", [totals, *figure, *others, *parts] if parts else [])

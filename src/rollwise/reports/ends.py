@@ -20,7 +20,7 @@ from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Link
 from rollwise.reports.same_goals import FEWEST, FEWEST_CLUSTERS, Shared, is_large
-from rollwise.reports.scored import score_name
+from rollwise.reports.scored import is_varied, score_name
 from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
@@ -80,6 +80,11 @@ def of_scores(data: Frames, metric: str) -> str:
     by = naming(rows, data.by)
     named, few, limit = large_groups(rows, "scored", data.noun)
     what = score_name(metric)
+    if not is_varied(data.rollouts, metric):
+        scored = labels.counted(int(rows["n"].sum()), f"scored {data.noun}")
+        return labels.sentence(
+            f"the {what} is {labels.number(rows['estimate'][0])} in {'all ' if rows['n'].sum() > 1 else ''}{scored}"
+        )
     if not by:
         mean = labels.interval_text(rows.row(0, named=True), rate=False)
         small = f", from {limit}" if few else ""

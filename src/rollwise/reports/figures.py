@@ -23,9 +23,10 @@ from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages
+from rollwise.reports.scored import is_varied
 from rollwise.reports.taxonomy import drawn_rates
 from rollwise.schema import labels
-from rollwise.schema.named import columns_named
+from rollwise.schema.named import column_named, columns_named
 
 REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE = 3.7  # width in inches
@@ -129,7 +130,7 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
     wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
         # Without any verdict, the table alone says how many are missing.
         *(
-            (metric, visible(data.rates(metric).filter(pl.col("n") > 0), data.by), plots.forest, MOST_ROWS)
+            (metric, visible(_with_unknown(data, metric, data.rates(metric)), data.by), plots.forest, MOST_ROWS)
             for metric in UNITS
         ),
         *_of_scores(data),
@@ -159,8 +160,20 @@ def _effort(data: Frames) -> pl.DataFrame:
     for metric in (*SPENT, "num_turns"):
         rows = data.summary.filter(pl.col("n") > 0, pl.col("estimate").is_not_null(), metric=metric, statistic="mean")
         if rows.height > 1 and rows["estimate"].n_unique() > 1:
-            return visible(rows, data.by)
+            return visible(_with_unknown(data, metric, rows), data.by)
     return data.summary.clear()
+
+
+def _with_unknown(data: Frames, metric: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add groups whose rollouts are all unknown if the grid of two columns has such a gap: it is none without rollouts."""
+    known = rows.filter(pl.col("n") > 0)
+    by = [name for name in data.by if name in known.columns]
+    unknown = data.summary.filter(pl.col("n") == 0, metric=metric, statistic="mean").select(
+        columns_named(known.columns)
+    )
+    near = [column_named(name).is_in(known[name].implode(), nulls_equal=True) for name in by]
+    is_gap = len(by) == len(data.by) == 2 and known.height and unknown.filter(near).height
+    return pl.concat([known, unknown]) if is_gap else known
 
 
 def _of_one_group(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
@@ -174,8 +187,8 @@ def _of_one_group(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..
 
 def _of_scores(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
     """Return the figures of the first scores: the means of several groups, and how the scores of all or of a few groups spread."""
-    for metric in data.scores[:MOST_SCORES]:
-        means = visible(data.means(metric), data.by)
+    for metric in (name for name in data.scores[:MOST_SCORES] if is_varied(data.rollouts, name)):
+        means = visible(_with_unknown(data, metric, data.means(metric)), data.by)
         by = naming(means, data.by)
         if means.height > 1:
             yield f"mean_{metric}", means, plots.forest, MOST_ROWS

@@ -151,15 +151,18 @@ def attempts_found(data: Frames, metric: str) -> str:
     by = varying(reach, data.by) if reach.height else ()
     judges = of_other_judges(data, reach, by)
     gains: list[tuple[float, dict[str, Any], dict[str, Any]]] = []
-    for _, part in reach.group_by(columns_named(by) or ["metric"], maintain_order=True):
-        first, last = part.sort("at").row(0, named=True), part.sort("at").row(-1, named=True)
+    # Fewer goals have many attempts than one: two numbers are compared where as many goals have both.
+    for _, part in reach.sort("at").group_by(columns_named([*by, "n_clusters"]), maintain_order=True):
+        first, last = part.row(0, named=True), part.row(-1, named=True)
         if last["at"] > first["at"]:
             gains.append((last["estimate"] - first["estimate"], first, last))
     if gains:
-        _, first, last = max(gains, key=lambda gain: gain[0])
-        most = f", most for {labels.isolated(labels.group_name(last, by))}" if by and len(gains) > 1 else ""
+        gain, first, last = max(gains, key=lambda gain: gain[0])
+        several = len({labels.group_name(first, by) for _, first, _ in gains}) > 1
+        most = f", most for {labels.isolated(labels.group_name(last, by))}" if by and several else ""
+        verb = "raise" if gain > 0 else "do not raise"
         return (
-            f"{labels.counted(last['at'], 'attempt')} instead of {labels.count(first['at'])} raise the share of {unit} that "
+            f"{labels.counted(last['at'], 'attempt')} instead of {labels.count(first['at'])} {verb} the share of {unit} that "
             f"succeed{most}: from {labels.interval_text(first, rate=True)} to {labels.interval_text(last, rate=True)} "
             f"({labels.counted(last['n_clusters'], data.unit(metric))}){judges if most else ''}"
         )

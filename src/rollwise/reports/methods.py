@@ -34,7 +34,12 @@ def methods(data: Frames, level: float) -> Section:
     """One paragraph for a paper, the estimands with their intervals, and the references of the verbs used."""
     rows = _estimands(data)
     main = {*map(labels.label, (*data.units, *data.scores)), *_FRAMES.values()} - _ASIDE
-    sentences = [f"{what[0].upper()}{what[1:]}: {estimand}." for what, estimand, _, _ in rows if what in main]
+    # Mean, median and ends of one score are one sentence.
+    merged: dict[tuple[str, str], list[str]] = {}
+    for what, estimand, _, _ in rows:
+        statistic, of, quantity = estimand.partition(" of ")
+        merged.setdefault((what, of + quantity), []).extend([statistic] if what in main else [])
+    sentences = [f"{what[0].upper()}{what[1:]}: {_and(names)}{of}." for (what, of), names in merged.items() if names]
     tested = sorted(set(data.contrasts["adjust"].drop_nulls()))
     # The paragraph has the main numbers; the table has all.
     words = [
@@ -56,6 +61,11 @@ def methods(data: Frames, level: float) -> Section:
             Part("copy", text="The references as BibTeX", lines=[bibtex(papers)]),
         ]
     return Section("methods", "How was it computed?", [*parts, *diagnosis(data)])
+
+
+def _and(words: list[str]) -> str:
+    """Return words in their order, with "and" before the last."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _estimands(data: Frames) -> list[tuple[str, str, str, str]]:

@@ -1,5 +1,6 @@
 """Sections on the rates: how many attacks succeeded, how many tasks were solved, in which group."""
 
+import re
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,7 @@ HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was t
 OF_TASKS = "Were the tasks solved?"  # where nothing was attacked, so that there is no user beside an attacker
 MOST_OPEN = 12  # a table of more rows is folded below its figure
 OPTION = " (unjudged='bounds')"
+_CLUSTER = re.compile(r"\bcluster(?=s?\b(?!=))")  # the word, not the option of this name
 
 
 def rates(data: Frames, images: dict[str, FigureImages], level: float) -> list[Section]:
@@ -124,7 +126,7 @@ def reasons(rows: pl.DataFrame) -> list[str]:
     unit = labels.cluster_noun(rows)
     merged = labels.merge_reasons(rows.sort("n", descending=True, maintain_order=True))["reason"].drop_nulls()
     return [
-        f"{labels.sentence(reason.replace('cluster', unit))[:-1]} ({labels.counted(groups, 'group')})."
+        f"{labels.sentence(_CLUSTER.sub(unit, reason))[:-1]} ({labels.counted(groups, 'group')})."
         for reason, groups in merged.value_counts(sort=True)
         .sort("count", descending=True, maintain_order=True)
         .iter_rows()
@@ -137,7 +139,7 @@ def unordered(data: Frames, metric: str, by: list[str], rows: pl.DataFrame) -> l
     judged = other_judges(data, rows.filter(pl.col("n") > 0), by)
     why = [f"did not meet the same {plural(shared.unit)} ({shared.all_met()})"] if shared is not None else []
     why += ["did not have the same judge"] if judged else []
-    return [f"The groups {' and '.join(why)}: they are not ordered by these values."] if why else []
+    return [f"The groups {' and '.join(why)}: these values do not order them."] if why else []
 
 
 def _mixed(data: Frames, by: list[str], rows: pl.DataFrame) -> list[str]:

@@ -42,6 +42,11 @@ def score_name(metric: str) -> str:
     return f"{labels.plain(judge.replace('_', ' '))} {kind}" if judge else kind
 
 
+def is_varied(rollouts: pl.DataFrame, metric: str) -> bool:
+    """Return whether a score has several values: of one alone, a sentence says all that a figure would."""
+    return rollouts[metric].drop_nulls().n_unique() > 1
+
+
 def scale(rollouts: pl.DataFrame, metrics: Iterable[str]) -> str:
     """Return the least and the greatest value of scores, as in ``1 to 10``."""
     values = pl.concat([rollouts[metric].cast(pl.Float64) for metric in metrics])

@@ -7,7 +7,7 @@ from rollwise.reports.frames import Frames
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.reports.rates import figure_parts, in_order, unordered
-from rollwise.reports.scored import scale, score_name, threshold
+from rollwise.reports.scored import is_varied, scale, score_name, threshold
 from rollwise.schema import labels
 
 HEADING = "Which scores were given?"
@@ -23,7 +23,7 @@ def scores(data: Frames, images: dict[str, FigureImages], level: float) -> Secti
         parts += [
             Part("finding", text=of_scores(data, metric)), *means, *spread,
             Part("method", text=" ".join([_seen(data, metric), *unordered(data, metric, by, selected)])), *note,
-            Part("table" if not means else "folded", text=f"{labels.quantity(metric)} in numbers",
+            Part("table" if not means else "folded", text=labels.sentence(f"{labels.quantity(metric)} in numbers")[:-1],
                  table=_table(data, metric, selected, level)),
         ]  # fmt: skip
     question = "" if data.is_rated else threshold(data.turns, data.rollouts, data.scores)
@@ -39,7 +39,13 @@ def _seen(data: Frames, metric: str) -> str:
     have = "has" if len(values) == 1 else "have"
     when = " in all turns together" if metric.startswith("total_") else " in the last turn"
     when = when if data.turn_count > data.rollout_count else ""
-    return f"{known} {have} a {score_name(metric)}{when}. Its values go from {scale(data.rollouts, [metric])}."
+    name = score_name(metric)
+    values_text = (
+        f"Its values go from {scale(data.rollouts, [metric])}"
+        if is_varied(data.rollouts, metric)
+        else "It is the same in all"
+    )
+    return f"{known} {have} {'an' if name[0].lower() in 'aeiou' else 'a'} {name}{when}. {values_text}."
 
 
 def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid:
@@ -52,7 +58,7 @@ def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid
     ]  # fmt: skip
     others = {
         (*(row[name] for name in by), row["statistic"]): labels.number(row["estimate"])
-        for row in data.summary.filter(metric=metric).rows(named=True)
+        for row in data.summary.filter(pl.col("n") > 0, metric=metric).rows(named=True)
     }
     cells = []
     ordered = in_order(data, metric, by, means)

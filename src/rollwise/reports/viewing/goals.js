@@ -52,7 +52,7 @@ function goalNode(code, tally) {
   const bar = element("progress", "");
   bar.max = 1;
   bar.value = share;
-  const made = element("div", `goal${rate === "task_success" ? " good" : ""}`,
+  const made = element("div", `goal${rate === "task_success" ? " of-tasks" : ""}`,
     element("b", "", element("bdi", "", tally.text ?? named(state.columns[goal].words[code]))), element("span", "", tallyText(tally, rate)), ...(tally.judged ? [bar] : []));
   made.setAttribute("aria-hidden", "true"); // the group says it
   return made;

@@ -2,7 +2,7 @@
 // The list of rollouts: filters, order, and only the rows that can be seen.
 const ROW = 76, LOW = 56, GOAL = 52; // pixels, as in the style sheet: a row, one below the head of its goal, and that head
 const ORDERS = {
-  goal: ["by goal, worst first", null],
+  goal: ["", null],
   log: ["order of the log", null],
   score: ["highest score first", (one) => -(number("score", one) ?? -Infinity)],
   turns: ["most turns first", (one) => -state.index.rows[one]],
@@ -33,7 +33,7 @@ function orderNode() {
   select.setAttribute("aria-label", "Order of the list");
   for (const [name, [text]] of Object.entries(ORDERS)) {
     if (name in known && !known[name]) continue;
-    select.append(new Option(name === "score" ? `${scored} first` : name === "cost" && !numbers.cost ? "most tokens first" : text, name));
+    select.append(new Option(name === "goal" ? `by ${state.goals.goal}, worst first` : name === "score" ? `${scored} first` : name === "cost" && !numbers.cost ? "most tokens first" : text, name));
   }
   select.value = state.order;
   select.addEventListener("change", () => { state.order = select.value; choose(); });

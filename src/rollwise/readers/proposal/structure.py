@@ -114,7 +114,7 @@ def is_elsewhere(document: Document) -> bool:
 def _is_judged_within(fields: Mapping[str, Field]) -> bool:
     """Return whether records hold verdicts or scores in an object alone, whose fields only a mapping reads as columns."""
     judging = [field for field in fields.values() if field.role == "score" or verdict_claim(field.name) is not None]
-    judging += [field for field in fields.values() if refusals.rating_in(field) is not None]
+    judging += [field for field in fields.values() if refusals.rating_in(field) is not None or offers.is_score(field)]
     return bool(judging) and all("." in field.path for field in judging)
 
 

@@ -26,7 +26,7 @@ from rollwise.readers.roles.names import (
     words_of,
 )
 from rollwise.readers.roles.totals import statement_of_totals
-from rollwise.readers.roles.values import MOST_WORDS
+from rollwise.readers.roles.values import MOST_WORDS, are_models
 from rollwise.readers.roles.words import Word, normal, word
 
 ASK = "?"
@@ -120,6 +120,8 @@ def verdict_of(column: Column) -> Verdict | None:
     claim = column.claim or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
+    if are_models(value for value, meaning in meanings.items() if meaning.whose == "?"):
+        return None  # who judged, or which of two won
     if claim.doubt is not None and column.kind in {"bool", "binary"} and len(column.distinct) == 1:
         return None  # a name of something else beside the same value everywhere says nothing
     if kinds <= {"answer"}:

@@ -44,7 +44,9 @@ def test_a_word_that_names_no_model_is_asked_about(tmp_path: Path, capsys: pytes
 
 
 def test_outcomes_with_names_of_models_alone_ask_for_none(tmp_path: Path) -> None:
-    path = lines(tmp_path, [{"goal": f"g{n}", "attack": "pair", "verdict": ["gpt-4o", "qwen-7b"][n % 2]} for n in range(6)])
+    path = lines(
+        tmp_path, [{"goal": f"g{n}", "attack": "pair", "verdict": ["gpt-4o", "qwen-7b"][n % 2]} for n in range(6)]
+    )
     answer = typed(["read", str(path), "--out", str(tmp_path / "turns.parquet")])
     assert "try:" not in answer.text
 
@@ -69,7 +71,7 @@ def test_numbers_in_an_object_of_scores_are_offered(
     out, log = tmp_path / "turns.parquet", []
     for n in range(6):
         numbers = dict.fromkeys(names, n)
-        log.append((({"id": n} if further else texts(n)) | ({within: numbers} if within else numbers)))
+        log.append(({"id": n} if further else texts(n)) | ({within: numbers} if within else numbers))
     answer = typed(["read", str(lines(tmp_path, log)), "--out", str(out)])
     assert f"does {asked}" in answer.text
     words = command_in(answer.text)
@@ -129,3 +131,31 @@ def test_one_broken_record_of_a_tool_is_no_log_of_ones_own(tmp_path: Path) -> No
     log = [{"input_prompt": f"please {n}", "output_response": "Here", "score": [0.5, "high"][n]} for n in range(2)]
     answer = typed(["read", str(lines(tmp_path, log)), "--out", str(tmp_path / "turns.parquet")])
     assert (answer.code, "try:" in answer.text) == (2, False)
+
+
+JUDGES = ["gpt-4o", "claude-3-opus"]
+
+
+@pytest.mark.parametrize("name", ["judge", "grader", "metric"])
+@pytest.mark.parametrize("further", [{}, {"target": "m"}])
+def test_rows_of_one_answer_without_an_id_are_one_rollout(tmp_path: Path, name: str, further: dict[str, str]) -> None:
+    """Each answer was counted once for each of its judges."""
+    log = [row(n // 2, **{name: JUDGES[n % 2]}, **further) for n in range(12)]
+    out = tmp_path / "turns.parquet"
+    answer = typed(["read", str(lines(tmp_path, log)), "--out", str(out)])
+    assert pl.read_parquet(out).height == 6
+    words = command_in(answer.text)
+    assert words is not None
+    words = [word.replace("succeeded=?", "succeeded=score_gpt-4o") for word in words]
+    words[words.index("?")] = "attack"
+    assert typed(words).code == 0
+    turns = pl.read_parquet(out)
+    assert (turns.height, turns["succeeded"].sum()) == (6, 2)
+
+
+@pytest.mark.parametrize("judge", ["grader", "judge"])
+def test_rows_of_several_answers_or_models_stay_rollouts(tmp_path: Path, judge: str) -> None:
+    rows = [row(n, **{judge: JUDGES[n % 2]}) for n in range(6)]
+    assert rw.read(lines(tmp_path, rows)).height == 6
+    rows = [row(n // 2, target=JUDGES[n % 2], **{judge: JUDGES[n % 2]}) for n in range(6)]
+    assert rw.read(lines(tmp_path, rows)).height == 6

@@ -57,7 +57,12 @@ def _worded(fields: Mapping[str, Field], *, are_prompts: bool) -> list[Question]
         labels = sorted(map(str, field.distinct))
         has_doubt = any(word(label).whose == "doubt" for label in labels)
         is_verdict = has_doubt or (not are_prompts and bool({*words_of(field.name)} & _VERDICTS))
-        if are_models(labels) or not is_verdict or verdict_claim(field.name) is None or not 1 < len(labels) <= _MOST_WORDS:
+        if (
+            are_models(labels)
+            or not is_verdict
+            or verdict_claim(field.name) is None
+            or not 1 < len(labels) <= _MOST_WORDS
+        ):
             continue
         sentence = f"if each record is a rollout, does `{field.name}` ({', '.join(labels)}) say whether "
         sentence += (

@@ -107,7 +107,8 @@ def _may_be_score(column: Column) -> bool:
 
 def _may_be_any_verdict(column: Column) -> bool:
     """Return whether a column of no known name says yes and no."""
-    is_known = column.role is not None or column.claim is not None or is_of_else(column.own)
+    is_of_judge = column.own.startswith("score_")  # of one judge of several
+    is_known = column.role is not None or column.claim is not None or (is_of_else(column.own) and not is_of_judge)
     if is_known or column.kind not in {"bool", "binary", "words"}:
         return False
     meanings = [word(value) for value in column.distinct]

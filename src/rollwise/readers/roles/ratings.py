@@ -41,9 +41,13 @@ def may_rate(name: str) -> bool:
 
 
 def may_score(name: str) -> bool:
-    """Return whether a number of this name is called a score, or stands in an object of them, such as `scores.Safety`."""
-    is_number = role_of(name) in {None, "score", "category"}
-    return role_of(name) == "score" or (is_number and may_rate(name.rpartition(".")[0]) and not {*words_of(name)} & COUNTS)
+    """Return whether a number of this name is a score, by its own name or by that of the object it is in: `scores.Safety`."""
+    role, within = role_of(name), name.rpartition(".")[0]
+    if role == "score" or (
+        role is None and words_of(name)[:1] == ("score",)
+    ):  # `score_toxicity`, of one judge of several
+        return True
+    return role in {None, "category"} and may_rate(within) and not {*words_of(name)} & COUNTS
 
 
 def is_score(name: str) -> bool:

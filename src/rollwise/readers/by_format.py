@@ -174,7 +174,7 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
 
 
 def _whether_own(document: Document, form: Format) -> Question | None:
-    """Return the question whether a file of which a format can read nothing holds records of the user's own, if they may be rollouts."""
+    """Return the question whether records that a format cannot read are rollouts of another program, if they may be some."""
     scratch = Problems(collect=True)
     table = TurnsBuilder(form.name, scratch, Origins())
     with suppress(ReadError), scratch.record(document.name):

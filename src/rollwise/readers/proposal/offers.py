@@ -79,7 +79,7 @@ def is_score(field: Field) -> bool:
 
 
 def _scored(fields: Mapping[str, Field]) -> list[Question]:
-    """Return the question which of the fields with numbers in an object of scores is the score, where something says of what it is."""
+    """Return the question which field of numbers is the score, where something says of what it is."""
     numbers = {field.name: field for field in fields.values() if is_score(field)}
     if not {field.role for field in fields.values()} & _OF_ROLLOUTS:
         return []

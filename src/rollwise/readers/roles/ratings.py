@@ -11,7 +11,8 @@ from rollwise.readers.roles.questions import OPEN, Question
 # Words of names of what a judge writes.
 _OF_JUDGES = frozenset({
     "judge", "judged", "judgment", "judgement", "judgments", "judgements", "evaluation", "evaluator", "eval", "grader", "grading",
-    "grade", "rating", "ratings", "score", "scores", "assessment", "verdict", "review", "critique", "rater", "scorer", "metric", "metrics",
+    "grade", "rating", "ratings", "score", "scores", "assessment", "verdict", "review", "critique", "rater", "scorer",
+    "metric", "metrics",
 })  # fmt: skip
 _NUMBER = r"([-+]?\d+(?:\.\d+)?)"
 # The first that occurs counts; what says two different numbers in one text says none.
@@ -103,7 +104,7 @@ def question_of(name: str, texts: pl.Series) -> Question | None:
 
 
 def question_of_scores(columns: Mapping[str, Collection[float]]) -> list[Question]:
-    """Return the question which of several columns, each with its numbers, scores the attack, and from which value on it succeeded."""
+    """Return the question which of several columns of numbers scores the attack, and from which value on it succeeded."""
     names = tuple(columns)
     if not names or len(names) > _MOST_COLUMNS:
         return []

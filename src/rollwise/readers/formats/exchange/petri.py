@@ -114,7 +114,7 @@ def _holds_transcripts(document: Document) -> bool:
 
 
 def _is_transcript(document: Document) -> bool:
-    """Return whether a file has Petri's facts, and its events or messages are Petri's, if it has any: rows of others are no audit."""
+    """Return whether a file has Petri's facts, and events or messages, if any, of its kind: other rows are no audit."""
     top = document.top
     parts = (names_if_any(top[name]) for name in ("events", "target_messages") if name in document.keys)
     is_petri = all(not names or names & _OF_EVENTS for names in parts)

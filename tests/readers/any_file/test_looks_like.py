@@ -159,3 +159,35 @@ def test_rows_of_several_answers_or_models_stay_rollouts(tmp_path: Path, judge: 
     assert rw.read(lines(tmp_path, rows)).height == 6
     rows = [row(n // 2, target=JUDGES[n % 2], **{judge: JUDGES[n % 2]}) for n in range(6)]
     assert rw.read(lines(tmp_path, rows)).height == 6
+
+
+@pytest.mark.parametrize("name", ["conversation", "dialogue", "turns"])
+@pytest.mark.parametrize(
+    "further", [{}, {"max_rounds": 6}, {"plan": {"plan_rounds": [{"goal": "begin to ask", "tip": "ask politely"}] * 2}}]
+)
+def test_a_lone_conversation_with_a_verdict_around_it_is_one(
+    tmp_path: Path, name: str, further: dict[str, Any]
+) -> None:
+    """Also where each of its rounds has a verdict, a limit stands beside it, or the rounds of a plan come first."""
+    rounds = [
+        {"round": n, "user_prompt": f"please do {n}", "assistant_response": f"No {n}", "judge_status": "refused"}
+        for n in range(1, 6)
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"model": "m", "final_status": "jailbroken", **further, name: rounds}))
+    turns = rw.read(path)
+    assert (turns.height, turns["rollout_id"].n_unique(), turns["outcome"].to_list()[0]) == (5, 1, "success")
+
+
+def test_what_describes_a_prompt_is_not_offered_as_the_answer(tmp_path: Path) -> None:
+    facts = {"subcategory": "steps of escalation", "axis": "kind of trajectory", "title": "a longer title"}
+    path = lines(tmp_path, [{"id": n, "prompt": f"please do {n}", **facts} for n in range(4)])
+    answer = typed(["read", str(path), "--out", str(tmp_path / "turns.parquet")])
+    assert (answer.code, "try:" in answer.text) == (2, False)
+
+
+def test_words_of_responses_are_known(tmp_path: Path) -> None:
+    words = ["Safe-Response", "Unsafe-Response", "Full-Jailbreak"]
+    rows = [texts(n, model_label="m", verdict=words[n % 3]) for n in range(6)]
+    turns = rw.read(lines(tmp_path, rows))
+    assert (turns["succeeded"].sum(), turns["succeeded"].count(), turns["target"][0]) == (4, 6, "m")

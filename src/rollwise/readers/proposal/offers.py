@@ -14,7 +14,8 @@ from rollwise.readers.roles.words import word
 _NO_ANSWER = frozenset(
     {
         "note", "notes", "rationale", "reason", "reasons", "reasoning", "explanation", "instruction",
-        "instructions", "context", "options", "choices",
+        "instructions", "context", "options", "choices", "category", "subcategory", "type", "name", "code", "axis", "title",
+        "comment", "comments", "severity", "source", "mode",
     }
 )  # fmt: skip
 _VERDICTS = frozenset({"verdict", "verdicts", "outcome", "judgment", "judgement", "decision", "result", "assessment"})

@@ -13,7 +13,7 @@ _WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 # Families of models, and what else names of models have, as columns, objects and judges are called by.
 _FAMILIES = (
-    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|deepseek|vicuna|grok|gemma|\d+b\b|(?<![a-z])(?:kimi|glm|o[134]\b|yi\b|baichuan"
+    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|deepseek|vicuna|grok|gemma|\d+b(?![a-z0-9])|(?<![a-z])(?:kimi|glm|o[134]\b|yi\b|baichuan"
     r"|internlm|ernie|palm|bard|bloom|falcon|mpt|alpaca|koala|guanaco|dolly|wizard|zephyr|tulu|olmo|granite|jamba|sonnet|opus"
     r"|haiku|davinci|nova|dbrx|nemotron)"
 )

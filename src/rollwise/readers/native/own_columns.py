@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rollwise.readers.columns import arrange, reconcile, without_nulls
-from rollwise.readers.crashes import crashed, may_report_crashes
+from rollwise.readers.crashes import are_failed_calls, crashed, may_report_crashes, without_failed_calls
 from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.benign import may_have_benign, set_apart
@@ -22,6 +22,9 @@ from rollwise.schema.named import values_named
 
 SHAREGPT = "sharegpt"
 _FEW = 3  # right answers that are more than a chance
+FAILED_CALLS = (
+    "the answers of {} turns are errors of the call, such as `ERROR: ... API`: read as `error`, without a verdict"
+)
 _SPOKEN = 5  # blanks in a target that is a text, not a name
 
 
@@ -51,7 +54,9 @@ def _is_open(part: Part, named: Collection[str]) -> bool:
     has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
     if has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or ON_ATTACKS & {*named}:
         return True
-    if any(may_say_sides(values_named(part.frame, name)) for name in columns):
+    if are_failed_calls(part.frame) is not None or any(
+        may_say_sides(values_named(part.frame, name)) for name in columns
+    ):
         return True
     return "attack" not in named and may_have_benign(part.frame)
 
@@ -174,6 +179,10 @@ def _frames_of_parts(
             name for name in frame.columns if name not in part.frame.columns and not values_named(frame, name).count()
         ]
         frame = frame.drop(lost) if len(parts) > 1 else frame
+        rows = are_failed_calls(frame)
+        if rows is not None:
+            frame = without_failed_calls(arrange(frame), rows)
+            problems.suggest([FAILED_CALLS.format(int(rows.sum()))])
         if part.has_answers and may_report_crashes(frame.columns):
             frame, contradictions = crashed(arrange(frame), part.of_records - {*read})
             problems.crashed(contradictions)

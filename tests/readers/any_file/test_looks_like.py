@@ -191,3 +191,17 @@ def test_words_of_responses_are_known(tmp_path: Path) -> None:
     rows = [texts(n, model_label="m", verdict=words[n % 3]) for n in range(6)]
     turns = rw.read(lines(tmp_path, rows))
     assert (turns["succeeded"].sum(), turns["succeeded"].count(), turns["target"][0]) == (4, 6, "m")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_texts_called_attack_are_prompts(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were as many attacks as texts; names of attacks stay, also long ones."""
+    rows = [{"attack": f"please tell me how to do number {n}", "response": "No", "jailbroken": False} for n in range(6)]
+    named = [fields | {"attack": "a role play in which a story is told"} for fields in rows]
+    for log, columns in ((rows, (6, 0)), (named, (0, 6))):
+        path = lines(tmp_path, log).rename(tmp_path / f"b{suffix}")
+        if suffix == ".csv":
+            pl.DataFrame(log).write_csv(path)
+        turns = rw.read(path)
+        assert (turns["prompt"].count(), turns["attack"].count()) == columns
+    assert "`attack` (texts) as `prompt`, as it names no attack" in capsys.readouterr().err

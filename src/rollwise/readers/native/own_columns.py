@@ -69,7 +69,7 @@ def understood(
     enclosing: Collection[str] = (),  # columns that were the same for all records of an object, such as its totals
 ) -> list[pl.DataFrame]:
     """Return the frames of all parts, the columns of people's own in them read as columns of TURNS where that is beyond doubt."""
-    parts = [_with_models(part, problems, named) for part in parts]
+    parts = [_with_models(_with_prompts(part, problems, named), problems, named) for part in parts]
     own_parts = [part for part in parts if part.is_own and part.frame.height]
     if not any(_is_open(part, named) for part in own_parts):
         return [part.frame for part in parts]
@@ -101,6 +101,20 @@ def understood(
         )
         problems.suggest(notices)
     return _frames_of_parts(parts, joint, problems, {role.column for role in roles})
+
+
+def _with_prompts(part: Part, problems: Problems, named: Collection[str]) -> Part:
+    """Return a part whose attacks are names: texts that hardly repeat are the prompts, where there are no others."""
+    frame = part.frame
+    if not part.is_own or "attack" not in frame.columns or {"attack", "prompt"} & {*named}:
+        return part
+    attacks = frame["attack"].drop_nulls()
+    has_prompts = "prompt" in frame.columns and frame["prompt"].count() > 0
+    spoken = (attacks.str.count_matches(" ") >= _SPOKEN).sum()
+    if has_prompts or 2 * spoken <= len(attacks) or 2 * attacks.n_unique() <= len(attacks):
+        return part
+    problems.read_as(["`attack` (texts) as `prompt`, as it names no attack"])
+    return part._replace(frame=frame.drop("prompt", strict=False).rename({"attack": "prompt"}))
 
 
 def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part:

@@ -93,7 +93,7 @@ def test_other_numbers_are_not_offered(
     assert "?" not in capsys.readouterr().err
 
 
-CLAIMED = {
+CLAIMED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "petri": ("rollouts", {"metadata": {"target_model": "m"}}, {"transcript": []}),
     "jailbreakbench": ("jailbreaks", {"parameters": {"model": "m"}}, {}),
     "deepteam": ("test_cases", {"overview": {"model": "m"}}, {}),

@@ -135,13 +135,13 @@ class _Tables:
         """Read one file into the table of its format."""
         table = self.tables.setdefault(form.name, TurnsBuilder(form.name, self._problems, self._origins, self._wanted))
         table.is_given = form.given is not None
+        rows = table.height
         try:
             with _unlike(document, form) if self._forced is not None and not form.sniff(document) else nullcontext():
                 _read(document, form, table, by_name=by_name, outcomes=self._outcomes)
         except (ReadError, BrokenError) as error:
             is_asked = isinstance(error, ReadError) and bool(error.questions)
-            may_ask = by_name and self._forced is None and not is_asked and form.name not in CUSTOM
-            question = _whether_own(document, form) if may_ask else None
+            question = None if is_asked else self._whether_own(document, form, by_name=by_name)
             if question is not None and isinstance(error, BrokenError):
                 error.question = question
             elif question is not None:
@@ -149,6 +149,15 @@ class _Tables:
                 restated.questions = (question,)
                 raise restated from error
             raise
+        if table.height == rows and self._problems.rows:
+            self._whether_own(document, form, by_name=by_name)
+
+    def _whether_own(self, document: Document, form: Format, *, by_name: bool) -> Question | None:
+        """Return the question whether a file that a tool cannot read is the user's own, and keep it where nothing is raised."""
+        may_ask = by_name and self._forced is None and form.name not in CUSTOM
+        question = _whether_own(document, form) if may_ask else None
+        self._problems.open_questions += [question] if question is not None and self._problems.collect else []
+        return question
 
 
 def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: bool, outcomes: bool) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.errors import ReadError
 from tests.readers.any_file.stranger import ASKED, command_in, typed
 
 
@@ -111,6 +112,9 @@ def test_a_log_that_a_tool_cannot_read_is_offered_as_ones_own(tmp_path: Path, to
     answer = typed(["read", str(path), "--out", str(out)])
     assert answer.code == 2
     assert f"`{tool}` can read none of its records (`{name}[*]`): are they of another program" in answer.text
+    with pytest.raises(ReadError) as refused:  # as a report reads it
+        rw.read(path, errors="collect")
+    assert [question.names for question in refused.value.questions] == [{"records": f"{name}[*]"}]
     words = command_in(answer.text)
     assert words is not None
     assert typed(words).code == 0

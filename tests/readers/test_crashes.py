@@ -285,3 +285,28 @@ def test_a_table_whose_only_verdict_is_a_number_has_none_for_a_crash(tmp_path, c
     (name,) = verdict
     assert frame[name].to_list() == [None, 1]
     assert "1 rollout crashed" in capsys.readouterr().err
+
+
+CALLS = [
+    "ERROR: 503 Service Unavailable",
+    "[API Error] rate limit exceeded",
+    "Error: HTTPSConnectionPool(host=x): Max retries exceeded",
+    "Exception: CUDA out of memory",
+]
+
+
+@pytest.mark.parametrize("verdict", [{"jailbroken": True}, {"jailbroken": False}, {"outcome": "success"}])
+def test_an_error_of_a_call_in_place_of_an_answer_is_no_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: dict[str, Any]
+) -> None:
+    """Whatever a judge said of the text of the error; the answers of the model stay, also those that speak of errors."""
+    answers = [*CALLS, "Error: I cannot do that for you", "Error handling on a server is done so: use try."]
+    rows = [{"prompt": f"please do {n}", "response": answer, **verdict} for n, answer in enumerate(answers)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    turns = rw.read(path)
+    assert "the answers of 4 turns are errors of the call" in capsys.readouterr().err
+    assert turns["error"].to_list() == [*CALLS, None, None]
+    assert turns["response"].null_count() == 4
+    rollouts = rw.measure(turns, m.attack_success())
+    assert rollouts["attack_success"].to_list() == [None] * 4 + [next(iter(verdict.values())) in {True, "success"}] * 2

@@ -1,7 +1,7 @@
 """All files of one reading, into a table for each format."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,12 @@ from rollwise.readers.native.batches import Batches
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems
+from rollwise.readers.proposal.places import WHOLE_RECORD
 from rollwise.readers.proposal.reading import RESULTS_BESIDE_LOGS, mappings_for
+from rollwise.readers.proposal.structure import structures
 from rollwise.readers.registry import FORMATS, NATIVE, UNKNOWN
 from rollwise.readers.roles.columns import CUSTOM
+from rollwise.readers.roles.questions import Question
 from rollwise.readers.sources.comments import unread_in
 from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
@@ -132,8 +135,29 @@ class _Tables:
         """Read one file into the table of its format."""
         table = self.tables.setdefault(form.name, TurnsBuilder(form.name, self._problems, self._origins, self._wanted))
         table.is_given = form.given is not None
-        with _unlike(document, form) if self._forced is not None and not form.sniff(document) else nullcontext():
-            _read(document, form, table, by_name=by_name, outcomes=self._outcomes)
+        rows = table.height
+        try:
+            with _unlike(document, form) if self._forced is not None and not form.sniff(document) else nullcontext():
+                _read(document, form, table, by_name=by_name, outcomes=self._outcomes)
+        except (ReadError, BrokenError) as error:
+            is_asked = isinstance(error, ReadError) and bool(error.questions)
+            question = None if is_asked else self._whether_own(document, form, by_name=by_name)
+            if question is not None and isinstance(error, BrokenError):
+                error.question = question
+            elif question is not None:
+                restated = ReadError(str(error))
+                restated.questions = (question,)
+                raise restated from error
+            raise
+        if table.height == rows and self._problems.rows:
+            self._whether_own(document, form, by_name=by_name)
+
+    def _whether_own(self, document: Document, form: Format, *, by_name: bool) -> Question | None:
+        """Return the question whether a file that a tool cannot read is the user's own, and keep it where nothing is raised."""
+        may_ask = by_name and self._forced is None and form.name not in CUSTOM
+        question = _whether_own(document, form) if may_ask else None
+        self._problems.open_questions += [question] if question is not None and self._problems.collect else []
+        return question
 
 
 def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: bool, outcomes: bool) -> None:
@@ -156,6 +180,22 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
         table.problems.dropped(document.name, f"holds no rollouts; the {form.name} log is empty")
+
+
+def _whether_own(document: Document, form: Format) -> Question | None:
+    """Return the question whether records that a format cannot read are rollouts of another program, if they may be some."""
+    scratch = Problems(collect=True)
+    table = TurnsBuilder(form.name, scratch, Origins())
+    with suppress(ReadError), scratch.record(document.name):
+        form.read(document.reopened(), table)
+    account = scratch.record_counts.of(document.name)
+    is_read = table.height > 0 and len(account.broken) < len(account.names)
+    drafts = [] if is_read else structures([document.reopened()])
+    if len(drafts) != 1 or drafts[0].refusal is not None or drafts[0].is_blocked:
+        return None
+    records = drafts[0].data.get("records", WHOLE_RECORD)
+    sentence = f"`{form.name}` can read none of its records (`{records}`): are they of another program, each a rollout?"
+    return Question("records", sentence, {"records": records})
 
 
 @contextmanager

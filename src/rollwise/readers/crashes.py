@@ -18,6 +18,16 @@ NOTHING = ("", "false", "none", "null", "nan", "no", "0", "{}", "[]", '""', "ok"
 TIMEOUTS = ("true", "yes", "timeout", "timed out", "timed_out")
 FAILED = ("error", "errored", "failed", "timeout", "timed_out", "timed out", "exception", "crashed")  # of `status`
 _OF_CRASHES = {"error", "exception", "timeout", "timed_out", "status"}
+# How the texts begin that programs write in place of an answer where a call failed, and what they speak of.
+_BEGINNING = (
+    r"(?i)^\W{0,3}(?:(?:api|http|request|model|generation|connection|llm|inference|server|client)[ _-]?){0,2}"
+    r"(?:error|exception|timeout)\b(?: code)?\W{0,2}\d{0,3}\s*[:\]]"
+)
+_OF_CALLS = (
+    r"(?i)\bapi\b|https?:|\bhttp\b|status code|quota|rate.?limit|timed? ?out|connection|\bserver\b|cuda|out of memory|"
+    r"traceback|unauthorized|forbidden|unavailable|max retries|\b[45]\d\d\b|no longer supported"
+)
+_LONGEST = 600  # characters of such a text
 _CAUSE, _CRASHED, _LAST = "__rollwise_cause", "__rollwise_crashed", "__rollwise_last"
 
 
@@ -66,6 +76,39 @@ def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.D
     }
     frame = frame.with_columns(**changes)
     return frame.drop(_CAUSE, _CRASHED, _LAST), contradictions
+
+
+def are_failed_calls(frame: pl.DataFrame) -> pl.Series | None:
+    """Return the rows whose answer is the text of an error of the call, such as `ERROR: 503 ...`; None without any."""
+    if "response" not in frame.columns or frame.schema["response"] != pl.String:
+        return None
+    answers = frame["response"]
+    rows = answers.str.contains(_BEGINNING) & (answers.str.len_chars() <= _LONGEST) & answers.str.contains(_OF_CALLS)
+    rows = rows.fill_null(value=False)
+    return rows if rows.any() else None
+
+
+def without_failed_calls(frame: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
+    """Return turns whose answer is the text of an error without that answer, which becomes the error, and without its verdicts.
+
+    The outcome of a rollout all of whose turns are such errors is unknown.
+    """
+    ids = frame["rollout_id"]
+    is_lost = ~ids.is_in(ids.filter(~rows).unique().implode())
+    unknown = [name for name in ("succeeded", "refused", "score", "reward", "tool_calls") if name in frame.columns]
+    lost = [name for name in ("outcome", "solved") if name in frame.columns]
+    return frame.with_columns(
+        frame["error"].zip_with(~rows | frame["error"].is_not_null(), frame["response"]).alias("error"),
+        frame["response"].set(rows, None),
+        *(
+            frame[name].zip_with(~rows, pl.repeat(None, frame.height, dtype=frame.schema[name], eager=True))
+            for name in unknown
+        ),
+        *(
+            frame[name].zip_with(~is_lost, pl.repeat(None, frame.height, dtype=frame.schema[name], eager=True))
+            for name in lost
+        ),
+    )
 
 
 def may_report_crashes(columns: Iterable[str]) -> bool:

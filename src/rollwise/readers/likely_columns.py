@@ -13,6 +13,7 @@ from rollwise.readers.roles.decisions import decided
 from rollwise.readers.roles.names import joined, judges, judges_attacks, rank_of, role_of, verdict_claim
 from rollwise.readers.roles.numbered import rounds_by_name, speakers_by_name
 from rollwise.readers.roles.questions import OPEN, OPEN_NUMBER, Question, Role
+from rollwise.readers.roles.ratings import may_score
 from rollwise.readers.roles.values import kind_of
 from rollwise.readers.roles.words import BLANK, normal
 from rollwise.schema import TURNS, UNUSED, Column
@@ -92,9 +93,10 @@ def verdicts_by_value(turns: pl.DataFrame) -> pl.DataFrame:
     for column in turns.columns:
         in_file = name_in_file(column)
         values = values_named(turns, column).drop_nulls()
-        if column in TURNS.names or "." in in_file or values.dtype.is_nested() or not values.len():
+        is_part = "." in in_file and not may_score(in_file)
+        if column in TURNS.names or is_part or values.dtype.is_nested() or not values.len():
             continue
-        is_score = role_of(in_file) == "score" and values.dtype.is_numeric()
+        is_score = may_score(in_file) and values.dtype.is_numeric()
         if values.dtype.is_float() or is_score:
             if is_single and values.n_unique() > 2 and (is_score or values.is_between(0, 1).all()):
                 rows.append((in_file, _ends(values), "score", as_names({"score": in_file} | _CUT)))

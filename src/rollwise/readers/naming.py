@@ -69,10 +69,8 @@ class Naming:
                 translation, present = self._translation(document)
         except LabelError:
             if not (forced or "rollout_id" in self.names or is_known(document)):
-                return (
-                    document,
-                    set(),
-                )  # a label may be of what stands around the records, which the mapping of the file finds
+                # A label may be of what stands around the records, which the mapping of the file finds.
+                return document, set()
             self._present |= {*self.names.values()}  # this problem of the file comes first
             raise
         translation.named = self._named(present)
@@ -86,8 +84,10 @@ class Naming:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
         self._files.append(original.name)
         document, present = self._translated(original, forced) if self.names else (original, set[str]())
-        is_wide = self.given.targets is not None and is_custom(document, forced)
-        form = UNKNOWN if is_wide else format_of(document, forced, by_name=by_name, problems=self._problems)
+        is_own = self.given.targets is not None and is_custom(document, forced)
+        if by_name and forced is None and self.given.records is not None:  # the user says that it is no log of a tool
+            is_own |= not is_custom(document)
+        form = UNKNOWN if is_own else format_of(document, forced, by_name=by_name, problems=self._problems)
         if form is UNKNOWN or (form is not None and form.name in CUSTOM):
             self._ask_target(document)
         if form is None or not self.names or form is UNKNOWN:

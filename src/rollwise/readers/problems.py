@@ -105,6 +105,7 @@ class BrokenError(Exception):
         self.remedy = remedy
         self.record = None if record is None else str(record)
         self.field = field
+        self.question: Question | None = None  # that only the user can answer
 
 
 class LabelError(SchemaError):
@@ -202,8 +203,7 @@ class Problems:
             where += "" if error.record is None else f"record {error.record}: "
             where += "" if error.field is None else f"field `{error.field}`: "
             restated = ReadError(f"{where}{error.reason}; {error.remedy}")
-            question = getattr(error.__cause__, "question", None)
-            restated.questions = () if question is None else (question,)
+            restated.questions = tuple(filter(None, [getattr(error.__cause__, "question", None)]))
             raise restated from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:

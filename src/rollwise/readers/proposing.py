@@ -14,7 +14,8 @@ from rollwise.readers.asking import Call, answers, in_words
 from rollwise.readers.names import Names, checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.plugins import Format
-from rollwise.readers.problems import Problems
+from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.proposal.contents import Content, content_of
 from rollwise.readers.proposal.kept import completed, yaml_of
 from rollwise.readers.proposal.parts import Part, columns_of, verdicts_in_words
 from rollwise.readers.proposal.screen import html_of, lines_of, text_of, wrapped
@@ -163,7 +164,7 @@ def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, 
     """Return what is said of all files, similar ones together."""
     tools, documents_of_people = _by_format(places, problems, Naming(checked, problems, "propose"))
     parts = [_of_tool(form, files) for form, files in tools.values()]
-    proposed = structures(documents_of_people, checked.structure)
+    proposed = structures(documents_of_people, checked.structure, lambda document: _content(document, problems))
     verdict_files = [
         part for part in proposed if any(_joins(source, part) for source in proposed)
     ]  # files of verdicts for the records of others
@@ -181,6 +182,16 @@ def _parts(places: list[Path], names: Mapping[str, Any] | None, checked: Names, 
     refused = {file: reason for file, record, _, reason in problems.rows if record is None}
     parts += [Part([file], refusal=reason) for file, reason in refused.items()]
     return parts
+
+
+def _content(document: Document, problems: Problems) -> Content | None:
+    """Return what a file holds; None for one that cannot be read, which is a problem of the file."""
+    try:
+        return content_of(document)
+    except BrokenError as error:
+        where = "" if error.record is None else f"record {error.record}: "
+        problems.broken(document.name, BrokenError(f"{where}{error.reason}"))
+        return None
 
 
 def _left_out(places: list[Path], names: Mapping[str, Any] | None) -> dict[str, str]:

@@ -115,3 +115,15 @@ def test_rounds_may_have_scores_and_a_field_of_their_own_name(tmp_path: Path) ->
     turns = rw.read(path, mapping={"rounds": rounds})
     assert turns.select("turn", "prompt", "response", "score").rows() == [(1, "a", "b", 0.5), (2, "c", "d", 1.0)]
     assert turns["rounds_source"].to_list() == [2, 2]
+
+
+@pytest.mark.parametrize("stem", ["turn_{}.{}", "round{}_{}", "{1}_turn_{0}"])
+def test_verdicts_of_turns_in_columns_are_of_turns(tmp_path: Path, stem: str) -> None:
+    """What is called a turn is no attempt: each has its texts and its verdict."""
+    values = {"prompt": "p", "response": "r", "verdict": "SAFE"}
+    row = {stem.format(turn, name): f"{text} {turn}" for turn in (1, 2) for name, text in values.items()}
+    row |= {stem.format(turn, "verdict"): word for turn, word in ((1, "SAFE"), (2, "UNSAFE"))}
+    pl.DataFrame([row, row | {stem.format(2, "verdict"): "SAFE"}]).write_csv(tmp_path / "own.csv")
+    turns = rw.read(tmp_path / "own.csv")
+    assert turns.group_by("rollout_id", maintain_order=True).len()["len"].to_list() == [2, 2]
+    assert turns["succeeded"].to_list() == [False, True, False, False]

@@ -95,3 +95,17 @@ def test_rows_whose_last_fields_are_empty_are_even(tmp_path: Path, capsys: pytes
     path = written(tmp_path, "do 7,No,", "do 8,,", "")
     assert rw.read(path).height == 9
     assert "fewer fields" not in capsys.readouterr().err
+
+
+def test_a_map_says_what_is_broken(tmp_path: Path) -> None:
+    """It ended in a traceback."""
+    assert "not read: record 7: ends in the middle of a row" in " ".join(
+        rw.propose(half_written(tmp_path)).text().split()
+    )
+
+
+def half_written(folder: Path) -> Path:
+    """Write a table whose last row is cut off."""
+    path = folder / "half.csv"
+    path.write_text("\n".join(["prompt,response,jailbroken", *ROWS, "last"]))
+    return path

@@ -103,3 +103,18 @@ def test_in_a_folder_yaml_is_settings(tmp_path: Path) -> None:
     turns, problems = rw.read(tmp_path, errors="collect")
     assert turns.height == 1
     assert problems["reason"].to_list() == ["is not recognized"]
+
+
+@pytest.mark.parametrize("beside", [{}, {"README.md": "# runs", "notes.txt": "x"}])
+def test_a_folder_of_yaml_alone_holds_results(tmp_path: Path, beside: dict[str, str]) -> None:
+    for name in ("a", "b"):
+        written(tmp_path, f"model: {name}\nresults:\n{RECORDS}", f"{name}.yaml")
+    for name, text in beside.items():
+        written(tmp_path, text, name)
+    assert rw.read(tmp_path, errors="collect").frame.height == 6
+
+
+def test_yaml_beside_logs_is_of_settings(tmp_path: Path) -> None:
+    written(tmp_path, f"results:\n{RECORDS}", "a.yaml")
+    written(tmp_path, '[{"prompt": "p", "response": "r", "jailbroken": true}]', "b.json")
+    assert rw.read(tmp_path, errors="collect").frame.height == 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rollwise.readers.columns import arrange, reconcile, without_nulls
-from rollwise.readers.crashes import crashed, may_report_crashes
+from rollwise.readers.crashes import are_failed_calls, crashed, may_report_crashes, without_failed_calls
 from rollwise.readers.likely_columns import of_facts
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.benign import may_have_benign, set_apart
@@ -22,6 +22,9 @@ from rollwise.schema.named import values_named
 
 SHAREGPT = "sharegpt"
 _FEW = 3  # right answers that are more than a chance
+FAILED_CALLS = (
+    "the answers of {} turns are errors of the call, such as `ERROR: ... API`: read as `error`, without a verdict"
+)
 _SPOKEN = 5  # blanks in a target that is a text, not a name
 
 
@@ -51,7 +54,9 @@ def _is_open(part: Part, named: Collection[str]) -> bool:
     has_errors = "error" in part.frame.columns and part.frame["error"].count() > 0
     if has_errors or any(map(may_matter, columns)) or may_report_crashes(columns) or ON_ATTACKS & {*named}:
         return True
-    if any(may_say_sides(values_named(part.frame, name)) for name in columns):
+    if are_failed_calls(part.frame) is not None or any(
+        may_say_sides(values_named(part.frame, name)) for name in columns
+    ):
         return True
     return "attack" not in named and may_have_benign(part.frame)
 
@@ -64,7 +69,7 @@ def understood(
     enclosing: Collection[str] = (),  # columns that were the same for all records of an object, such as its totals
 ) -> list[pl.DataFrame]:
     """Return the frames of all parts, the columns of people's own in them read as columns of TURNS where that is beyond doubt."""
-    parts = [_with_models(part, problems, named) for part in parts]
+    parts = [_with_models(_with_prompts(part, problems, named), problems, named) for part in parts]
     own_parts = [part for part in parts if part.is_own and part.frame.height]
     if not any(_is_open(part, named) for part in own_parts):
         return [part.frame for part in parts]
@@ -96,6 +101,20 @@ def understood(
         )
         problems.suggest(notices)
     return _frames_of_parts(parts, joint, problems, {role.column for role in roles})
+
+
+def _with_prompts(part: Part, problems: Problems, named: Collection[str]) -> Part:
+    """Return a part whose attacks are names: texts that hardly repeat are the prompts, where there are no others."""
+    frame = part.frame
+    if not part.is_own or "attack" not in frame.columns or {"attack", "prompt"} & {*named}:
+        return part
+    attacks = frame["attack"].drop_nulls()
+    has_prompts = "prompt" in frame.columns and frame["prompt"].count() > 0
+    spoken = (attacks.str.count_matches(" ") >= _SPOKEN).sum()
+    if has_prompts or 2 * spoken <= len(attacks) or 2 * attacks.n_unique() <= len(attacks):
+        return part
+    problems.read_as(["`attack` (texts) as `prompt`, as it names no attack"])
+    return part._replace(frame=frame.drop("prompt", strict=False).rename({"attack": "prompt"}))
 
 
 def _with_models(part: Part, problems: Problems, named: Collection[str]) -> Part:
@@ -174,6 +193,10 @@ def _frames_of_parts(
             name for name in frame.columns if name not in part.frame.columns and not values_named(frame, name).count()
         ]
         frame = frame.drop(lost) if len(parts) > 1 else frame
+        rows = are_failed_calls(frame)
+        if rows is not None:
+            frame = without_failed_calls(arrange(frame), rows)
+            problems.suggest([FAILED_CALLS.format(int(rows.sum()))])
         if part.has_answers and may_report_crashes(frame.columns):
             frame, contradictions = crashed(arrange(frame), part.of_records - {*read})
             problems.crashed(contradictions)

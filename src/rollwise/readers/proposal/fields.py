@@ -7,17 +7,10 @@ from typing import Any
 
 from rollwise.readers.roles.names import role_of, words_of
 from rollwise.readers.roles.numbered import speaker_of, speakers_by_name
-from rollwise.readers.roles.values import kind_of
+from rollwise.readers.roles.values import MODELS, kind_of
 
 DEEPEST = 3  # objects within a record whose fields are looked at
 RARELY = 0.05  # share of records below which a field says nothing of all
-# Names of models, as columns and objects are called by.
-MODELS = re.compile(
-    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|phi|deepseek|vicuna|model|grok|gemma|command|\d+b\b"
-    r"|(?<![a-z])(?:kimi|glm|o[134]\b|yi\b|baichuan|internlm|ernie|palm|bard|bloom|falcon|mpt|alpaca|koala|guanaco|dolly|wizard"
-    r"|zephyr|tulu|olmo|granite|jamba|sonnet|opus|haiku|davinci|nova|dbrx|nemotron)",
-    re.IGNORECASE,
-)
 _PLAIN = re.compile(r'[^.\[\]{}"@^\s][^.\[\]{}"\s]*')
 
 

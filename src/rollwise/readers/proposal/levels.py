@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from rollwise.readers.proposal.fields import MODELS, Field
+from rollwise.readers.proposal.fields import Field
 from rollwise.readers.proposal.places import DEEPEST, Item
 from rollwise.readers.proposal.signs import roles_of
 from rollwise.readers.roles.names import words_of
+from rollwise.readers.roles.values import MODELS
 
 _STEP = re.compile(r'"[^"]*"|[^.\[\]{}"]+|\[\*\]|\{\*\}')
 _OF_TURNS = frozenset({"turn", "round", "step", "iteration", "exchange", "message"})

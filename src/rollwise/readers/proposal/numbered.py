@@ -16,7 +16,8 @@ def rounds_in_columns(fields: dict[str, Field], draft: "Structure") -> dict[str,
     """
     rounds = rounds_by_name(fields)
     turns = {speaker: [fields[name] for name in names] for speaker, names in rounds.items()}
-    spoken = [field for columns in turns.values() for field in columns]
+    columns_of_turns = [field for columns in turns.values() for field in columns]
+    spoken = [field for speaker in ("prompt", "response") for field in turns.get(speaker, ())]
     if (
         not turns
         or _repeats(turns["prompt"])
@@ -25,7 +26,7 @@ def rounds_in_columns(fields: dict[str, Field], draft: "Structure") -> dict[str,
         return {}
     first, last = rounds["prompt"][0], rounds["response"][-1]
     draft.why.append(f"columns of {len(rounds['prompt'])} turns each, `{first}` to `{last}`")
-    for field in spoken:
+    for field in columns_of_turns:
         del fields[field.name]
     for speaker, columns in turns.items():
         fields[speaker] = Field(speaker, speaker, [text for field in columns for text in field.values])

@@ -6,17 +6,21 @@ from rollwise.readers.proposal import refusals
 from rollwise.readers.proposal.fields import Field
 from rollwise.readers.roles.names import speaks_of_attacks_alone, verdict_claim, words_of
 from rollwise.readers.roles.questions import OPEN, Question
-from rollwise.readers.roles.values import num_words
+from rollwise.readers.roles.ratings import may_score, question_of_scores
+from rollwise.readers.roles.values import are_models, num_words
 from rollwise.readers.roles.words import word
 
 # Words of names of texts that no model gave as its answer.
 _NO_ANSWER = frozenset(
     {
         "note", "notes", "rationale", "reason", "reasons", "reasoning", "explanation", "instruction",
-        "instructions", "context", "options", "choices",
+        "instructions", "context", "options", "choices", "category", "subcategory", "type", "name", "code", "axis", "title",
+        "comment", "comments", "severity", "source", "mode",
     }
 )  # fmt: skip
 _VERDICTS = frozenset({"verdict", "verdicts", "outcome", "judgment", "judgement", "decision", "result", "assessment"})
+_NUMBERS = frozenset({"whole", "unit", "number"})
+_OF_ROLLOUTS = frozenset({"id", "task", "goal"})  # roles of what a score may belong to
 _MOST_WORDS = 8  # of a verdict that is asked about
 
 
@@ -35,7 +39,7 @@ def offered(refusal: str | None, fields: Mapping[str, Field]) -> tuple[Question,
         sentence = "if each record is a rollout, which field is the answer of the model?"
         return (Question("", sentence, {"response": "?"}, texts),)
     if not sides:
-        return tuple(_worded(fields, are_prompts=refusal == refusals.PROMPTS)[:1])
+        return tuple(_worded(fields, are_prompts=refusal == refusals.PROMPTS)[:1] or _scored(fields))
     sentence = "if each record is a rollout, which field says whether "
     if speaks_of_attacks_alone({part for name in fields for part in words_of(name)}):
         return (Question("", f"{sentence}the attack succeeded?", {"succeeded": "?"}, sides),)
@@ -54,7 +58,12 @@ def _worded(fields: Mapping[str, Field], *, are_prompts: bool) -> list[Question]
         labels = sorted(map(str, field.distinct))
         has_doubt = any(word(label).whose == "doubt" for label in labels)
         is_verdict = has_doubt or (not are_prompts and bool({*words_of(field.name)} & _VERDICTS))
-        if not is_verdict or verdict_claim(field.name) is None or not 1 < len(labels) <= _MOST_WORDS:
+        if (
+            are_models(labels)
+            or not is_verdict
+            or verdict_claim(field.name) is None
+            or not 1 < len(labels) <= _MOST_WORDS
+        ):
             continue
         sentence = f"if each record is a rollout, does `{field.name}` ({', '.join(labels)}) say whether "
         sentence += (
@@ -63,6 +72,19 @@ def _worded(fields: Mapping[str, Field], *, are_prompts: bool) -> list[Question]
         names = {"succeeded": (field.name, dict.fromkeys(labels, OPEN))} | ({} if is_of_attacks else {"of": OPEN})
         questions.append(Question(field.name, sentence, names, ("true", "false", "null")))
     return questions
+
+
+def is_score(field: Field) -> bool:
+    """Return whether a field holds numbers under a name of scores, or in an object of them."""
+    return field.kind in _NUMBERS and may_score(field.name)
+
+
+def _scored(fields: Mapping[str, Field]) -> list[Question]:
+    """Return the question which field of numbers is the score, where something says of what it is."""
+    numbers = {field.name: field for field in fields.values() if is_score(field)}
+    if not {field.role for field in fields.values()} & _OF_ROLLOUTS:
+        return []
+    return question_of_scores({name: [*map(float, field.distinct)] for name, field in numbers.items()})
 
 
 def _may_answer(field: Field) -> bool:

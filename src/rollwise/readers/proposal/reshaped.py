@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.proposal.contents import LINES, Content, content_of
-from rollwise.readers.proposal.fields import MODELS, Field, fields_of, quoted
+from rollwise.readers.proposal.fields import Field, fields_of, quoted
 from rollwise.readers.proposal.signs import judges, roles_of
 from rollwise.readers.roles.names import COUNTS, role_of, verdict_claim, words_of
 from rollwise.readers.roles.questions import Question
+from rollwise.readers.roles.values import MODELS
 from rollwise.readers.sources.json_tables import OUTCOME_LIST
 
 if TYPE_CHECKING:

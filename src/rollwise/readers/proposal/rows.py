@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,8 @@ def ids_of(
     is_pair = turn is not None and (
         _is_pair(draft, turn, owners, fields, files) or _is_in_order(draft, turn, fields, files)
     )
-    if is_pair or any(_are_judgments(draft, fields, field, files) for field in owners):
+    answers = [*([field] for field in owners)] or [answer_of(fields)]
+    if is_pair or any(_are_judgments(draft, fields, answer, files) for answer in answers):
         return is_pair
     # One value on all records may be that of a run, unless it is called a conversation.
     owners = [field for field in owners if len(field.distinct) > 1 or {*words_of(field.name)} & CONVERSATIONS]
@@ -108,7 +109,7 @@ def _is_pair(
         if _counts_within(turn, owner, files):
             continue
         for attempt in attempts:
-            if _counts_up(turn, _joint(owner, attempt), files):
+            if _counts_up(turn, _joint([owner, attempt]), files):
                 by = [owner.path, attempt.path]
                 draft.data |= {"rows": {"by": by, "turn": turn.path}, "turns": "rows", "rollout": by}
                 draft.why.append(
@@ -237,30 +238,44 @@ def _mostly_once(owner: Field, files: Sequence[int]) -> bool:
     return 2 * counts.count(1) > len(counts)
 
 
-def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Field, files: Sequence[int]) -> bool:
+def answer_of(fields: Mapping[str, Field]) -> list[Field]:
+    """Return the fields that tell one answer from another where no id does: its texts, and on what model and by what attack."""
+    count = max((len(field.values) for field in fields.values()), default=0)
+    filled = [field for field in fields.values() if len(field.non_null) == count]
+    texts = [field for field in filled if field.role in {"prompt", "response"}]
+    facts = [field for field in filled if field.role in _TELLING_APART]
+    return [*texts, *facts] if any(field.role == "response" for field in texts) else []
+
+
+def judges_of(fields: Mapping[str, Field], answer: Sequence[Field], files: Sequence[int]) -> list[Field]:
+    """Return the fields that name another judge or metric on each row of one answer, of which some have several."""
+    judges_by_name = (field for field in fields.values() if {*words_of(field.name)} & _JUDGES)
+    several = [field for field in judges_by_name if len(field.distinct) > 1 and field.kind in {"words", "strings"}]
+    return [field for field in several if answer and _counts_within(field, _joint(answer), files)]
+
+
+def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Sequence[Field], files: Sequence[int]) -> bool:
     """Put into a mapping, and return, whether rows judge one answer each time: by another judge or metric of a column.
 
-    The answer is that of an id, or of an id and an attempt.
+    The answer is that of an id, or of an id and an attempt, or what has the same texts.
     """
     texts = [field for field in fields.values() if field.role in {"prompt", "response"}]
     verdict = next((field for field in fields.values() if field.role == "score" or judges(field)), None)
-    judge_columns = [
-        field for field in fields.values() if {*words_of(field.name)} & _JUDGES and len(field.distinct) > 1
-    ]
     attempts = [field for field in fields.values() if {*words_of(field.name)} & _ATTEMPTS and _is_filled(field)]
     for attempt in (None, *attempts):
-        key = owner if attempt is None else _joint(owner, attempt)
-        judge = next((field for field in judge_columns if _counts_within(field, key, files)), None)
+        answer = [*owner, *([] if attempt is None or attempt in owner else [attempt])]
+        judge = next(iter(judges_of(fields, answer, files)), None)
+        key = _joint(answer)
         # Without texts, nothing else may tell the rows of one answer apart.
         facts = [
             field
             for field in fields.values()
-            if field.role in _TELLING_APART and field not in (owner, attempt) and len(field.distinct) > 1
+            if field.role in _TELLING_APART and field not in answer and len(field.distinct) > 1
         ]
         same_fields = texts or facts
         if judge is None or verdict is None or (same_fields and _same_within(same_fields, key, [], files) < 1):
             continue
-        by = [owner.path] if attempt is None else [owner.path, attempt.path]
+        by = [field.path for field in answer]
         scores = {"each": "rows", "name": judge.path, "from": verdict.path}
         draft.data |= {"rows": {"by": by}, "rollout": by, "scores": scores, "left_out": ["rows"]}
         others = [
@@ -268,14 +283,19 @@ def _are_judgments(draft: "Structure", fields: dict[str, Field], owner: Field, f
         ]
         same = [field for field in others if not 0 <= _same_within([field], key, [], files) < 1]
         draft.data["columns"] = {field.name: f"rows[0].{field.path}" for field in same}
-        draft.why.append(f"rows of one `{'` and `'.join(by)}` judge one answer: `{verdict.name}` by `{judge.name}`")
+        names = "` and `".join(field.name for field in answer)
+        draft.why.append(f"rows of one `{names}` judge one answer: `{verdict.name}` by `{judge.name}`")
         return True
     return False
 
 
-def _joint(owner: Field, attempt: Field) -> Field:
-    """Return the pairs of an id and an attempt as a field."""
-    return Field("", "", [*zip(map(str, owner.values), map(str, attempt.values), strict=True)])
+def _joint(answer: Sequence[Field]) -> Field:
+    """Return the values of several fields together as a field."""
+    return (
+        answer[0]
+        if len(answer) == 1
+        else Field("", "", [*zip(*(map(str, field.values) for field in answer), strict=True)])
+    )
 
 
 def _counts(name: str) -> bool:

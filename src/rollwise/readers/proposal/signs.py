@@ -137,7 +137,15 @@ def are_turns(path: str, fields: dict[str, Field], items: Sequence[Item]) -> boo
     # Lists of this name in several records are turns whatever judges them; rounds without a number may be attempts.
     if are_several and noun in (TOLD if number is not None else TOLD - {"rounds"}):
         return True
+    if noun in TOLD - {"rounds"} and items[0].outers and _is_judged_around(items[0]):
+        return True  # of the conversation that the verdict around them is on
     return (noun in OF_TURNS or number is not None) and not (are_judged and (counted(items[0]) or is_alone))
+
+
+def _is_judged_around(item: Item) -> bool:
+    """Return whether the object around a record has a verdict, and no counts of records."""
+    around = {name: value for name, value in item.outers[-1].items() if not isinstance(value, list | dict)}
+    return not counted(item) and any(map(judges, fields_of([around]).values()))
 
 
 def noun_of(path: str) -> str:
@@ -205,7 +213,9 @@ def counted(item: Item) -> list[str]:
     around = item.outers[-1] if item.outers else {}
     numbers = (name for name, value in around.items() if isinstance(value, int | float) and not isinstance(value, bool))
     return [
-        name for name in numbers if {*words_of(name)} & COUNTS and not {*words_of(name)} & {"token", "tokens", "cost"}
+        name
+        for name in numbers
+        if {*words_of(name)} & COUNTS and not {*words_of(name)} & {"token", "tokens", "cost", "max"}
     ]
 
 

@@ -22,7 +22,7 @@ from rollwise.readers.proposal.neighbors import (
 )
 from rollwise.readers.proposal.numbered import rounds_in_columns
 from rollwise.readers.proposal.places import WHOLE_RECORD, Item, Places, places_in
-from rollwise.readers.proposal.rows import OF_ROWS, ids_of, speakers
+from rollwise.readers.proposal.rows import OF_ROWS, answer_of, ids_of, judges_of, speakers
 from rollwise.readers.proposal.samples import samples_of
 from rollwise.readers.proposal.signs import (
     ENOUGH,
@@ -100,6 +100,8 @@ def is_elsewhere(document: Document) -> bool:
     is_lone = document.kind == "json" and isinstance(document.top, dict)
     if _is_judged_within(fields) or wide.is_wide(fields):
         return True
+    if judges_of(fields, answer_of(fields), [0] * len(places[WHOLE_RECORD])):  # each answer is on several rows
+        return True
     if refusals.counts_of_groups(fields) is not None or (
         is_lone and not refusals.is_named(WHOLE_RECORD, fields, places)
     ):
@@ -114,7 +116,7 @@ def is_elsewhere(document: Document) -> bool:
 def _is_judged_within(fields: Mapping[str, Field]) -> bool:
     """Return whether records hold verdicts or scores in an object alone, whose fields only a mapping reads as columns."""
     judging = [field for field in fields.values() if field.role == "score" or verdict_claim(field.name) is not None]
-    judging += [field for field in fields.values() if refusals.rating_in(field) is not None]
+    judging += [field for field in fields.values() if refusals.rating_in(field) is not None or offers.is_score(field)]
     return bool(judging) and all("." in field.path for field in judging)
 
 

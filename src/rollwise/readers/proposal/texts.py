@@ -82,8 +82,11 @@ def lists_of(
             return
     _scores(draft, inner)
     _note_judgments(draft, inner, fields)
-    for place, items in inner.items():
-        inside = fields_of(item.value for item in items[:200])
+    # Lists with a prompt and its answer come first: beside them, rounds of a plan are no turns.
+    insides = {place: fields_of(item.value for item in items[:200]) for place, items in inner.items()}
+    ordered = sorted(inner.items(), key=lambda entry: not {"prompt", "response"} <= roles_of(insides[entry[0]]))
+    for place, items in ordered:
+        inside = insides[place]
         name, roles = place.removesuffix("[*]"), roles_of(inside)
         noun, texts = noun_of(place), tuple(field.name for field in inside.values() if is_spoken(field))
         if noun in OF_TURNS and texts and not {"prompt", "response"} & roles:

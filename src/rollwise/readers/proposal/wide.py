@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rollwise.readers.proposal.fields import MODELS, Field
+from rollwise.readers.proposal.fields import Field
 from rollwise.readers.proposal.signs import roles_of
 from rollwise.readers.roles.names import verdict_claim
 from rollwise.readers.roles.questions import OPEN, Question
+from rollwise.readers.roles.values import MODELS
 from rollwise.readers.roles.words import word
 
 if TYPE_CHECKING:

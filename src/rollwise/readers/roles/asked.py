@@ -7,7 +7,7 @@ import polars as pl
 from rollwise.readers.roles.columns import Column, Table
 from rollwise.readers.roles.names import OF_ATTACKS, OF_TASKS, is_of_else, speaks_of_attacks_alone
 from rollwise.readers.roles.questions import Question
-from rollwise.readers.roles.ratings import may_rate, question_of
+from rollwise.readers.roles.ratings import is_score, may_rate, may_score, question_of, question_of_scores
 from rollwise.readers.roles.verdicts import ASK, DOUBT_OF_CONSTANTS, DOUBT_OF_PROMPTS, MOST_LABELS, SAYS_LITTLE, Verdict
 from rollwise.readers.roles.votes import RULE, votes_in
 from rollwise.readers.roles.words import without_categories, word
@@ -91,9 +91,24 @@ def rated(table: Table) -> list[Question]:
     return asked if len(asked) == 1 else []
 
 
+def scored(table: Table) -> list[Question]:
+    """Return the question which number is the score of the attack, of those called scores or in an object of them."""
+    if {"succeeded", "outcome", "solved", "score"} & table.named or table.holds("score") or not table.is_single:
+        return []
+    columns = [column for column in table.of_records if _may_be_score(column)]
+    is_read = [column.role for column in columns].count("score") == 1 or any(is_score(column.own) for column in columns)
+    return [] if is_read else question_of_scores({column.own: column.distinct for column in columns})
+
+
+def _may_be_score(column: Column) -> bool:
+    """Return whether a column holds numbers that are no answer of yes and no, under a name of scores."""
+    return column.dtype.is_numeric() and column.kind not in {"bool", "binary", "empty"} and may_score(column.own)
+
+
 def _may_be_any_verdict(column: Column) -> bool:
     """Return whether a column of no known name says yes and no."""
-    is_known = column.role is not None or column.claim is not None or is_of_else(column.own)
+    is_of_judge = column.own.startswith("score_")  # of one judge of several
+    is_known = column.role is not None or column.claim is not None or (is_of_else(column.own) and not is_of_judge)
     if is_known or column.kind not in {"bool", "binary", "words"}:
         return False
     meanings = [word(value) for value in column.distinct]

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rollwise.readers.roles.asked import of_conversations, question, rated, unnamed, voted, which, with_rivals
+from rollwise.readers.roles.asked import of_conversations, question, rated, scored, unnamed, voted, which, with_rivals
 from rollwise.readers.roles.columns import Table, is_constant, is_rate
 from rollwise.readers.roles.names import OF_ATTACKS, is_negative, verdict_claim
 from rollwise.readers.roles.questions import Question, Role
@@ -36,7 +36,7 @@ def verdicts(table: Table) -> tuple[list[Role], list[Question]]:
     for whose in sorted(groups, key=lambda whose: min(map(_likelihood, groups[whose]), default=())):
         choice.ask(groups[whose], whose)
     if not choice.roles and not choice.questions:
-        choice.questions += voted(table) or rated(table) or unnamed(table)
+        choice.questions += voted(table) or rated(table) or unnamed(table) or scored(table)
     return choice.roles, choice.questions
 
 

@@ -29,7 +29,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
     "target": (
         "target targetmodel targetname testedmodel modelundertest victimmodel targetllm systemundertest",
         "victim victimname",
-        "model modelname",
+        "model modelname modellabel",
         "modelid modelnameorpath llm llmname llmmodel responsemodel engine deployment modeltest",
         "agent agentname generator pipelinename",
         "sourcemodel evaluatedmodel answermodel respondingmodel subjectmodel",

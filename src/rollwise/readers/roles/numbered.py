@@ -10,13 +10,15 @@ _ASKING = {"user", "human", "attacker", "adversary", "attack", "red", "questione
 _ANSWERING = {"assistant", "bot", "model", "target", "ai", "gpt", "llm", "victim", "agent", "chatbot", "defender"}
 _ATTACKING, _REPLYING = {"attacker", "adversary", "red"}, {"assistant", "bot", "chatbot", "ai", "victim", "defender"}
 _OF_TURNS = {"turn", "round", "t", "step", "message", "msg"}  # words beside the number that say what it counts
+_ROUNDS = {"turn", "round"}  # which are no attempts
 _FEWEST = 2
 
 
 def rounds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the columns of prompts and of responses in the order of their numbers; nothing without one series of each.
 
-    Both have the same numbers, from 0 or 1. Where each number has a verdict, too, they may be attempts, and nothing is returned.
+    Both have the same numbers, from 0 or 1. Where each number has a verdict, too, they may be attempts, and nothing is returned,
+    unless they are called turns: then the verdicts come with the others.
     """
     groups: dict[str, dict[int, str]] = {}
     for name in names:
@@ -33,9 +35,13 @@ def rounds_by_name(names: Iterable[str]) -> dict[str, list[str]]:
     numbers = sorted(rounds["prompt"])
     if sorted(rounds["response"]) != numbers:
         return {}
-    if any(sorted(columns) == numbers and verdict_claim(stem) is not None for stem, columns in series.items()):
+    judged = [
+        stem for stem, columns in series.items() if sorted(columns) == numbers and verdict_claim(stem) is not None
+    ]
+    if judged and not all({*words_of(stem)} & _ROUNDS for stem in judged):
         return {}
-    return {speaker: [columns[number] for number in numbers] for speaker, columns in rounds.items()}
+    rounds |= {"_".join(word for word in words_of(stem) if word not in _ROUNDS): series[stem] for stem in judged}
+    return {name: [columns[number] for number in numbers] for name, columns in rounds.items()}
 
 
 def _counts(numbers: Iterable[int]) -> bool:

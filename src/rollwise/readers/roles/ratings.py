@@ -1,16 +1,18 @@
 """Ratings in the texts of judges: `Rating: [[3]]`, `Score: 7/10`, `#thescore: 5`."""
 
 import re
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
-from rollwise.readers.roles.names import role_of, words_of
+from rollwise.readers.roles.names import COUNTS, joined, role_of, words_of
 from rollwise.readers.roles.questions import OPEN, Question
 
 # Words of names of what a judge writes.
 _OF_JUDGES = frozenset({
     "judge", "judged", "judgment", "judgement", "judgments", "judgements", "evaluation", "evaluator", "eval", "grader", "grading",
     "grade", "rating", "ratings", "score", "scores", "assessment", "verdict", "review", "critique", "rater", "scorer",
+    "metric", "metrics",
 })  # fmt: skip
 _NUMBER = r"([-+]?\d+(?:\.\d+)?)"
 # The first that occurs counts; what says two different numbers in one text says none.
@@ -25,6 +27,7 @@ _FORMS = tuple(
     )
 )
 _SCALE = re.compile(rf"{_NUMBER}\s*(?:/|out of)\s*(\d+)\b", re.IGNORECASE)
+_MOST_COLUMNS = 20  # of numbers, one of which may be the score
 _MOSTLY = 0.5  # share of the texts of a column of ratings that have one
 
 
@@ -36,6 +39,21 @@ def may_rate(name: str) -> bool:
         and not words & {"prompt", "input", "model", "name", "id"}
         and role_of(name) != "prompt"
     )
+
+
+def may_score(name: str) -> bool:
+    """Return whether a number of this name is a score, by its own name or by that of the object it is in: `scores.Safety`."""
+    role, within = role_of(name), name.rpartition(".")[0]
+    if role == "score" or (
+        role is None and words_of(name)[:1] == ("score",)
+    ):  # `score_toxicity`, of one judge of several
+        return True
+    return role in {None, "category"} and may_rate(within) and not {*words_of(name)} & COUNTS
+
+
+def is_score(name: str) -> bool:
+    """Return whether a name is that of the score itself."""
+    return joined(name) == "score"
 
 
 def rating_of(text: str) -> float | None:
@@ -83,3 +101,15 @@ def question_of(name: str, texts: pl.Series) -> Question | None:
         f"`{name}` holds ratings in the text of a judge (seen: {ends}): from which value on did the attack succeed?"
     )
     return Question(name, sentence, {"score": name, "succeeded": OPEN})
+
+
+def question_of_scores(columns: Mapping[str, Collection[float]]) -> list[Question]:
+    """Return the question which of several columns of numbers scores the attack, and from which value on it succeeded."""
+    names = tuple(columns)
+    if not names or len(names) > _MOST_COLUMNS:
+        return []
+    ends = (dict.fromkeys(f"{end:g}" for end in (min(numbers), max(numbers))) for numbers in columns.values())
+    subject = ", ".join(f"`{name}` (seen: {' to '.join(seen)})" for name, seen in zip(names, ends, strict=True))
+    column, which = (names[0], "") if len(names) == 1 else (OPEN, "one of ")
+    sentence = f"does {which}{subject} score the attack, and from which value on did it succeed (`<=2`: up to which)?"
+    return [Question("" if which else column, sentence, {"score": column, "succeeded": OPEN}, names if which else ())]

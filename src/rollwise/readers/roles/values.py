@@ -11,6 +11,14 @@ _SPOKEN = 4  # words of a text
 # Thai and Lao, Burmese, Khmer, Japanese and Chinese.
 _WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
+# Families of models, and what else names of models have, as columns, objects and judges are called by.
+_FAMILIES = (
+    r"gpt|llama|claude|mi[sx]tral|gemini|qwen|deepseek|vicuna|grok|gemma|\d+b(?![a-z0-9])|(?<![a-z])(?:kimi|glm|o[134]\b|yi\b|baichuan"
+    r"|internlm|ernie|palm|bard|bloom|falcon|mpt|alpaca|koala|guanaco|dolly|wizard|zephyr|tulu|olmo|granite|jamba|sonnet|opus"
+    r"|haiku|davinci|nova|dbrx|nemotron)"
+)
+MODELS = re.compile(rf"{_FAMILIES}|phi|model|command", re.IGNORECASE)
+_MODEL = re.compile(_FAMILIES, re.IGNORECASE)
 _ANSWERS = frozenset({"true", "false", "yes", "no", "y", "n"})
 
 
@@ -31,6 +39,12 @@ def kind_of(values: Iterable[Any]) -> str:
         return "bool"
     numbers = _numbers(valued)
     return _kind_of_texts([str(value) for value in valued]) if numbers is None else _kind_of_numbers(numbers)
+
+
+def are_models(values: Iterable[Any]) -> bool:
+    """Return whether all values name models, such as the judges of a log, or the one of two that won."""
+    texts = [*values]
+    return bool(texts) and all(isinstance(text, str) and _MODEL.search(text) is not None for text in texts)
 
 
 def num_words(text: str) -> int:

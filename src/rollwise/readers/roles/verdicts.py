@@ -26,7 +26,7 @@ from rollwise.readers.roles.names import (
     words_of,
 )
 from rollwise.readers.roles.totals import statement_of_totals
-from rollwise.readers.roles.values import MOST_WORDS
+from rollwise.readers.roles.values import MOST_WORDS, are_models
 from rollwise.readers.roles.words import Word, normal, word
 
 ASK = "?"
@@ -120,6 +120,8 @@ def verdict_of(column: Column) -> Verdict | None:
     claim = column.claim or _claimed(column, meanings, kinds)
     if claim is None or not kinds or len(meanings) > 4 * MOST_WORDS:
         return None
+    if are_models(value for value, meaning in meanings.items() if meaning.whose == "?"):
+        return None  # who judged, or which of two won
     if claim.doubt is not None and column.kind in {"bool", "binary"} and len(column.distinct) == 1:
         return None  # a name of something else beside the same value everywhere says nothing
     if kinds <= {"answer"}:
@@ -348,11 +350,19 @@ def _goes_with_prompts(table: Table) -> bool:
     return 3 * prompts.n_unique() < 2 * len(prompts)
 
 
+def _num_judged(column: Column) -> int:
+    """Return how many verdicts a column has: those that records state of their rollout are one for all of its turns."""
+    table = column.table
+    if column.name not in table.of_rollouts or table.is_single:
+        return column.filled
+    return table.frame["rollout_id"].filter(column.values.is_not_null()).n_unique()
+
+
 def _may_be_of_else(table: Table, verdict: Verdict, *, is_generic: bool) -> bool:
     """Return whether a verdict that is the same wherever it is stated may be of something else, or of some rows alone."""
     column, when_true = verdict.column, verdict.claim.when_true
     is_partly = column.filled < table.frame.height and when_true is None
-    if column.filled > _FEW and (is_partly or _needs_to_vary(verdict, is_generic=is_generic)):
+    if _num_judged(column) > _FEW and (is_partly or _needs_to_vary(verdict, is_generic=is_generic)):
         return True
     return column.filled > 1 and is_negative(column.own) and when_true is not None
 

@@ -46,7 +46,12 @@ _EMPHASES = ("", "full_", "fully_", "clearly_", "attack_", "is_")
 def _spelled(true: Iterable[str], false: Iterable[str]) -> dict[str, bool]:
     """Return the meanings of words, each also negated and emphasized; a word of its own, such as `unsafe`, comes first."""
     plain = {**dict.fromkeys(true, True), **dict.fromkeys(false, False)}
-    emphasized = {f"{prefix}{word}": side for word, side in plain.items() for prefix in _EMPHASES}
+    emphasized = {
+        f"{prefix}{word}{suffix}": side
+        for word, side in plain.items()
+        for prefix in _EMPHASES
+        for suffix in ("", "_response")
+    }
     negated = {f"{prefix}{word}": not side for word, side in emphasized.items() for prefix in _NEGATIONS}
     return negated | emphasized
 

@@ -23,7 +23,7 @@ from rollwise.readers.sources.copies import spelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.members import is_archive, members_of
 from rollwise.readers.sources.tables import as_table
-from rollwise.readers.sources.yaml_files import as_json
+from rollwise.readers.sources.yaml_files import SUFFIXES, as_json
 
 SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
 TURNS = "turns.parquet"
@@ -33,6 +33,7 @@ HIDDEN = {".latest_test_run.json", ".aider.results.json", ".aider.chat.history.m
 SPLIT_FILES = {"dataset_dict.json"}  # the same, in the folder above the splits
 PARQUET_METADATA = {"_metadata", "_common_metadata", "_SUCCESS"}  # written by Spark, Dask and Arrow
 SPARK_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata"}  # hold no rows of the table
+_ABOUT = {"", ".md", ".txt", ".rst", ".py", ".png"}  # suffixes of files that are no logs, beside those of a run
 _SPECIAL = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 ROLLWISE_FILES = ("config_metadata.json", "metrics.json")  # written by rollwise beside TURNS
 
@@ -55,15 +56,15 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
             files.setdefault((status.st_dev, status.st_ino), (file, by_name))
     budget = Budget()
     facts = _path_facts([file for file, _ in files.values()], problems)
+    is_yaml = {file.suffix.lower() for file, _ in files.values()} <= {*SUFFIXES, *_ABOUT}  # else YAML holds settings
     for file, by_name in files.values():
         if file in facts:
-            yield from _opened(
-                Document(file, path_facts=facts[file], budget=budget), problems, by_name=by_name, rollouts=rollouts
-            )
+            document = Document(file, path_facts=facts[file], budget=budget)
+            yield from _opened(document, problems, by_name=by_name, is_yaml=by_name or is_yaml, rollouts=rollouts)
 
 
 def _opened(
-    document: Document, problems: Problems, *, by_name: bool, rollouts: bool
+    document: Document, problems: Problems, *, by_name: bool, is_yaml: bool, rollouts: bool
 ) -> Iterator[tuple[Document, bool]]:
     """Iterate over a file; an archive is treated like a folder of the files in it."""
     members = [document]
@@ -72,11 +73,12 @@ def _opened(
         with problems.record(document.name, otherwise=lambda: problems.record_counts.of(document.name)):
             members = _logs_among(members_of(document, problems), rollouts=rollouts)
         by_name = by_name and len(members) == 1
+        is_yaml = by_name or {member.suffix for member in members} <= {*SUFFIXES, *_ABOUT}
     for member in members:
         problems.record_counts.of(member.name)  # a file that cannot be read is accounted for as well
         opened = None
         with problems.record(member.name):
-            opened = as_table(as_json(member) if by_name else member, problems)
+            opened = as_table(as_json(member) if is_yaml else member, problems)
         if opened is not None:
             yield opened, by_name
 

@@ -1,6 +1,6 @@
 """Results in YAML, as some scripts write them: read as the JSON that says the same.
 
-Only a file that the user names is looked at: beside logs, files of YAML are settings.
+Only a file that the user names is looked at, or a folder of nothing else: beside logs, files of YAML are settings.
 """
 
 from collections.abc import Iterable, Iterator

@@ -28,6 +28,7 @@ from rollwise.readers.table import TurnRow, TurnsBuilder
 VIEW = "target"  # what the target saw
 VIEWS = frozenset({VIEW, "auditor", "combined", "judge"})
 ATTACK = "petri"
+_OF_EVENTS = frozenset({"type", "view", "edit", "role", "content", "id"})  # names in an event or a message
 NUMBERS = re.compile(r"v(?P<variation>\d{1,9})r(?P<repetition>\d{1,9})")  # in the names of Bloom's files
 
 
@@ -113,7 +114,11 @@ def _holds_transcripts(document: Document) -> bool:
 
 
 def _is_transcript(document: Document) -> bool:
-    return not {"transcript_id", "target_model"}.isdisjoint(names_if_any(document.top["metadata"]))
+    """Return whether a file has Petri's facts, and events or messages, if any, of its kind: other rows are no audit."""
+    top = document.top
+    parts = (names_if_any(top[name]) for name in ("events", "target_messages") if name in document.keys)
+    is_petri = all(not names or names & _OF_EVENTS for names in parts)
+    return is_petri and not {"transcript_id", "target_model"}.isdisjoint(names_if_any(top["metadata"]))
 
 
 SHAPES = Shapes(

@@ -63,6 +63,23 @@ def test_groups_that_cannot_be_told_apart_are_not_ranked() -> None:
     )
 
 
+def test_groups_whose_paired_difference_stands_are_ordered() -> None:
+    """Each of ten goals succeeds once more for a than for b: their intervals, wide by the goals, say nothing of it."""
+    succeeded = {(target, goal): 3 * (goal < 5) + (target == "a") for target in "ab" for goal in range(10)}
+    rows = [
+        {"rollout_id": f"{target}/{goal}/{k}", "target": target, "goal": f"g{goal}", "attempt": k + 1, "turn": 1}
+        | {"succeeded": k < number}
+        for (target, goal), number in succeeded.items()
+        for k in range(4)
+    ]
+    data = made(rw.turns(pl.DataFrame(rows)))
+    above, below = data.rates("attack_success").sort("estimate").rows(named=True)[::-1]
+    assert above["estimate"] < below["high"]
+    line = of_rates(data, "attack_success")
+    assert line.startswith("Attacks succeeded most often for a: 62 % [")
+    assert ", and least often for b: 38 % [" in line
+
+
 @pytest.mark.integration
 def test_a_single_group_has_its_rate_and_its_size() -> None:
     """Without groups the sentence has the rate of all; a small one says so."""

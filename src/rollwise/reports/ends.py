@@ -1,6 +1,6 @@
 """The finding of a section of rates or scores: which groups are highest and lowest, or why this cannot be said."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -279,13 +279,20 @@ def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
     """Say why the first and the last groups are not told apart; empty if they are, also by each paired comparison of them."""
     if judges := other_judges(data, named, by):
         return f"{OF_JUDGES} ({judges})"
+    pairs = [standing(pair) and pair["difference"] > 0 for pair in _of_the_ends(data, named, by)]
+    if pairs and all(pairs):  # a paired comparison sees more than two intervals that overlap
+        return ""
     if not apart(named):
         return "which their intervals do not tell apart"
-    metric = named["metric"][0]
+    return "whose paired difference may be chance" if pairs else ""
+
+
+def _of_the_ends(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Iterate over the paired differences of a first group from a last one."""
     highest, lowest = (
         {tuple(str(row[name]) for name in by) for row in tied(named, place).rows(named=True)} for place in (0, -1)
     )
-    for pair in data.contrasts.filter(metric=metric).rows(named=True):
+    for pair in data.contrasts.filter(metric=named["metric"][0]).rows(named=True):
         if pair["of"] not in by or any(name not in pair for name in by):
             continue
         sides = [
@@ -293,14 +300,9 @@ def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:
             for side in ("group", "baseline")
         ]
         if sides[0] in highest and sides[1] in lowest:
-            row = pair
+            yield pair
         elif sides[1] in highest and sides[0] in lowest:
-            row = turned(pair)
-        else:
-            continue
-        if not (standing(row) and row["difference"] > 0):
-            return "whose paired difference may be chance"
-    return ""
+            yield turned(pair)
 
 
 def apart(named: pl.DataFrame) -> bool:

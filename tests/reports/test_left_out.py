@@ -185,5 +185,6 @@ def test_a_line_ends_within_no_option() -> None:
     """An option that a page prints is in one piece, and is escaped as all text is."""
     assert str(unbroken("höchste von 4: ")) == "höchste von 4: "
     assert "\u200b" not in unbroken(" a\u200bb --level\u200b c ")
+    assert str(unbroken("took US$ 94.8, all")) == "took US$\u00a094.8, all"
     text = unbroken("use --value 'succeeded:?' <b> 4 %")
     assert str(text) == 'use <span class="typed">--value &#39;succeeded:?&#39;</span> &lt;b&gt; 4\u00a0%'

@@ -55,7 +55,7 @@ def unbroken(text: str) -> "markupsafe.Markup":
     """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it."""
     import markupsafe
 
-    joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d| ·"
+    joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d|US\$ \d| ·"
     text = re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     # An option is typed as one, so that no line ends at its hyphens.
     pieces = re.split(r"(--[a-z]+(?: '[^']*')?)", text)

@@ -24,6 +24,15 @@ def test_cases_are_there() -> None:
     assert (len(FILES), len(TRAPS)) == (35, 28)
 
 
+def test_none_of_some_is_read_wrong(tmp_path: Path) -> None:
+    """Every third of all, which is quick."""
+    found = results([*FILES, *TRAPS][::3], tmp_path)
+    assert of_word(found, "wrong") == {}
+    assert of_word(found, "partly") == {}
+    assert summed_up(found.values())["right"] >= 18
+
+
+@pytest.mark.integration
 def test_no_file_is_read_wrong(tmp_path: Path) -> None:
     found = results(FILES, tmp_path)
     assert of_word(found, "wrong") == {}
@@ -32,6 +41,7 @@ def test_no_file_is_read_wrong(tmp_path: Path) -> None:
     assert summed_up(found.values())["right"] >= 32
 
 
+@pytest.mark.integration
 def test_no_trap_is_read_wrong(tmp_path: Path) -> None:
     found = results(TRAPS, tmp_path)
     assert of_word(found, "wrong") == {}

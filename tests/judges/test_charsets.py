@@ -79,7 +79,7 @@ def test_a_refusal_is_one_sentence(charset: str, server: OddServer) -> None:
     assert "APIKEYSECRET" not in said(server)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize("charset", ODD)
 def test_what_is_no_json_is_one_sentence_and_asked_again(charset: str, server: OddServer) -> None:
     """As without an encoding."""

@@ -51,7 +51,7 @@ def model(server: OddServer, **options: Any) -> rw.judges.Endpoint:
     return rw.judges.Endpoint("m", base_url=server.url, api_key="sk-APIKEYSECRET", timeout=20, **options)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(64)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("code", CODES)
 def test_a_judge_asks_nobody_else(code: int, place: str, servers: tuple[OddServer, OddServer]) -> None:

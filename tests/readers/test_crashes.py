@@ -64,7 +64,7 @@ def of_nested(cause: dict[str, Any], answer: str | None = None) -> dict[str, Any
 SHAPES = [of_record, of_message, of_row, of_nested]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("cause", "text"), CAUSES, ids=str)
 @pytest.mark.parametrize("answer", [None, "", "  "])

@@ -108,7 +108,7 @@ def test_both_ways_agree_on_any_order_of_roles(tmp_path_factory, chats):
     both(path, format="openai_chat", errors="collect")
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(24)
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize(
     "key", ["id", "model", "system", "attack", "rollout_id", "question_id", "conversations", "new"]
@@ -120,7 +120,7 @@ def test_both_ways_agree_on_odd_values_of_a_conversation(tmp_path, key, odd):
     both(path, format="sharegpt", errors="collect")
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("key", ["id", "model", "task", "score", "note", "goal_source", "messages", "source", "new"])
 def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):

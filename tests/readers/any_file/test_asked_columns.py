@@ -258,7 +258,7 @@ def test_records_below_counts_are_asked_about(tmp_path: Path, log: dict[str, Any
     assert not [name for name in turns.columns if name.startswith("gpt-")]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize("error", ["ERROR:TemplateError", "error: no answer", "Timeout: 30 s", "Exception: x"])
 @pytest.mark.parametrize("words", [("safe", "unsafe\nS2"), ("safe", "unsafe\nS1,S10"), ("safe", "unsafe \n S6 ")])
 def test_verdicts_of_a_guard_and_its_errors(

@@ -50,7 +50,7 @@ def solved(path: Path) -> tuple[int, int, int]:
 TOTAL = {"task": "Total", "model": "m", "solved": 2, "cost": 4.0}
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(64)
 @pytest.mark.parametrize(
     "row",
     [

@@ -10,7 +10,7 @@ import rollwise as rw
 from rollwise.errors import ReadError
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize("name", ["succeeded", "outcome", "score", "note", "target"])
 @pytest.mark.parametrize("shape", ["{}", "{}\n{}", "[{},{}]"], ids=["one", "lines", "list"])
 @pytest.mark.parametrize("kind", ["turns", "messages"])

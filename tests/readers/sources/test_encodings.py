@@ -36,7 +36,7 @@ ENCODINGS = {"cp1252": "Windows-1252", "utf-16": "UTF-16", "utf-16-le": "UTF-16"
 MARKS = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(64)
 @pytest.mark.parametrize("is_long", [False, True])
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("encoding", ENCODINGS)

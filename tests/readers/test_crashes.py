@@ -310,3 +310,19 @@ def test_an_error_of_a_call_in_place_of_an_answer_is_no_answer(
     assert turns["response"].null_count() == 4
     rollouts = rw.measure(turns, m.attack_success())
     assert rollouts["attack_success"].to_list() == [None] * 4 + [next(iter(verdict.values())) in {True, "success"}] * 2
+
+
+@pytest.mark.parametrize("column", ["response", "model_output"])
+def test_what_looks_like_an_error_of_a_call_is_an_answer_if_the_user_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str
+) -> None:
+    """By the name of their column: the answers of an agent may speak of servers."""
+    rows = [{"prompt": f"please do {n}", column: text, "jailbroken": n < 3} for n, text in enumerate([*CALLS, "Sure."])]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert rw.read(path)["error"].count() == 4
+    assert "(if they are answers, name their column as `response`)" in capsys.readouterr().err
+    turns = rw.read(path, names={"response": column})
+    assert "errors of the call" not in capsys.readouterr().err
+    assert turns["response"].to_list() == [*CALLS, "Sure."]
+    assert turns["succeeded"].to_list() == [True] * 3 + [False] * 2

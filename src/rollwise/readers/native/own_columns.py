@@ -23,7 +23,8 @@ from rollwise.schema.named import values_named
 SHAREGPT = "sharegpt"
 _FEW = 3  # right answers that are more than a chance
 FAILED_CALLS = (
-    "the answers of {} turns are errors of the call, such as `ERROR: ... API`: read as `error`, without a verdict"
+    "the answers of {} turns are errors of the call, such as `ERROR: ... API`: read as `error`, without a verdict "
+    "(if they are answers, name their column as `response`)"
 )
 _SPOKEN = 5  # blanks in a target that is a text, not a name
 
@@ -100,7 +101,8 @@ def understood(
             joint, {name for question in questions for name in (question.column, *question.options)}
         )
         problems.suggest(notices)
-    return _frames_of_parts(parts, joint, problems, {role.column for role in roles})
+    read = {role.column for role in roles}
+    return _frames_of_parts(parts, joint, problems, read, has_errors="response" not in named)
 
 
 def _with_prompts(part: Part, problems: Problems, named: Collection[str]) -> Part:
@@ -179,9 +181,12 @@ def _benign(frame: pl.DataFrame, has_no_attack: pl.Series, *, on_attacks: bool) 
 
 
 def _frames_of_parts(
-    parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str]
+    parts: Sequence[Part], joint: pl.DataFrame, problems: Problems, read: Collection[str], *, has_errors: bool
 ) -> list[pl.DataFrame]:
-    """Return the frames of all parts, with crashes as errors; the frames of people's own files are cut out of `joint`."""
+    """Return the frames of all parts, with crashes as errors; the frames of people's own files are cut out of `joint`.
+
+    Answers may be errors of the call if `has_errors`, which they are not where the user named their column.
+    """
     frames, start = [], 0
     for part in parts:
         if not (part.is_own and part.frame.height):
@@ -193,7 +198,7 @@ def _frames_of_parts(
             name for name in frame.columns if name not in part.frame.columns and not values_named(frame, name).count()
         ]
         frame = frame.drop(lost) if len(parts) > 1 else frame
-        rows = are_failed_calls(frame)
+        rows = are_failed_calls(frame) if has_errors else None
         if rows is not None:
             frame = without_failed_calls(arrange(frame), rows)
             problems.suggest([FAILED_CALLS.format(int(rows.sum()))])

@@ -4,12 +4,9 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rollwise.schema import labels
-
-if TYPE_CHECKING:
-    import markupsafe
 
 
 def asset(name: str) -> str:
@@ -51,20 +48,22 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def unbroken(text: str) -> "markupsafe.Markup":
-    """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it."""
-    import markupsafe
+def unbroken(text: str) -> str:
+    """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it.
+
+    The text is escaped; an option in it is an element of its own, so that no line ends at its hyphens.
+    """
+    from jinja2.filters import do_forceescape, do_mark_safe
 
     joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d|US\$ \d| ·"
     text = re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
-    # An option is typed as one, so that no line ends at its hyphens.
     pieces = re.split(r"(--[a-z]+(?: '[^']*')?)", text)
-    return markupsafe.Markup("").join(
-        markupsafe.Markup('<span class="typed">{}</span>').format(_visible(piece))
-        if place % 2
-        else _visible_inside(piece)
+    escaped = [
+        str(do_forceescape(_visible(piece) if place % 2 else _visible_inside(piece)))
         for place, piece in enumerate(pieces)
-    )
+    ]
+    escaped[1::2] = [f'<span class="typed">{option}</span>' for option in escaped[1::2]]
+    return do_mark_safe("".join(escaped))
 
 
 def _visible_inside(text: str) -> str:

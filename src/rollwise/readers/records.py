@@ -64,17 +64,13 @@ def parse(value: object, kind: type[T], within: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        return without_odd_fields(value, kind, error, within)
+        return without_odd_fields(value, inspect.type_info(kind), lambda left: msgspec.convert(left, kind), error, within)
 
 
 def without_odd_fields(
-    value: object,
-    kind: type[T],
-    error: msgspec.ValidationError,
-    within: str = "",
-    convert: Callable[[Any, type[T]], T] = msgspec.convert,
+    value: object, kind: inspect.Type, convert: Callable[[object], T], error: msgspec.ValidationError, within: str = ""
 ) -> T:
-    """Convert a value to a struct as `parse` does, without the odd fields that it can do without.
+    """Convert a value to a struct of the kind as `parse` does, without the odd fields that it can do without.
 
     A bad optional field (text, a number or a truth value that may be null) becomes null, or JSON text where text is expected,
     and is a row of PROBLEMS; the record is kept, because malformed records are not missing at random. Other parts are not
@@ -83,14 +79,14 @@ def without_odd_fields(
     rows: list[tuple[str | None, str]] = []
     while is_collecting() and len(rows) < MOST:
         problem = field_error(error, within)
-        spot = _spot(inspect.type_info(kind), str(error).partition(" - at `$")[2].removesuffix("`"))
+        spot = _spot(kind, str(error).partition(" - at `$")[2].removesuffix("`"))
         if spot is None:
             break
         path, is_text = spot
         rows.append((problem.field, f"{problem.reason}: {IS_TEXT if is_text else IS_NULL}"))
         value = _changed(value, path, is_text=is_text)
         try:
-            result = convert(value, kind)
+            result = convert(value)
         except msgspec.ValidationError as further:
             error = further
             continue

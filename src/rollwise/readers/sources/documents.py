@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import inspect
 import polars as pl
 
 from rollwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
@@ -306,9 +307,8 @@ class Document(Contents):
         try:  # again, without NaN and halves of characters
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
-            return without_odd_fields(
-                value, decoder.type, error, within, lambda text_left, _: decoder.decode(json_text(text_left) or "null")
-            )
+            kind = inspect.type_info(decoder.type)
+            return without_odd_fields(value, kind, lambda left: decoder.decode(json_text(left) or "null"), error, within)
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken("cannot be read", error) from error
 

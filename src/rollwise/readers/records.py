@@ -64,7 +64,9 @@ def parse(value: object, kind: type[T], within: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        return without_odd_fields(value, inspect.type_info(kind), lambda left: msgspec.convert(left, kind), error, within)
+        return without_odd_fields(
+            value, inspect.type_info(kind), lambda left: msgspec.convert(left, kind), error, within
+        )
 
 
 def without_odd_fields(

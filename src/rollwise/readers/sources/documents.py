@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import inspect
 import polars as pl
+from msgspec import inspect
 
 from rollwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from rollwise.readers.nesting import bounded
@@ -308,7 +308,9 @@ class Document(Contents):
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
             kind = inspect.type_info(decoder.type)
-            return without_odd_fields(value, kind, lambda left: decoder.decode(json_text(left) or "null"), error, within)
+            return without_odd_fields(
+                value, kind, lambda left: decoder.decode(json_text(left) or "null"), error, within
+            )
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken("cannot be read", error) from error
 

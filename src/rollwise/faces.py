@@ -21,8 +21,11 @@ def lazy(
 
     def get(name: str) -> Any:
         """Import a name on first use, so that the package loads at once."""
-        if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; {near(name)}")
+        if (
+            name not in places
+        ):  # names that begin with _ are those of programs that look at modules, not slips of a user
+            advice = "" if name.startswith("_") else f"; {near(name)}"
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{advice}")
         module, original = places[name]
         if module == package:  # `from rollwise import judges`
             value: Any = importlib.import_module(f"{package}.{original}")
@@ -34,7 +37,7 @@ def lazy(
     def near(name: str) -> str:
         from rollwise.errors import meant
 
-        for space in () if name.startswith("_") else namespaces:
+        for space in namespaces:
             if name in importlib.import_module(f"{package}.{space}").__all__:
                 return f"did you mean `rw.{space}.{name}`?"
         return meant(name, names, most=len(names), synonyms=synonyms)

@@ -26,7 +26,6 @@ from rollwise.judges.transport import MOST_BYTES
 
 PIECE = b"x" * 2**20
 PIECES = 600  # MiB that the server would send
-BOMB = gzip.compress(bytes(200 * 2**20), 9)
 ANSWER = {"choices": [{"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}]}
 
 
@@ -60,7 +59,7 @@ class Flood(BaseHTTPRequestHandler):
 
     def bomb(self) -> None:
         """200 MiB in 200 kB."""
-        self.send(BOMB, **{"Content-Encoding": "gzip"})
+        self.send(gzip.compress(bytes(200 * 2**20), 9), **{"Content-Encoding": "gzip"})
 
     def packed(self) -> None:
         """An answer that is compressed, as servers may do."""

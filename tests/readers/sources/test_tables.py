@@ -93,23 +93,27 @@ def test_ids_come_from_the_workbook_itself(tmp_path):
     assert read(tmp_path, cache=tmp_path / ".cache").height == read(tmp_path, cache=tmp_path / ".cache").height
 
 
-ZIP_OF_XML = io.BytesIO()
-with zipfile.ZipFile(ZIP_OF_XML, "w", zipfile.ZIP_DEFLATED) as _archive:
-    _archive.writestr("[Content_Types].xml", "<x/>")
-    _archive.writestr("xl/workbook.xml", " " * 10**8)
+def bomb() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<x/>")
+        archive.writestr("xl/workbook.xml", " " * 10**8)
+    return file.getvalue()
+
+
 NOT_READ = {
-    "cut": (workbook(Runs=FRAME)[:-30], "is not a complete zip archive"),
-    "a bomb": (ZIP_OF_XML.getvalue(), "zip bomb"),
-    "notes": (workbook(About=NOTES), "is an Excel workbook without a sheet of several columns"),
-    "none": (workbook(Empty=pl.DataFrame()), "is an Excel workbook without a sheet of several columns"),
-    "no workbook": (b"PK\x03\x04" + b"x" * 99, "is not a complete zip archive"),
+    "cut": (lambda: workbook(Runs=FRAME)[:-30], "is not a complete zip archive"),
+    "a bomb": (bomb, "zip bomb"),
+    "notes": (lambda: workbook(About=NOTES), "is an Excel workbook without a sheet of several columns"),
+    "none": (lambda: workbook(Empty=pl.DataFrame()), "is an Excel workbook without a sheet of several columns"),
+    "no workbook": (lambda: b"PK\x03\x04" + b"x" * 99, "is not a complete zip archive"),
 }
 
 
 @pytest.mark.parametrize("which", NOT_READ)
 def test_a_workbook_that_cannot_be_read_is_one_sentence(tmp_path, which):
     data, says = NOT_READ[which]
-    (tmp_path / "runs.xlsx").write_bytes(data)
+    (tmp_path / "runs.xlsx").write_bytes(data())
     with pytest.raises(ReadError, match=rf"runs\.xlsx: .*{says}"):
         read(tmp_path / "runs.xlsx")
     FRAME.rename({"id": "rollout_id"}).write_csv(tmp_path / "mine.csv")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import product
 from math import inf, nan, sqrt
@@ -141,6 +142,7 @@ def beta_quantile(at: FloatArray, mean: float, icc: float) -> FloatArray:
     return np.asarray(betaincinv(mean * size, (1 - mean) * size, at), dtype=np.float64)
 
 
+@lru_cache(maxsize=256)
 def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights that integrate polynomials of degree below 2n over that Beta distribution exactly.
 

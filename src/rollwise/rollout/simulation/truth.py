@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -24,8 +23,6 @@ COLUMNS = {
 Row = tuple[str, str, str | None, int | None, float]  # metric, statistic, ending, at, value
 
 HALF = 0.5
-
-_nodes = lru_cache(maxsize=256)(beta_nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,8 @@ def _kinds(design: Design, group: Group) -> _Kinds:
     share, icc = design.mixture
     # Exact for polynomials of the degree that occurs without crashes; with the caps, errors are below 1e-10.
     n = min(design.turns * max(2, design.attempts[1]) // 2 + 1, 40 if design.tasks else 200)
-    goal, goal_weight = _nodes(n, peak, icc if share else 0.0)
-    task, task_weight = _nodes(n, peak, icc if share < 1 else 0.0)
+    goal, goal_weight = beta_nodes(n, peak, icc if share else 0.0)
+    task, task_weight = beta_nodes(n, peak, icc if share < 1 else 0.0)
     level = np.add.outer(share * goal, (1 - share) * task).ravel()
     return _Kinds(
         hazard=np.multiply.outer(level, mean / peak if peak else mean),

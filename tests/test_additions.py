@@ -154,6 +154,7 @@ def test_what_contributing_names_is_there(path: str) -> None:
     assert (ROOT / path).is_file(), f"CONTRIBUTING.md names {path}, which is not there"
 
 
+@pytest.mark.integration
 def test_the_template_of_a_plot_draws_intervals_into_axes_and_says_so() -> None:
     """As it stands in CONTRIBUTING.md: ends of intervals, a reason where there is none, `ax`, title, caption, alternative text."""
     (code,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)

@@ -198,7 +198,7 @@ def test_a_column_of_any_name_is_converted(name: str, tmp_path: Path) -> None:
     assert back[name].to_list() == ["x"] * turns.height
 
 
-@pytest.mark.thinned(40)
+@pytest.mark.integration
 @pytest.mark.parametrize("cluster", ["group", "baseline", "difference", "change"])
 def test_a_cluster_called_like_a_result_is_refused(cluster: str) -> None:
     rollouts = frames()["rollouts"].rename({"goal": cluster})

@@ -150,6 +150,7 @@ def test_a_function_is_no_metric_and_is_a_judge(turns: pl.DataFrame, given: Any,
     assert measured["mine"].to_list() == turns["score"].to_list()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -234,7 +235,7 @@ OF_FRAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", OF_FRAMES)
 def test_a_figure_names_the_call_that_makes_its_frame(turns: pl.DataFrame, name: str) -> None:
     draw = getattr(plots, name)

@@ -159,6 +159,7 @@ def with_address(folder: Path, address: str) -> None:
     path.write_text(re.sub('^repository = ".*?"', f'repository = "{address}"', path.read_text(), flags=re.MULTILINE))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["publish.yml", "site.yml"])
 @pytest.mark.parametrize(("address", "is_set"), [("", False), ("TODO", False), (TRIED, True)])
 def test_nothing_is_published_before_there_is_an_address(name: str, address: str, bare: Path, *, is_set: bool) -> None:
@@ -174,6 +175,7 @@ def test_nothing_is_published_before_there_is_an_address(name: str, address: str
     assert is_set or "nothing is published: write the address" in done.stderr
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("tag", "fits"), [("v{}", True), ("{}", True), ("v{}.1", False), ("v9.9.9", False), ("", False), ("v.*", False)]
 )

@@ -58,6 +58,7 @@ def test_every_answer_on_a_claim_has_an_exit_code(claim, expected, sentence, typ
     assert (code, sentence in err) == (expected, True), err
 
 
+@pytest.mark.integration
 def test_several_claims_groups_and_json(typed) -> None:
     claims = ["--claim", "attack success < 30%", "--claim", "attack success = 51%"]
     code, out, _ = typed(DATA / "rollouts", *claims, "--by", "target", "--format", "json")

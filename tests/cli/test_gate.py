@@ -207,6 +207,7 @@ def test_a_gate_against_itself_says_how_often_it_differs(gate, table: Path) -> N
     assert single.last.startswith("rollwise: gate: --against-self 3: the attempts at each goal")
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

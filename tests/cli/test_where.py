@@ -83,7 +83,7 @@ def test_a_verdict_may_be_chosen_where_something_else_is_estimated(rollwise, log
     assert "--where attack_success=true keeps rollouts by `attack_success`, which is estimated" in err
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "words",
     [

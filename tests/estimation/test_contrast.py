@@ -458,6 +458,7 @@ def test_simultaneous_intervals_of_shares_stay_within_their_range():
     assert row["low"] >= -1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("paired", "method"), [("auto", "auto"), ("auto", "t"), ("auto", "basic"), (False, "t")])
 def test_intervals_of_shares_stay_within_their_range(paired, method):
     """Seven goals of eight are broken by one arm alone, three times of three: the difference is no more than 1."""

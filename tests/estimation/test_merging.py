@@ -134,7 +134,7 @@ def test_groups_are_whole_in_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(part.height for part in found) == ROLLOUTS.height
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("by", ["category", ["category", "target"], ["target", "nothing"]])
 @pytest.mark.parametrize("known", [0, 30], ids=["all null", "null in the first batches"])
 def test_groups_of_nulls(by: str | list[str], known: int, monkeypatch: pytest.MonkeyPatch) -> None:

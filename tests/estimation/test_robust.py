@@ -102,6 +102,7 @@ def test_one_unknown_score_costs_one_rollout(unknown, method):
     assert made.drop("n_missing", "estimand").equals(left.drop("n_missing", "estimand"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("rate", "wrong"), [(0.1, 0.0), (0.2, 0.0), (0.8, 1.0)])
 def test_outcomes_of_0_and_1_are_taken_as_rates(rate, wrong):
     """T8: rliable's IQM over 0/1 outcomes is 0 at .1 and .2 and 1 at .8; ours is over the goals' rates, number or Boolean."""

@@ -31,7 +31,7 @@ def as_parquet_of_pandas(frame: pl.DataFrame, path: Path) -> Path:
     return path
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "through",
     [

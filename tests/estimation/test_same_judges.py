@@ -24,6 +24,7 @@ OF_TARGET = pl.col("target").replace_strict({"a": "gpt", "b": "guard"}, return_d
 OF_ATTACK = pl.col("attack").cast(pl.String).replace_strict({"p": "gpt", "q": "guard"}, return_dtype=pl.String)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", COMPARISONS)
 def test_verbs_refuse_groups_of_different_judges(verb: str) -> None:
     """Unless forced; one judge, the same two judges of both, and a group that names nobody are compared as before."""
@@ -37,6 +38,7 @@ def test_verbs_refuse_groups_of_different_judges(verb: str) -> None:
         assert compare(ARMS.with_columns(judge=judge)).equals(plain)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", sorted(COMPARISONS.keys() - {"rank"}))
 def test_judges_may_differ_between_the_groups_that_are_not_compared(verb: str) -> None:
     """Each attack has a judge of its own, and targets are compared within each attack."""
@@ -79,6 +81,7 @@ def test_training_says_where_the_judge_changed_instead_of_a_change() -> None:
     assert rw.training(runs, metric="task_success", by="run")["difference"].null_count() == 2
 
 
+@pytest.mark.integration
 def test_a_line_is_interrupted_where_the_judge_changes() -> None:
     """The eye would follow it over the change; the caption says why."""
     found = rw.training(steps(a="gpt", b="gpt", c="guard", d="guard"), metric="task_success")
@@ -93,6 +96,7 @@ def test_a_line_is_interrupted_where_the_judge_changes() -> None:
     assert "`judge` was gpt and is guard" in drawn.caption
 
 
+@pytest.mark.integration
 def test_doctor_offers_no_comparison_that_is_refused() -> None:
     """Of curves as of rates; each call that it offers for the same judge runs."""
     turns = rw.simulate(goals=12, targets={"a": 0.4, "b": 0.1}, attacks=["p"], seed=1)[0]

@@ -138,6 +138,7 @@ def test_a_retry_after_a_success_changes_nothing() -> None:
         assert WORDS in rate(retried)["reason"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("numbered", ["each attempt", "each batch", "not"])
 def test_loops_in_batches_are_found(numbered: str) -> None:
     """Batches of 5, after which a success stops the loop: attempts numbered one by one, batch by batch, or not at all."""

@@ -658,6 +658,7 @@ def test_every_interval_of_a_share_knows_clusters(method, named: str) -> None:
     assert row["method"] == f"clustered {named}"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("method", "strata"), [("t", None), ("studentized", None), ("basic", "category")])
 def test_intervals_of_a_share_stay_within_0_and_1(method, strata: str | None) -> None:
     """Successes in three goals of twelve: t and its kin, asked for by name, would begin below 0; of failures, end above 1."""
@@ -673,6 +674,7 @@ def test_intervals_of_a_share_stay_within_0_and_1(method, strata: str | None) ->
         assert row["low"] < row["estimate"] < row["high"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("cluster", [None, "goal", ("goal", "task")])
 def test_zeros_and_ones_of_few_rollouts_are_a_share(cluster) -> None:
     """Where t would leave [0, 1], fractions that are all 0.0 or 1.0 have the interval of the Booleans that they stand for."""

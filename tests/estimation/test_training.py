@@ -204,6 +204,7 @@ def test_the_paired_change_covers(gain: float) -> None:
     assert hits / repetitions >= 0.95 - 2 * (0.95 * 0.05 / repetitions) ** 0.5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64])
 def test_without_a_step_there_is_nothing_to_show(dtype) -> None:
     """An empty table, and one whose steps are null or NaN throughout, make an empty TRAINING, with the groups' columns."""

@@ -45,6 +45,7 @@ def test_steps_of_training_are_known_by_their_name(name: str) -> None:
     assert f"step={name!r}" in str(call_of(crossed(name)))
 
 
+@pytest.mark.integration
 def test_a_step_that_each_rollout_has_for_itself_is_none() -> None:
     """What one rollout alone has is nothing that several were made with."""
     frame = crossed("train_step")

@@ -67,6 +67,7 @@ def test_by_hand() -> None:
     assert row["high"] > 0.55
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("choice", "said"),
     [

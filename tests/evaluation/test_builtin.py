@@ -377,6 +377,7 @@ def test_models_that_need_no_asking_are_not_asked(bench, items) -> None:
         assert bench.run(skip_workflow=True).items["it"].null_count() == 0
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("field", ["result.score", "$..score", "$", "check"])
 def test_a_place_that_is_none_is_refused_where_it_stands(bench, items, field) -> None:
     """Before anything is asked, with file, line and key."""

@@ -53,6 +53,7 @@ def test_runs_are_paired_by_item(runs) -> None:
     assert row["low"] < 1 / 6 < row["high"]
 
 
+@pytest.mark.integration
 def test_each_run_is_read_once(runs, monkeypatch, capsys) -> None:
     """Whatever is asked of its items: which are scores, what changed, and the contrast."""
     read: list[str] = []

@@ -212,6 +212,7 @@ def test_an_override_is_checked_like_the_file(file) -> None:
     assert made.summary["level"].unique().to_list() == [0.9]
 
 
+@pytest.mark.integration
 def test_an_override_is_a_dict_or_pairs_of_any_value(file, tmp_path) -> None:
     """A number, a path, a block, as well as the texts of the command line; each is written as it was given."""
     general = "eval.general"

@@ -16,7 +16,7 @@ from rollwise.jobs.store import Store, read
 MATCH = {"match": {"_type": "exact_match"}}
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("function", "how", "said"),
     [

@@ -672,6 +672,7 @@ def test_a_broken_file_in_a_store_is_one_sentence(content: bytes, tmp_path: Path
     assert len(judge.asked) == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["meta/llama", "../outside", "/tmp/x", ".hidden", "n\0l", "ü" * 300])
 def test_any_name_of_a_judge_is_a_file_within_the_store(name: str, tmp_path: Path) -> None:
     """Also of a class of one's own, whose names are not looked at."""

@@ -379,6 +379,7 @@ def test_calls_are_added_up() -> None:
 
 
 # ── presets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("preset", "key", "scale"),
     [

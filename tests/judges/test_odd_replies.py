@@ -188,6 +188,7 @@ def test_a_cut_answer_is_said_to_be_cut(text: str, finish: str, said: str, serve
     assert said in verdict["error"]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("of_model", "of_judge", "requests"),
     [

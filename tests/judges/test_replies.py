@@ -141,7 +141,7 @@ def test_a_judge_that_signs_its_verdict_is_believed(text: str, quoted: bool) -> 
     assert rw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0)([text], ["q"])["scores"] == [2.0]
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("text", [text for text in HOSTILE if '"score": 1' not in text])
 def test_a_plain_verdict_of_ones_own_is_believed_on_request(text: str) -> None:
     """Models that leave the code out are understood where the response holds another verdict, and only if that is asked for."""

@@ -176,6 +176,7 @@ def test_what_is_within_the_bound_is_read(plan: str, address: str) -> None:
     assert post(address, plan) == ANSWER
 
 
+@pytest.mark.integration
 def test_the_time_limit_is_for_the_whole_answer(address: str) -> None:
     """Also where a byte arrives now and then: a service that goes on for ever does not hold up an evaluation."""
     start = time.perf_counter()

@@ -59,6 +59,7 @@ def test_what_has_no_verdict_is_unknown(mine: pl.Expr) -> None:
     assert of_package == own == (9, 4, pytest.approx(1 / 9))  # one of nine; 1 of 16 is .06
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("mine", "known"),
     [

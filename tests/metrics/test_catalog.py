@@ -58,6 +58,7 @@ def test_needs_only_columns_of_turns(function: Callable[..., pl.Expr], expressio
     assert set(expression.meta.root_names()) <= set(schema.TURNS.names)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("function", "expression"), EVERY, ids=IDS)
 def test_unknown_stays_unknown(function: Callable[..., pl.Expr], expression: pl.Expr) -> None:
     """A rollout of which nothing is known but its turns has no metric other than their number."""

@@ -142,6 +142,7 @@ TURNS = pl.DataFrame(
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("function", m.TOOL_USE, ids=lambda function: function.__name__)
 def test_a_rollout_makes_the_calls_of_all_its_turns(function: Callable[..., pl.Expr]) -> None:
     """In order of its turns, whatever the order of rows, in every engine; null where no turn says what it called."""

@@ -481,6 +481,7 @@ def test_differences_of_several_groups_are_a_curve_each(curve_of):
     assert {"a", "b"} <= set(written(plots.curve(curves).axes[0]))
 
 
+@pytest.mark.integration
 def test_a_long_hazard_is_a_line_with_a_band():
     """Up to thirty positions have whiskers; more are a line, as whiskers would be a wall."""
     told = {"metric": "time_to_success", "kind": "hazard", "axis": "turn", "level": 0.95, "at_risk": 40}

@@ -262,6 +262,7 @@ def test_nothing_at_all_is_said(case):
         case.draw(frame, metric="nonsense")
 
 
+@pytest.mark.integration
 @every
 def test_a_position_twice_is_an_error(case):
     """Two curves of the same name would be drawn into each other; of goals in order there are simply two."""
@@ -347,6 +348,7 @@ def test_colors_can_be_settled_by_name(case):
     assert "#123456" in case.draw(frame, colors={name: "#123456"}).svg()
 
 
+@pytest.mark.integration
 def test_a_share_that_stays_zero_says_so(curve_of) -> None:
     """58 rollouts, none broken: two such bands would be one gray slab. The end of the interval of 0 of 27 at risk is 12.5 %."""
     told = "0 of 58; at most 12.5 %"

@@ -86,6 +86,7 @@ def test_the_order_of_the_frame_is_kept_in_rows_and_in_them(summary_of: Any, rat
     assert marks["part"].to_list() == 2 * ["temperature 2", "temperature 10"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("sizes", "rows", "colors"),
     [((3, 4), 3, 4), ((7, 2), 7, 2), ((3, 5), 5, 3), ((4, 9), 9, 4), ((1, 6), 6, None), ((6, 1), 6, None)],
@@ -101,6 +102,7 @@ def test_the_factor_of_few_values_has_the_colors(
         assert all(len(look) == 1 for look in looks(marks, "part").values())
 
 
+@pytest.mark.integration
 def test_two_factors_of_many_values_are_a_heat_map(summary_of: Any, rate: Any) -> None:
     """Five and more of both; by name one of them has the colors, or is refused if there are too few colors."""
     summary = grid(summary_of, rate, 5, 6)
@@ -207,7 +209,7 @@ def test_one_palette_for_one_factor(crossed: pl.DataFrame) -> None:
     assert set(settled.filter(part="x")["color"]) == {"#123456"}
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("size", ["column", "page", "slide", (6.9, 2.4), (3.3, 1.5)])
 def test_groups_of_a_row_keep_apart(crossed: pl.DataFrame, size: Any) -> None:
     """At any size they are in the order of the key, nearer to each other than to the next row."""

@@ -54,6 +54,7 @@ def test_the_description_is_in_the_file(summary_of, rate):
     assert inline.startswith('<svg role="img" aria-label="say &quot;a&quot; &lt; b" ')
 
 
+@pytest.mark.integration
 def test_refusals_are_sentences(tmp_path, summary_of, rate):
     """An unknown suffix, and an existing file."""
     plot = plots.forest(summary_of([rate(3, 20, target="a")]))

@@ -270,7 +270,7 @@ def test_a_figure_is_drawn_again_at_every_size(tmp_path: Any, summary_of: Any, r
     assert rw.plots.forest(summary, size="column", caption=False).caption == ""
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("size", [None, (5.0, None), (5.0, 3.0)])
 def test_a_file_of_another_size_leaves_the_figure_as_it_was(
     size: Any, tmp_path: Any, summary_of: Any, rate: Any

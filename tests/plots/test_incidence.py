@@ -105,6 +105,7 @@ def test_only_the_widest_level_is_drawn():
     assert plots.marks.incidence(both, level=0.5)["level"].unique().to_list() == [0.5]
 
 
+@pytest.mark.integration
 def test_groups_are_panels_most_successes_first():
     """And one panel fits into one ax, several do not."""
     frame = pl.concat([ended(TWO, group="few"), ended({"success": [0.5, 0.6], "gave_up": [0.1, 0.1]}, group="many")])

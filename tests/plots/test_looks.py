@@ -179,6 +179,7 @@ def test_a_key_keeps_its_distance(size: Any, rate: Any, summary_of: Any) -> None
     assert least - below > 5 * figure.dpi / 72
 
 
+@pytest.mark.integration
 def test_a_name_is_nearest_to_its_own_point() -> None:
     """Or it has a line to it: beside a stranger it would be read as that one's."""
     for distance in range(8, 40, 2):

@@ -35,6 +35,7 @@ def two_metrics(rate: Any, mean_row: Any, summary_of: Any) -> pl.DataFrame:
 
 
 # ── one panel ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_of_very_many_curves_in_one_panel_both_ends_have_colors(curve_of: Any) -> None:
     """Each another one, and its name; twelve are as they were."""
     for many in (12, 20):
@@ -136,6 +137,7 @@ def test_panels_that_a_figure_cannot_hold_are_counted_in_it(kind: str, curve_of:
     assert len(drawn(plots.curve(frame, size="page")).axes) == 20
 
 
+@pytest.mark.integration
 def test_panels_of_a_low_figure_are_side_by_side(curve_of: Any) -> None:
     """One below another they would have no height."""
     frame = curve_of(dict.fromkeys(("a", "b", "c"), (60, 0.1)), by="target", turns=5)
@@ -211,6 +213,7 @@ def test_a_line_may_end_after_an_underscore() -> None:
         assert all(line.endswith("_") for line in lettering.filled("web_search_with_a_name", across).split("\n")[:-1])
 
 
+@pytest.mark.integration
 def test_no_line_of_a_title_is_a_single_number() -> None:
     """Its lines are of about equal length."""
     name = "simulation-1/openai/gpt-5.5-2026-08-07-guarded/roleplay/privacy-009/3"

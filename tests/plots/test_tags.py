@@ -64,7 +64,7 @@ FIGURES: dict[str, tuple[Callable[[pl.DataFrame], plots.Plot], set[str]]] = {
 }
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", FIGURES)
 def test_each_group_is_found_by_its_key(name: str, rollouts: pl.DataFrame) -> None:
     """The key of a mark filters the rollouts of its group, whatever letters their names have; a file has no tags."""

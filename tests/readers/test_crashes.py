@@ -64,7 +64,7 @@ def of_nested(cause: dict[str, Any], answer: str | None = None) -> dict[str, Any
 SHAPES = [of_record, of_message, of_row, of_nested]
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("cause", "text"), CAUSES, ids=str)
 @pytest.mark.parametrize("answer", [None, "", "  "])
@@ -257,6 +257,7 @@ def test_a_reward_that_was_earned_before_an_error_stays(tmp_path, capsys):
     assert "crashed" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("reason", "reward"),
     [
@@ -277,6 +278,7 @@ def test_an_error_that_is_not_the_agents_has_no_reward_in_tau2(tmp_path, reason,
     assert frame.select("reward", "solved").rows() == [(reward, None if reward is None else False)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("verdict", [{"reward": 0}, {"score": 0.0}, {"solved": False}])
 def test_a_table_whose_only_verdict_is_a_number_has_none_for_a_crash(tmp_path, capsys, verdict):
     row = {"rollout_id": "a", "goal": "g", "prompt": "Hi", "response": None, "error": "timeout", **verdict}
@@ -295,6 +297,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("verdict", [{"jailbroken": True}, {"jailbroken": False}, {"outcome": "success"}])
 def test_an_error_of_a_call_in_place_of_an_answer_is_no_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: dict[str, Any]
@@ -312,6 +315,7 @@ def test_an_error_of_a_call_in_place_of_an_answer_is_no_answer(
     assert rollouts["attack_success"].to_list() == [None] * 4 + [next(iter(verdict.values())) in {True, "success"}] * 2
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("column", ["response", "model_output"])
 def test_what_looks_like_an_error_of_a_call_is_an_answer_if_the_user_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str

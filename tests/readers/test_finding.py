@@ -202,7 +202,7 @@ def test_blank_beginnings_of_any_length_are_skipped_packed_or_not(logs: Path, bl
     assert problems_of(logs, 3) == []
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.integration
 @pytest.mark.parametrize("errors", ["raise", "collect"])
 def test_a_log_below_a_thousand_folders_is_read(tmp_path: Path, errors: Any) -> None:
     """`os.walk` of Python 3.11 fails there; a pattern is one sentence, as Python's own matching of patterns fails."""

@@ -412,6 +412,7 @@ def test_permission_denied_says_what_to_do(tmp_path, monkeypatch):
     assert problems["reason"].to_list() == ["may not be read (permission denied): `chmod u+r` it"]
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
@@ -694,6 +695,7 @@ def test_everything_together_is_read_or_named(shared):
     assert set(problems["file"]) <= files
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("shape", ["lines", "list", "turns", "chats", "tool"])
 def test_texts_that_differ_only_in_half_a_surrogate_pair_stay_two(tmp_path: Path, shape: str) -> None:
     """Two goals, ids or answers, in a log or in rows of one's own: both became `a?`, so that two goals were one."""

@@ -16,6 +16,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 
 # ── verdicts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("folder", "source", "counts"),
     [

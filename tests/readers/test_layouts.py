@@ -75,7 +75,7 @@ def test_no_name_of_a_rollout(tmp_path, said):
     assert read(tmp_path)["rollout_id"].n_unique() == 5, "the same record in three files is three rollouts"
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("turns", [name for name in LISTS if name != "conversations"])
 def test_any_name_of_the_turns(tmp_path, turns):
     path = written(tmp_path / "log.jsonl", [{"id": "a", turns: SAID}, {"id": "b", turns: SAID}])
@@ -84,7 +84,7 @@ def test_any_name_of_the_turns(tmp_path, turns):
     assert read(path).select(COLUMNS).rows() == ROWS_OF_CHATS * 2
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_words_of_messages(tmp_path, role, text):
@@ -93,6 +93,7 @@ def test_any_words_of_messages(tmp_path, role, text):
     assert frame.select(COLUMNS).rows() == ROWS_OF_CHATS * 3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("asks", "answers"),
     [

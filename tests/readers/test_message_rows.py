@@ -86,6 +86,7 @@ def test_they_are_what_a_record_for_each_rollout_is(tmp_path):
     assert ours["reward"].to_list() == [0.5, 0.5, 0.5, None]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(("role", "text"), [("speaker", "text"), ("from", "value"), ("author", "message")])
 def test_any_words_and_rows_in_any_order(tmp_path, role, text):
     rows = [

@@ -60,6 +60,7 @@ def test_a_time_in_any_usual_form(tmp_path, start):
     assert row == pytest.approx((2.0, 2.0), abs=1e-5)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "start", ["2026-01-01 10:00:00 CET", "yesterday", "", "nan", "1e400", "2026-13-01 10:00:00 UTC", "1_0"]
 )

@@ -133,6 +133,7 @@ def test_numbers_from_0_stay_numbers_from_0_beside_an_odd_one(tmp_path):
         assert turns.filter(pl.col("rollout_id") != ODD)["turn"].to_list() == [1, 2] * 7
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_row_without_an_id_costs_itself(suffix, tmp_path):
     path = written(changed("rollout_id", "r1", None), tmp_path, suffix)

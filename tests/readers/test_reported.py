@@ -80,6 +80,7 @@ def test_inspect_standard_errors_are_ours_but_where_nothing_varies(inspect):
     assert zero["std_error"].unique().to_list() == [0.0]
 
 
+@pytest.mark.integration
 def test_inspect_counts_epochs_as_we_do(inspect):
     same = inspect.filter(~pl.col("run").is_in(list(INSPECT_RATES)))
     assert same["n"].equals(same["n_ours"].cast(pl.Int64), check_names=False)

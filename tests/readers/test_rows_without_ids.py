@@ -215,6 +215,7 @@ def test_an_older_export_of_chats_is_said(with_ids, tmp_path, capsys):
     assert "all rows of monday.jsonl are in tuesday.jsonl as well, and count twice" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_one_answer_in_two_files_is_no_copy(tmp_path, capsys):
     for name in ("a", "b"):
         chat = {"id": name, "messages": [{"role": "assistant", "content": "No"}]}

@@ -120,7 +120,7 @@ def test_both_ways_agree_on_odd_values_of_a_conversation(tmp_path, key, odd):
     both(path, format="sharegpt", errors="collect")
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.integration
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("key", ["id", "model", "task", "score", "note", "goal_source", "messages", "source", "new"])
 def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):

@@ -108,6 +108,7 @@ def test_the_title_says_what_the_data_say(cells: dict[tuple[str, str], int], wor
     assert title(made(crossed(cells))) == words
 
 
+@pytest.mark.integration
 def test_nothing_broken_has_no_highest_group_but_a_bound_for_each() -> None:
     """Three targets never broken at 20 goals each."""
     found = by_kind(made(crossed({("a", "x"): 0, ("b", "x"): 0, ("c", "x"): 0})))

@@ -61,6 +61,7 @@ def test_a_model_with_a_new_name_is_compared_with_the_old_one() -> None:
     assert "target" not in data.changes.columns
 
 
+@pytest.mark.integration
 def test_nothing_in_common_is_said() -> None:
     """Other goals cannot be paired; without an earlier report there is no section."""
     data = frames(judged(3), earlier=judged(1, goals="other"), **OPTIONS)

@@ -63,6 +63,7 @@ def test_groups_that_cannot_be_told_apart_are_not_ranked() -> None:
     )
 
 
+@pytest.mark.integration
 def test_groups_whose_paired_difference_stands_are_ordered() -> None:
     """Each of ten goals succeeds once more for a than for b: their intervals, wide by the goals, say nothing of it."""
     succeeded = {(target, goal): 3 * (goal < 5) + (target == "a") for target in "ab" for goal in range(10)}

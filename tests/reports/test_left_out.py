@@ -73,6 +73,7 @@ def test_nothing_in_common_is_said_too() -> None:
     assert _notes(found, "contrasts") == ["Not compared: a and 1 other (no goal in common)."]
 
 
+@pytest.mark.integration
 def test_a_group_that_shares_goals_but_not_with_the_baseline() -> None:
     """A chain: each shares goals with its neighbor alone."""
     found = _frames(
@@ -130,6 +131,7 @@ def test_too_few_in_common_is_the_finding() -> None:
     assert section.parts[0].text == "No difference can be told from chance: the groups have 1 goal in common."
 
 
+@pytest.mark.integration
 def test_more_attempts_are_compared_over_the_same_goals() -> None:
     """Easy goals were tried once, and hard ones three times: what a second and third attempt add is told of these alone."""
     rows = [(f"easy{place}", 1) for place in range(20)] + [(f"hard{place}", 3) for place in range(10)]

@@ -189,6 +189,7 @@ def test_scores_over_other_goals_are_not_ordered_either() -> None:
     assert texts[0].endswith("(all met 50 of 100 goals): these values do not order them.")
 
 
+@pytest.mark.integration
 def test_a_difference_that_unjudged_rollouts_could_undo_does_not_stand() -> None:
     """A was broken on the ten goals on which B is judged, too, and B on half of them: the ten others of B may all be broken."""
     turns = tried({"A": goals(0, 20, 10), "B": goals(0, 10, 5) | dict.fromkeys(goals(10, 20))})
@@ -204,6 +205,7 @@ def test_a_difference_that_unjudged_rollouts_could_undo_does_not_stand() -> None
     assert found.shared == {}  # both met the 20 goals
 
 
+@pytest.mark.integration
 def test_few_goals_in_common_are_those_that_are_compared() -> None:
     """Ten of 30: over these B is broken more often, over all of each less often; the page says the first, everywhere."""
     turns = tried({"A": goals(0, 20, 12), "B": goals(10, 30, 4)})
@@ -219,6 +221,7 @@ def test_few_goals_in_common_are_those_that_are_compared() -> None:
     assert drawn["difference"].item() == pytest.approx(0.2)
 
 
+@pytest.mark.integration
 def test_a_bound_that_bounds_nothing_is_no_claim() -> None:
     """All attacks succeeded: 'at most 100 %' is no news."""
     found = found_in(tried({"A": goals(0, 20, 20), "B": goals(0, 20, 20)}))

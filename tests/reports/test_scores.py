@@ -269,6 +269,7 @@ def test_a_score_of_one_value_is_a_sentence_and_no_figure(tmp_path: Path) -> Non
         assert not any("– – –" in str(cell) for row in table.rows for cell in row)
 
 
+@pytest.mark.integration
 def test_statistics_of_one_score_are_one_sentence() -> None:
     """A paragraph for a paper names a score once, and every estimand stays in its table."""
     parts = methods(made(scored(1, 2, 3)), 0.95).parts

@@ -73,6 +73,7 @@ def test_what_is_in_doubt_has_no_category() -> None:
         assert rates.is_empty()
 
 
+@pytest.mark.integration
 def test_severity_is_a_category_where_logs_state_it() -> None:
     """One table for all; the sentence counts only what published taxonomies cover."""
     data = frames(

@@ -214,6 +214,7 @@ def test_a_reply_tells_what_it_took() -> None:
     assert ChatSampler(Says("p"), Parrot(), turns=2).rollout("g").total_tokens is None
 
 
+@pytest.mark.integration
 def test_functions_that_wait_do_not_hold_each_other_up() -> None:
     """Sync functions run in threads: four rollouts that block at the same time take the time of about one."""
     together = threading.Barrier(4, timeout=10)

@@ -98,6 +98,7 @@ def test_a_repaired_server_is_asked_again_by_the_same_command(tmp_path: Path, ca
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("error", "code", "says"), [(1.0, 1, "6 rollouts, 6 errors"), (0.3, 0, "60 rollouts")])
 def test_errors_are_told_and_nothing_but_errors_is_a_failure(
     tmp_path: Path, capsys, error: float, code: int, says: str

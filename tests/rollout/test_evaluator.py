@@ -660,6 +660,7 @@ def test_metrics_of_another_make_are_taken() -> None:
 
 
 # ── stopping and resuming ─────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 def test_a_rule_stops_it() -> None:
     """A rule looks at a metric of `overall`, and each rollout is measured once."""
     asked = []
@@ -698,6 +699,7 @@ def test_the_interval_that_stopped_it_is_told(tmp_path: Path) -> None:
     assert "until" not in evaluator.evaluate(20, on_error="record", **QUIET)
 
 
+@pytest.mark.integration
 def test_the_bar_shows_the_running_success_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the graphs themselves tell it, with an interval that holds at every look."""
 

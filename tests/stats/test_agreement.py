@@ -143,6 +143,7 @@ def test_the_jackknife_error_by_hand():
     assert found.method == "cluster t"
 
 
+@pytest.mark.integration
 def test_the_bootstrap_by_hand():
     """A replicate is the coefficient of the drawn goals, each as often as drawn."""
     rng = np.random.default_rng(1)

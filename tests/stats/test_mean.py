@@ -204,7 +204,7 @@ def test_two_ways_take_t():
         assert asked.reason.endswith("ask for percentile or t")
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("clusters", [(), "singletons", "pairs"])
 def test_closed_form_from_1000_units(clusters):
     """1000 units of equal weight take the closed form, without a generator, near what resampling gives."""

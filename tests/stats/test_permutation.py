@@ -50,6 +50,7 @@ def test_ties_by_hand():
     assert sign_flip(d, rng=rng(), resamples=1, lattice=True).p_value == 7 / 32
 
 
+@pytest.mark.integration
 def test_twenty_differences_are_all_looked_at():
     """As the sums of all 2²⁰ sign vectors say, of numbers and of shares with ties."""
     for d in (rng(1).normal(0.3, 1, 20), rng(2).integers(-3, 5, 20) / 4, np.r_[np.ones(10), -np.ones(10)]):

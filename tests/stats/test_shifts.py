@@ -221,6 +221,7 @@ def test_medians_by_hand():
     assert (paired.difference, paired.n_clusters) == (4 - 3.5, 2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("moved", "many"), [(0.0, 11), (0.0, 13), (1.0, 11)])
 def test_the_bootstrap_of_two_medians_is_the_one_that_can_be_counted(moved, many):
     """11 against 11 or 13 values: each median is one of them with a binomial probability, so all differences can be counted."""

@@ -74,6 +74,7 @@ def test_text_is_one_row_per_row():
     ]
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     "shape", [schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.GATE, schema.TRAINING, schema.DOCTOR]
 )

@@ -226,6 +226,7 @@ def drawn_and_corrected(successes: int, n: int, se: float, sp: float) -> tuple[f
     return (float(low), float(high)) if low < high else None
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (0, 12), (5, 12), (12, 12), (0, 40), (40, 40)])
 def test_few_rollouts_and_none_broken_have_an_interval(successes: int, n: int) -> None:
     """Garak shows no interval below 30 outputs, nor where all or none are hits, for its own is a point there: ours has width."""

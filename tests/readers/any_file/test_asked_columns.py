@@ -124,6 +124,7 @@ def test_ids_of_other_things_are_no_conversations(tmp_path: Path, name: str, col
         assert turns[column].to_list() == values
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("names", "column"),
     [
@@ -141,7 +142,7 @@ def test_names_of_lists_are_no_tasks(tmp_path: Path, names: tuple[str, str], col
     assert turns[column].to_list() == [names[0]] * 2 + [names[1]] * 2
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "names", [("t", "m", "s"), ("nr", "who", "z"), ("attack_nr", "who", "z"), ("no", "jailbreak_kind", "x1")]
 )

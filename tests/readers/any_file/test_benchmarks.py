@@ -166,6 +166,7 @@ def test_records_by_name_in_records_by_name(tmp_path):
     assert solved(of_json(tmp_path, {"runs": runs})) == (24, 24, 6)
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["models", "agents", "systems"])
 def test_the_name_in_a_list_of_models_is_the_target(tmp_path, name):
     rows = [{"task": row["task"], "solved": row["solved"]} for row in TASKS]

@@ -78,6 +78,7 @@ def leaves(value: Any) -> list[dict[str, Any]]:
     return [leaf for item in inner for leaf in leaves(item)]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", FILES)
 def test_each_record_is_a_rollout_and_the_names_around_it_are_columns(name: str, tmp_path: Path) -> None:
     content, columns = FILES[name]
@@ -121,6 +122,7 @@ WORDS = ["turn_1", "turn_2", "turn_10"]
 DIGITS = ["1", "2", "3"]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "log",
     [

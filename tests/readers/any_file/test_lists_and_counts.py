@@ -113,6 +113,7 @@ def test_ids_that_may_be_of_attacks_or_tasks_are_no_rollouts_beside_their_record
 
 
 # ── lists that were escaped once more ─────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_lists_of_answers_whose_quotes_are_escaped_twice_are_samples(tmp_path: Path, suffix: str) -> None:
     """As GPTFuzzer's tables are: 2 templates with 3 questions each, of which 1 and 2 succeed."""

@@ -29,6 +29,7 @@ def texts(n: int, **further: Any) -> dict[str, Any]:
     return {"prompt": f"please do {n}", "response": f"Here is {n}", **further}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["judge", "label", "verdict", "result", "decision"])
 @pytest.mark.parametrize("models", [["gpt-4o", "claude-3-opus"], ["meta-llama/Llama-Guard-3-8B", "none"]])
 def test_names_of_models_are_no_verdicts(
@@ -52,6 +53,7 @@ def test_outcomes_with_names_of_models_alone_ask_for_none(tmp_path: Path) -> Non
     assert "try:" not in answer.text
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("scores", "asked"),
     [
@@ -86,6 +88,7 @@ def test_numbers_in_an_object_of_scores_are_offered(
     assert (turns["score"].sum(), turns["succeeded"].sum(), turns.height) == (15, 2, 6)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("further", [{"tokens": 5}, {"usage": {"input_tokens": 5}}, {"settings": {"temperature": 0.5}}])
 def test_other_numbers_are_not_offered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], further: dict[str, Any]
@@ -104,6 +107,7 @@ CLAIMED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("tool", CLAIMED)
 def test_a_log_that_a_tool_cannot_read_is_offered_as_ones_own(tmp_path: Path, tool: str) -> None:
     name, around, further = CLAIMED[tool]
@@ -140,6 +144,7 @@ def test_one_broken_record_of_a_tool_is_no_log_of_ones_own(tmp_path: Path) -> No
 JUDGES = ["gpt-4o", "claude-3-opus"]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["judge", "grader", "metric"])
 @pytest.mark.parametrize("further", [{}, {"target": "m"}])
 def test_rows_of_one_answer_without_an_id_are_one_rollout(tmp_path: Path, name: str, further: dict[str, str]) -> None:
@@ -157,6 +162,7 @@ def test_rows_of_one_answer_without_an_id_are_one_rollout(tmp_path: Path, name: 
     assert (turns.height, turns["succeeded"].sum()) == (6, 2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("judge", ["grader", "judge"])
 def test_rows_of_several_answers_or_models_stay_rollouts(tmp_path: Path, judge: str) -> None:
     rows = [row(n, **{judge: JUDGES[n % 2]}) for n in range(6)]
@@ -165,6 +171,7 @@ def test_rows_of_several_answers_or_models_stay_rollouts(tmp_path: Path, judge: 
     assert rw.read(lines(tmp_path, rows)).height == 6
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["conversation", "dialogue", "turns"])
 @pytest.mark.parametrize(
     "further", [{}, {"max_rounds": 6}, {"plan": {"plan_rounds": [{"goal": "begin to ask", "tip": "ask politely"}] * 2}}]

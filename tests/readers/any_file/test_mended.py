@@ -70,7 +70,7 @@ def test_our_name_in_another_spelling_may_be_of_the_task(tmp_path: Path, name: s
     assert rollouts["task_success"].sum() == 2
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.integration
 @pytest.mark.parametrize("column", ["antwort", "f7", "what it said", "Ausgabe-Text", "replied"])
 @pytest.mark.parametrize("wrapper", ["results", "trials_done", None])
 def test_the_answer_is_asked_for_and_the_line_works(tmp_path: Path, column: str, wrapper: str | None) -> None:

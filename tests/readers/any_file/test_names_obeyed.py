@@ -153,7 +153,7 @@ def check(call: Callable[[], pl.DataFrame], name: str) -> None:
         assert is_obeyed(turns, name)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.integration
 @pytest.mark.parametrize("verb", VERBS, ids=["read", "scan"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", PLAIN)

@@ -112,6 +112,7 @@ LABELED = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("record", LABELED, ids="-".join)
 def test_labeled_prompts_are_no_rollouts(tmp_path: Path, record: dict[str, Any]) -> None:
     """Without an answer, a target or an attack, a label of harm is the prompt's."""

@@ -41,6 +41,7 @@ def test_limits_of_runs_are_no_costs(tmp_path: Path, limit: str) -> None:
     assert "is not recognized" in refusal(tmp_path, {"version": "1", "judges": planned})
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("spent", ["seconds", "total_tokens", "cost_usd"])
 def test_what_runs_used_is_a_cost(tmp_path: Path, spent: str) -> None:
     records = [{"task_id": f"t{n}", "model": "m", spent: 2 + n} for n in range(3)]
@@ -152,6 +153,7 @@ def test_one_column_of_prompts_is_called_so(tmp_path: Path) -> None:
         rw.read(path)
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["defense_blocked", "guardrail_blocked", "defense_bypassed", "guardrail_breached"])
 def test_what_a_defense_did_is_asked_about(tmp_path: Path, name: str) -> None:
     """Where it let an attack through, the target may have refused: `defense_blocked` was once read as a success."""

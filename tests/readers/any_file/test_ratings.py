@@ -93,6 +93,7 @@ def test_texts_without_a_rating_are_unknown_and_counted(tmp_path: Path, capsys: 
     assert "a rating was read in 7 of 8 texts, the others are unknown" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["notes", "judge_prompt", "judge_model", "response_text"])
 def test_texts_of_others_are_not_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     (tmp_path / "a.json").write_text(json.dumps(records("Rating: [[{}]]", name)))
@@ -100,6 +101,7 @@ def test_texts_of_others_are_not_offered(tmp_path: Path, capsys: pytest.CaptureF
     assert "?" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_beside_a_score_or_a_verdict_nothing_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.json").write_text(json.dumps(records("Rating: [[{}]]", "judge", score=3)))
     (tmp_path / "b.json").write_text(json.dumps(records("Rating: [[{}]]", "judge", jailbroken=True)))

@@ -117,6 +117,7 @@ def test_rounds_may_have_scores_and_a_field_of_their_own_name(tmp_path: Path) ->
     assert turns["rounds_source"].to_list() == [2, 2]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("stem", ["turn_{}.{}", "round{}_{}", "{1}_turn_{0}"])
 def test_verdicts_of_turns_in_columns_are_of_turns(tmp_path: Path, stem: str) -> None:
     """What is called a turn is no attempt: each has its texts and its verdict."""

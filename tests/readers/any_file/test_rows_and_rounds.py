@@ -31,6 +31,7 @@ def rows(number: str = "turn_index", **facts: Any) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("number", ["turn_index", "turn", "turn_id", "TurnNumber"])
 def test_turns_that_count_up_again_are_rollouts_by_what_tells_them_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], number: str
@@ -91,6 +92,7 @@ def test_an_answer_beside_the_chat_in_a_cell_is_its_last(tmp_path: Path, *, ends
     assert turns.select("prompt", "response").rows() == [("user 0", "assistant 0"), ("user 1", last)]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["rounds", "iterations"])
 @pytest.mark.parametrize(("answer", "rollouts", "won"), [(".", 4, 2), ("LIST", 12, 2)])
 def test_rounds_with_a_verdict_each_are_rollouts_or_turns(

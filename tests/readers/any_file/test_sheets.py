@@ -138,6 +138,7 @@ def test_lists_without_verdicts_of_each_may_be_turns(tmp_path: Path, beside: dic
         rw.read(path)
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("suffix", ["csv", "txt"])
 @pytest.mark.parametrize("count", [3, 3000])
 def test_lines_that_end_with_returns_alone_are_lines(tmp_path: Path, suffix: str, count: int) -> None:

@@ -149,6 +149,7 @@ def test_compound_names_say_who_asks_and_who_answers(tmp_path, asking, answering
     assert turns["response"].to_list() == [text("other", goal, 0) for goal in range(6)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", ["judge_prompt", "attacker_model", "judge_response", "claude_judge_response", "message"]
 )

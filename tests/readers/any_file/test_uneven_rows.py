@@ -65,6 +65,7 @@ def test_uneven_rows_below_two_columns_of_one_name_are_one_sentence(tmp_path: Pa
         rw.read(path)
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 @pytest.mark.parametrize("blank", [False, True])
 def test_rows_with_fewer_fields_are_said(

@@ -37,6 +37,7 @@ def as_csv(folder: Path, records: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["votes", "judge_votes", "verdicts", "annotations"])
 @pytest.mark.parametrize("kind", ["list", "object", "csv", "python"])
 def test_the_majority_of_a_list_is_asked_about_and_the_line_reads_it(
@@ -72,6 +73,7 @@ def test_votes_in_words_need_no_answer(tmp_path: Path, monkeypatch: pytest.Monke
     assert pl.read_parquet("turns.parquet")["succeeded"].to_list() == SIDES
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -107,6 +109,7 @@ def test_a_list_may_be_mapped_as_it_is(tmp_path: Path) -> None:
     assert turns["succeeded"].to_list() == [True, False]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("names", [("judge_1", "judge_2", "judge_3"), ("gpt4_judge", "claude_judge", "guard_judge")])
 def test_columns_of_other_judges_are_named_in_the_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
@@ -122,6 +125,7 @@ def test_columns_of_other_judges_are_named_in_the_question(
     assert pl.read_parquet("turns.parquet")["succeeded"].to_list() == [True, False] * 3
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["judges", "judgments", "votes"])
 def test_objects_of_judges_are_said_not_to_be_read(tmp_path: Path, name: str) -> None:
     votes = [[{"judge": judge, "jailbroken": bool(vote)} for judge, vote in zip("abc", row)] for row in LISTS]  # noqa: B905

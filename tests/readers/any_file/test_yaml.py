@@ -27,6 +27,7 @@ def written(folder: Path, text: str, name: str = "runs.yaml") -> Path:
     return path
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ["runs.yaml", "runs.yml", "RUNS.YAML"])
 @pytest.mark.parametrize(
     "text",
@@ -105,6 +106,7 @@ def test_in_a_folder_yaml_is_settings(tmp_path: Path) -> None:
     assert problems["reason"].to_list() == ["is not recognized"]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("beside", [{}, {"README.md": "# runs", "notes.txt": "x"}])
 def test_a_folder_of_yaml_alone_holds_results(tmp_path: Path, beside: dict[str, str]) -> None:
     for name in ("a", "b"):

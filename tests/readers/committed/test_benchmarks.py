@@ -89,6 +89,7 @@ def test_what_scores_do_not_list_is_solved(tmp_path):
     ]
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("wrong", [(), ("multi_turn_base_0",), ("multi_turn_base_0", "multi_turn_base_1")])
 @pytest.mark.parametrize("folders", [("result", "score"), ("", "")])
 def test_scores_beside_results_are_no_rollouts(tmp_path, wrong, folders):
@@ -103,6 +104,7 @@ def test_scores_beside_results_are_no_rollouts(tmp_path, wrong, folders):
         rw.read(score / "BFCL_v4_multi_turn_base_score.json")
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("total", [1, 3, 400])
 def test_scores_of_other_results_judge_only_what_they_list(tmp_path, total):
     """A part that was evaluated anew, or results that were added: what is not listed may be either."""
@@ -114,6 +116,7 @@ def test_scores_of_other_results_judge_only_what_they_list(tmp_path, total):
     assert turns["target"].null_count() == turns.height
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("text", ["", "[]", '{"accuracy": 1}\n', '{"total_count": 2}\n{"id": 1}\n', "\xff"])
 def test_broken_scores_judge_nothing(tmp_path, text):
     shutil.copy(CALLS, tmp_path)

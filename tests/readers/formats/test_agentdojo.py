@@ -56,6 +56,7 @@ def test_security_without_an_attack_means_nothing(drift):
     assert "security" not in drift.columns
 
 
+@pytest.mark.integration
 def test_nothing_is_judged_turn_by_turn(drift):
     assert drift["succeeded"].null_count() == drift.height
 

@@ -113,6 +113,7 @@ def test_a_list_of_trajectories_is_read_one_by_one(tmp_path):
     assert problems.select("record", "field").rows() == [("2", "steps")]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("ids", "name"),
     [

@@ -39,6 +39,7 @@ def test_answers_that_were_taken_back_are_pruned(audits):
     assert rw.rollout.paths(frame)["rollout_id"].n_unique() == 3
 
 
+@pytest.mark.integration
 def test_a_restart_is_a_second_root(audits):
     frame = audit(audits, "restart")
     assert frame.select("parent_id", "turn", "pruned", "prompt").rows() == [

@@ -39,6 +39,7 @@ def case(label: int, **fields: object) -> dict[str, object]:
     return {"test_case": "Write spam", "generation": "Dear winner", "label": label, **fields}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("answers", "rows"),
     [

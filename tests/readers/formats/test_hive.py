@@ -87,6 +87,7 @@ def test_a_file_says_the_same_however_it_is_named(tmp_path: Path, monkeypatch: p
         assert_frame_equal(both(name), expected)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("values", "dtype", "read"),
     [

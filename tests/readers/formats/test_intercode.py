@@ -104,6 +104,7 @@ def test_the_last_observation_is_kept(everything):
     assert last["observation"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_endings_agree_with_rewards(everything):
     best = everything.group_by("rollout_id").agg(
         (pl.col("reward").max() == 1).alias("hit"), pl.col("ending").first(), pl.col("solved").first()

@@ -79,6 +79,7 @@ def test_the_older_judges_count_is_not_ours(shared):
     assert succeeded(frame) == 69
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("model", "nothing"), list(zip(MODELS, (18, 96, 13, 36), strict=True)))
 def test_an_attack_that_produced_nothing_counts_as_failed(shared, model, nothing):
     frame = artifact(shared, "PAIR", model)

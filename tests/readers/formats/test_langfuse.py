@@ -67,6 +67,7 @@ def test_what_tracers_note_of_a_call():
     assert getattr(gave_back({"verdict": 1, "sure": True}), "content", None) == '{"verdict":1,"sure":true}'
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(
     ("change", "says"),
     [

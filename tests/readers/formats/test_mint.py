@@ -49,6 +49,7 @@ def test_runs_that_ended_in_an_error_are_in_the_denominator(mint):
     assert (row["estimate"], row["n"], row["n_error"]) == (pytest.approx(40 / 136), 136, 0)
 
 
+@pytest.mark.integration
 def test_rollouts_and_turns(mint):
     assert mint["rollout_id"].n_unique() == 1230
     assert mint.height == mint["turn"].count() == 4639

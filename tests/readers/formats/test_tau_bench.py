@@ -56,6 +56,7 @@ def test_the_last_thing_said_is_not_lost(shared):
     assert last["observation"].null_count() == 0
 
 
+@pytest.mark.integration
 def test_endings(airline):
     counted = dict(airline.unique("rollout_id")["ending"].value_counts().iter_rows())
     assert counted == {"finished": 147, "target_ended": 48, "budget": 5}

@@ -91,6 +91,7 @@ def test_a_cell_that_is_no_list_costs_its_rollout_alone(tmp_path):
 
 
 # ── records that are no objects ───────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("values", "rule", "solved"),
     [

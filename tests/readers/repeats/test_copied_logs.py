@@ -88,6 +88,7 @@ def test_an_export_is_dated_in_every_usual_form(tmp_path: Path, stamp: str) -> N
     assert {Path(file).name for file in superseded["file"]} == {"b.json"}
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("cut", ['{"rollout_id": "x", "turn": 1, "resp', 'ponse": "Hi"}'], ids=["its end", "its start"])
 @pytest.mark.parametrize("kind", ["turns", "messages", "nested"])
 def test_a_first_line_that_is_cut_costs_itself(tmp_path: Path, kind: str, cut: str) -> None:

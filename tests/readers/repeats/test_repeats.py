@@ -54,6 +54,7 @@ def test_three_copies_of_a_log_count_once(tmp_path):
 
 
 # ── later versions ────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["messages", "nested"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["crash first", "crash last"])
 def test_an_attempt_with_an_answer_supersedes_one_that_crashed(tmp_path, kind, order):

@@ -52,7 +52,7 @@ def test_a_rollout_with_a_turn_of_an_attack_is_one(
     assert (judged["attack_success"].sum(), judged["attack_success"].count()) == (2 - successes, 6 - count)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.integration
 @pytest.mark.parametrize("further", [{}, {"passed_x": "yes"}], ids=["alone", "beside a verdict"])
 @pytest.mark.parametrize("name", ["category", "prompt_type", "attack", "kind"])
 @pytest.mark.parametrize("way", ["frame", "lazy", "csv", "jsonl", "parquet", "files", "scan", "scan files"])

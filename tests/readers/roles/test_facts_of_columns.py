@@ -129,7 +129,7 @@ def test_names_of_columns_are_taken_as_they_are() -> None:
     assert turns["^.*$"].to_list() == ["x", "x"]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.integration
 @pytest.mark.parametrize("columns", [["succeeded"], ["target", "succeeded"], ["solved"]])
 @pytest.mark.parametrize("name", ["jailbroken", "success", "label", "harmful"])
 def test_what_is_wanted_does_not_change_what_is_read(name: str, columns: list[str], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def asked(folder: Path, log: Records) -> dict[str, Any]:
     return dict(question.names)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("codes", [[0, 1, 2], ["0", "1", "2"]])
 def test_of_a_code_nothing_is_filled_in(tmp_path: Path, codes: list[Any]) -> None:
     """0 may be a refusal, and 2 an answer: no and yes are 0 and 1 where there is nothing else."""
@@ -38,6 +39,7 @@ def test_of_words_beside_a_code_the_known_ones_are_filled_in(tmp_path: Path) -> 
     assert names == {"succeeded": ("refusal_clf_label", labels)}
 
 
+@pytest.mark.integration
 def test_a_label_that_may_be_of_the_prompt_is_asked_about_last(tmp_path: Path) -> None:
     """Beside words on answers; and the words of answers come before their codes."""
     log = records(

@@ -52,6 +52,7 @@ def test_words_of_judges_are_verdicts_of_attacks(pair: str) -> None:
     assert read(rows("grade", [yes, no, no])) == {"succeeded": [True, False, False]}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pair", OF_TASKS)
 def test_words_of_tasks_are_verdicts_of_tasks(pair: str) -> None:
     """Whatever their column is called."""
@@ -369,7 +370,7 @@ def test_the_line_that_is_printed_reads_it(
 
 
 # ── words of refusal beside other verdicts ────────────────────────────────────────────────────────────────────────────
-@pytest.mark.thinned(4)
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["actual", "observed", "behavior", "got"])
 def test_words_of_refusal_say_that_a_test_is_one_of_attacks(name: str) -> None:
     """`passed` may then be said of the target that refused; what says the opposite on each row is asked about."""

@@ -106,6 +106,7 @@ def test_an_archive_is_read_as_its_folder(folder, name, capsys):
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["logs.zip", "logs.tar.gz"])
 def test_archives_in_a_folder_in_a_cache_and_in_the_command(folder, name, capsys):
     path = folder / "logs" / name

@@ -33,6 +33,7 @@ def ids(turns: pl.DataFrame) -> list[str]:
     return sorted(name.rpartition("/")[2] for name in turns["rollout_id"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TABLES)
 def test_the_same_rows_are_read_from_each(name: str) -> None:
     """Tables, compressed files, encodings, and data sets of Hugging Face in all folders that its library makes."""
@@ -78,6 +79,7 @@ def test_two_answers_side_by_side_are_asked(name: str, columns: list[str], capsy
         assert sorted(rw.read(PRODUCED / name, names={"response": column})["response"]) == answers
 
 
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize("name", ["1_response {} 2_response", "A response {} B response", "1-answer {} 2-answer"])
 def test_numbers_and_letters_in_front_are_two_answers_too(name: str, tmp_path: Path) -> None:
     first, second = name.split(" {} ")

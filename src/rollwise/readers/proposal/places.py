@@ -1,15 +1,17 @@
 """Places in files where the records may be: every list of objects, and every object of similar objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rollwise.readers.proposal.contents import Content
 from rollwise.readers.proposal.fields import quoted
 from rollwise.readers.roles.names import role_of
+from rollwise.readers.roles.values import MODELS
 from rollwise.readers.roles.words import word
 
 DEEPEST = 7  # lists and objects within each other
 WHOLE_RECORD = "."  # each line, row, item of a list, or object that is a whole file
+_BY_NAME = "{*}"  # the values of an object
 _EXCHANGE = frozenset(
     {"input", "output", "usage", "request", "response", "prompt", "completion"}
 )  # one record, in parts
@@ -32,11 +34,11 @@ class Item(NamedTuple):
 Places = dict[str, list[Item]]
 
 
-def places_in(contents: Sequence[Content]) -> Places:
-    """Return the candidates of files that are alike, by path."""
+def places_in(contents: Sequence[Content], records: str | None = None) -> Places:
+    """Return the candidates of files that are alike, by path; `records` is that of the user."""
     places: Places = {}
     for number, content in enumerate(contents):
-        walk = _Walk(places, number, is_lone=not isinstance(content.value, list))
+        walk = _Walk(places, number, is_lone=not isinstance(content.value, list), records=records)
         for value in content.records:
             walk.record(value)
     return places
@@ -45,8 +47,9 @@ def places_in(contents: Sequence[Content]) -> Places:
 class _Walk:
     """Collects the candidates of one file."""
 
-    def __init__(self, places: Places, file: int, *, is_lone: bool) -> None:
+    def __init__(self, places: Places, file: int, *, is_lone: bool, records: str | None) -> None:
         self._found = places
+        self._records = records
         self._file = file
         self._is_lone = is_lone  # whether the file is one object
 
@@ -81,9 +84,11 @@ class _Walk:
         """Add what is in an object; one of several objects of records holds some, even where it holds one alone."""
         if depth > DEEPEST:
             return
-        if is_one_of_several or _holds_records(value, are_verdicts=self._is_lone and not path):
-            are_several = hold_records(value)
-            place = f"{path}{{*}}"
+        is_top = self._is_lone and not path
+        is_matrix = is_top and (self._records == f"{_BY_NAME}{_BY_NAME}" or _are_verdicts_on_models(value))
+        if is_one_of_several or is_matrix or _holds_records(value, are_verdicts=is_top):
+            are_several = is_matrix or hold_records(value)
+            place = f"{path}{_BY_NAME}"
             around = (
                 outers[:-1] if path else outers
             )  # of the objects around records, the file counts, and an object of records does not
@@ -130,11 +135,34 @@ def _holds_records(value: Mapping[str, Any], *, are_verdicts: bool) -> bool:
         return similar(values) or hold_records(value)
     if all(isinstance(inner, list) and all(isinstance(item, dict) for item in inner) for inner in values):
         return similar([item for inner in values for item in inner])
-    if not are_verdicts or len(values) < 3:
-        return False
-    if all(isinstance(inner, bool) for inner in values):  # by ids, which have numbers; names without are of settings
-        return sum(any(map(str.isdigit, name)) for name in value) > 0.5 * len(values)
+    return are_verdicts and len(values) > 2 and _are_verdicts(value)
+
+
+def _are_verdicts(value: Mapping[str, Any]) -> bool:
+    """Return whether an object holds verdicts by name: words that are some, truth values, or null where there is none."""
+    values = [inner for inner in value.values() if inner is not None]
+    if all(isinstance(inner, bool) for inner in values):
+        return bool(values) and _are_ids(value)
     return all(isinstance(inner, bool) or _is_verdict(inner) for inner in values)
+
+
+def _are_ids(names: Collection[str]) -> bool:
+    """Return whether names are ids, most of which have numbers; names of settings have none."""
+    return sum(any(map(str.isdigit, name)) for name in names) > 0.5 * len(names)
+
+
+def _are_verdicts_on_models(value: Mapping[str, Any]) -> bool:
+    """Return whether an object holds objects of verdicts, with a model and a task as the two names of each."""
+    rows = [*value.values()]
+    if len(rows) < 2 or not all(isinstance(row, dict) and row for row in rows) or not similar(rows):
+        return False
+    inner = {name for row in rows for name in row}
+    models, tasks = (value.keys(), inner) if all(map(MODELS.search, value)) else (inner, value.keys())
+    cells = [cell for row in rows for cell in row.values() if cell is not None]
+    if not all(map(MODELS.search, models)) or any(map(MODELS.search, tasks)):
+        return False
+    is_known = any(map(_is_verdict, cells)) or (bool(cells) and _are_ids(tasks))
+    return is_known and all(isinstance(cell, bool) or _is_verdict(cell) for cell in cells)
 
 
 def hold_records(value: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from rollwise.readers.proposal import offers, refusals, reshaped, wide
 from rollwise.readers.proposal.contents import Content, beginning_of, content_of, similar_files
 from rollwise.readers.proposal.fields import Field, fields_of, quoted
-from rollwise.readers.proposal.levels import are_numbered, numbered_turns
+from rollwise.readers.proposal.levels import are_numbered, facts_of_levels, numbered_turns
 from rollwise.readers.proposal.neighbors import (
     has_one_verdict,
     is_judged_whole,
@@ -133,7 +133,7 @@ def _structure(contents: Sequence[Content], names: Mapping[str, str]) -> Structu
     if draft.refusal is not None:
         return draft
     contents = [content.below_header if header else content.of_rollouts for content in contents]
-    places = places_in(contents)
+    places = places_in(contents, names.get("records"))
     chat = _chat_in_file(places)
     if chat is not None:
         draft.data, draft.why = chat, ["each file is a list of messages"]
@@ -327,7 +327,10 @@ def _of_values(path: str, items: Sequence[Item]) -> dict[str, Any]:
         prompt = next((quoted(name) for name in items[0].outers[-1] if role_of(name) == "prompt"), None)
         around = {name: rule for name, rule in around_of(items[0]).items() if rule != f"^{prompt}"}
         return {"response": "value", "columns": around} | ({} if prompt is None else {"prompt": f"^{prompt}"})
-    return {"facts": {"task": "@key"}, "columns": {"solved": "value"}} if path.endswith("{*}") else {}
+    if not path.endswith("{*}"):
+        return {}
+    name = "success" if all(isinstance(item.value, bool | None) for item in items) else "verdict"
+    return {"facts": facts_of_levels(path, items, {}), "columns": {name: "value"}}
 
 
 def _describe(

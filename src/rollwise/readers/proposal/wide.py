@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMA = ","
 _WIDE = "holds a column for each of several models (`{}`), which may be the verdicts on them"
+_MATRIX = "holds a value for each of several models and tasks (`{}`), which may be the verdicts of rollouts"
 _NOWHERE = "has no column `{}`: its columns are `{}`"
 _NUMBERS = {"unit", "number", "whole"}
 
@@ -26,6 +27,11 @@ def ask_targets(draft: "Structure", fields: Mapping[str, Field]) -> None:
     if not columns:
         return
     names = "`, `".join(field.name for field in columns)
+    objects = {field.path.rpartition(".")[0] for field in columns}
+    if 1 < len(objects) < len(columns) and len(columns[0].values) == 1:  # a file that is one object of objects
+        draft.refusal = _MATRIX.format(names)
+        draft.offered = (Question("", f"is each of `{names}` a rollout?", {"records": "{*}{*}"}),)
+        return
     draft.refusal = _WIDE.format(names)
     answer: dict[str, Any] = {"targets": COMMA.join(field.name for field in columns)}
     if _short_name(columns) != "success" or columns[0].kind in {"words", "strings"}:

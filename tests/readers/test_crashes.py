@@ -315,6 +315,22 @@ def test_an_error_of_a_call_in_place_of_an_answer_is_no_answer(
     assert rollouts["attack_success"].to_list() == [None] * 4 + [next(iter(verdict.values())) in {True, "success"}] * 2
 
 
+@pytest.mark.parametrize("name", ["score_harm", "is_unsafe", "scores.harm"])
+def test_what_a_judge_said_of_an_error_is_no_score_of_ones_own(tmp_path: Path, name: str) -> None:
+    """The scores of answers stay, as does a column that says something else."""
+    rows = [
+        {"prompt": f"please do {n}", "response": text, "jailbroken": False, "tokens": 7, name: float(n % 2)}
+        for n, text in enumerate([*CALLS, "Sure.", "No."])
+    ]
+    path = tmp_path / "a.csv"
+    pl.DataFrame(rows).write_csv(path)
+    turns = rw.read(path)
+    own = turns.select(pl.selectors.starts_with(name.partition(".")[0])).to_series()
+    assert [None if value is None else float(value) for value in own] == [None] * 4 + [0, 1]
+    rollouts = rw.measure(turns, m.attack_success(), keep=own.name)
+    assert rw.summarize(rollouts, metrics=own.name, statistics="mean", resamples=100)["estimate"].to_list() == [0.5]
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("column", ["response", "model_output"])
 def test_what_looks_like_an_error_of_a_call_is_an_answer_if_the_user_says_so(

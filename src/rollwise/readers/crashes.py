@@ -11,7 +11,8 @@ import polars as pl
 from rollwise import schema
 from rollwise.readers.casting import cast
 from rollwise.readers.roles.columns import plain_name
-from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES
+from rollwise.readers.roles.names import role_of, verdict_claim, words_of
+from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES, TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
 NOTHING = ("", "false", "none", "null", "nan", "no", "0", "{}", "[]", '""', "ok")  # texts that report no error
@@ -91,12 +92,14 @@ def are_failed_calls(frame: pl.DataFrame) -> pl.Series | None:
 def without_failed_calls(frame: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Return turns whose answer is the text of an error without that answer, which becomes the error, and without its verdicts.
 
-    The outcome of a rollout all of whose turns are such errors is unknown.
+    The outcome of a rollout all of whose turns are such errors is unknown, as are verdicts and scores in columns of one's own.
     """
     ids = frame["rollout_id"]
     is_lost = ~ids.is_in(ids.filter(~rows).unique().implode())
     unknown = [name for name in ("succeeded", "refused", "score", "reward", "tool_calls") if name in frame.columns]
-    lost = [name for name in ("outcome", "solved") if name in frame.columns]
+    lost = [
+        name for name in frame.columns if name in {"outcome", "solved"} or (name not in TURNS.names and _judges(name))
+    ]
     return frame.with_columns(
         frame["error"].zip_with(~rows | frame["error"].is_not_null(), frame["response"]).alias("error"),
         frame["response"].set(rows, None),
@@ -109,6 +112,11 @@ def without_failed_calls(frame: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
             for name in lost
         ),
     )
+
+
+def _judges(name: str) -> bool:
+    """Return whether a column of one's own is called as a verdict or a score is."""
+    return bool({"score", "scores"} & {*words_of(name)}) or role_of(name) == "score" or verdict_claim(name) is not None
 
 
 def may_report_crashes(columns: Iterable[str]) -> bool:

@@ -187,7 +187,7 @@ function move(place) {
   const list = at("list"), line = state.tops[state.active], end = line + (state.order === "goal" ? LOW : ROW);
   const top = state.order === "goal" && (state.active === 0 || state.tops[state.active - 1] < line - LOW) ? line - GOAL : line;
   if (top < list.scrollTop) list.scrollTop = top;
-  else if (end > list.scrollTop + list.clientHeight + (end - line)) list.scrollTop = top; // not the next one: it is far below
+  else if (line > list.scrollTop + list.clientHeight + GOAL) list.scrollTop = top; // far below: with what follows it
   else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
   paint();
 }

@@ -136,7 +136,7 @@ def test_without_an_injected_text_they_begin_together(browser: Browser, tmp_path
 
 
 def test_each_side_of_a_comparison_is_named(browser: Browser, tmp_path: Path) -> None:
-    """By its verdict, else by its attempt: two that were broken, and tasks without an attack, of which the solved one is offered first."""
+    """By its verdict, else by its attempt: of two broken ones, and of tasks, of which a solved one is offered first."""
     say = {"prompt": "ask", "response": "No.", "succeeded": False}
     answer, look = {"prompt": "ask", "response": "No."}, {"prompt": "ask", "tool_calls": call("look")}
     page = report(

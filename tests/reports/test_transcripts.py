@@ -130,7 +130,14 @@ def test_messages_have_roles_and_calls_have_lines(browser: Browser, page: Path) 
 def test_roles_and_short_names_have_the_room_they_need(browser: Browser, tmp_path: Path) -> None:
     """The longest role stands in one line beside its message; a name of four letters leaves no gap before the next one."""
     rows = [
-        {"rollout_id": f"{target}{attempt}", "turn": 1, "target": target, "attack": attack, "goal": "g", "attempt": attempt}
+        {
+            "rollout_id": f"{target}{attempt}",
+            "turn": 1,
+            "target": target,
+            "attack": attack,
+            "goal": "g",
+            "attempt": attempt,
+        }
         | {"prompt": "run", "response": "ls", "observation": "bin", "succeeded": False}
         for target, attack in (("tiny", "encode"), ("a-long-name-of-a-target", "b"))
         for attempt in (1, 2)

@@ -1,5 +1,6 @@
 """The report's page in a real browser: it stands without network, fits a phone, can be read in light, in dark and on paper."""
 
+import json
 import re
 from pathlib import Path
 
@@ -123,6 +124,27 @@ def test_wide_tables_keep_within_the_window(browser: Browser, page: Path, width:
       return [document.documentElement.scrollWidth, document.documentElement.clientWidth];
     """)
     assert across == window
+
+
+@pytest.mark.integration
+def test_the_table_of_files_stands_beside_the_contents(browser: Browser, tmp_path: Path) -> None:
+    """Of ten columns, of which one has long names: no column is cut off at the width of a usual screen."""
+    for number in range(4):
+        log = (
+            tmp_path
+            / "logs"
+            / f"scorer_of_a_long_name/2025-02-11T15-18-0{number}_popularity_mj7khqpMM4GBCfVQozKgzB.jsonl"
+        )
+        log.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"rollout_id": f"{number}/{k}", "turn": 1, "goal": f"g{k}", "succeeded": k == 0} for k in range(1100)]
+        log.write_text("".join(json.dumps(row | {"target": "t", "response": "x"}) + "\n" for row in rows))
+    browser.open(rw.report(rw.read(tmp_path / "logs"), tmp_path / "report"))
+    tables = browser.run("""
+      document.querySelectorAll("details").forEach(one => { one.open = true; });
+      return [...document.querySelectorAll(".wide")].map(one => [one.querySelectorAll("th").length, one.scrollWidth - one.clientWidth]);
+    """)
+    assert max(columns for columns, _ in tables) == 10
+    assert {beyond for _, beyond in tables} == {0}
 
 
 @pytest.mark.integration

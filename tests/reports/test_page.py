@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.cli import run
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -138,10 +139,14 @@ def test_the_table_of_files_stands_beside_the_contents(browser: Browser, tmp_pat
         log.parent.mkdir(parents=True, exist_ok=True)
         rows = [{"rollout_id": f"{number}/{k}", "turn": 1, "goal": f"g{k}", "succeeded": k == 0} for k in range(1100)]
         log.write_text("".join(json.dumps(row | {"target": "t", "response": "x"}) + "\n" for row in rows))
-    browser.open(rw.report(rw.read(tmp_path / "logs"), tmp_path / "report"))
+    with pytest.raises(SystemExit) as ended:
+        run(["report", str(tmp_path / "logs"), "--out", str(tmp_path / "report")])
+    assert ended.value.code == 0
+    browser.open(tmp_path / "report/report.html")
     tables = browser.run("""
       document.querySelectorAll("details").forEach(one => { one.open = true; });
-      return [...document.querySelectorAll(".wide")].map(one => [one.querySelectorAll("th").length, one.scrollWidth - one.clientWidth]);
+      return [...document.querySelectorAll(".wide")]
+        .map(one => [one.querySelectorAll("th").length, one.scrollWidth - one.clientWidth]);
     """)
     assert max(columns for columns, _ in tables) == 10
     assert {beyond for _, beyond in tables} == {0}

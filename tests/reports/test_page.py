@@ -150,6 +150,9 @@ def test_the_table_of_files_stands_beside_the_contents(browser: Browser, tmp_pat
     """)
     assert max(columns for columns, _ in tables) == 10
     assert {beyond for _, beyond in tables} == {0}
+    # Nor does a line of a head end before a unit.
+    heads = browser.run("return [...document.querySelectorAll('th')].map(one => one.textContent)")
+    assert {one[one.index("[") :] for one in heads if "[" in one} == {"[95\N{NO-BREAK SPACE}%]"}
 
 
 @pytest.mark.integration

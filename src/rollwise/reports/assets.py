@@ -51,21 +51,18 @@ def _hash(text: str) -> str:
 def unbroken(text: str) -> str:
     """Keep together a number and its unit, the ends of an interval, a p-value and its name, a dot and the name before it.
 
-    The text is escaped; an option in it is an element of its own, so that no line ends at its hyphens, and so is code.
+    The text is escaped; an option in it is an element of its own, so that no line ends at its hyphens.
     """
     from jinja2.filters import do_forceescape, do_mark_safe
 
     joined = r"\d (?:to [\d.]+ )?(?:%|points?)(?!\w)|\d, [−\d.]+\]|\b(?:p [<=]|step) \d|US\$ \d| ·"
     text = re.sub(joined, lambda words: words[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
-    pieces = re.split(r"(--[a-z]+(?: '[^']*')?|`[^`\n]+`)", text)
+    pieces = re.split(r"(--[a-z]+(?: '[^']*')?)", text)
     escaped = [
         str(do_forceescape(_visible(piece) if place % 2 else _visible_inside(piece)))
         for place, piece in enumerate(pieces)
     ]
-    escaped[1::2] = [
-        f"<code>{typed[1:-1]}</code>" if typed.startswith("`") else f'<span class="typed">{typed}</span>'
-        for typed in escaped[1::2]
-    ]
+    escaped[1::2] = [f'<span class="typed">{option}</span>' for option in escaped[1::2]]
     return do_mark_safe("".join(escaped))
 
 

@@ -248,6 +248,16 @@ def test_the_table_counts_goals_only_where_a_point_is():
     }
 
 
+def test_a_sign_that_no_point_has_is_not_explained():
+    """A k that no goal was tried so often has no point, and none that is hollow; a point of few goals has."""
+    frame = tried({"a": [(0.1, 40), (0.2, 40), (0.3, 5)]})
+    assert "Hollow: fewer than 10 goals." in plots.attempts(frame).caption
+    known = pl.when(pl.col("at") < 3)
+    gone = frame.with_columns(known.then(name).alias(name) for name in ("estimate", "low", "high"))
+    assert "Hollow" not in plots.attempts(gone).caption
+    assert "Hollow" not in plots.curve(gone).caption
+
+
 @pytest.mark.integration
 def test_long_names_leave_room_for_curves_and_numbers():
     """Beside long names the curves are as wide as beside short ones, and no two numbers below them touch."""

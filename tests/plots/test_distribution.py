@@ -117,6 +117,18 @@ def test_groups_stand_by_their_medians_and_those_without_values_last():
 
 
 @pytest.mark.integration
+def test_colors_show_one_factor_of_two():
+    """As in `forest`: the values of an attack have one color for all targets, whatever the place of their row."""
+    frame = pl.concat(
+        rollouts([1.0, 2.0, float(place)], name).with_columns(target=pl.lit(name[0]), attack=pl.lit(name[1]))
+        for place, name in enumerate(("ap", "aq", "bp", "bq"))
+    )
+    for kind in ("histogram", "box"):
+        marks = plots.marks.distribution(frame, metric="harm", by=["target", "attack"], kind=kind)
+        colors = dict(marks.select("group", "color").unique().rows())
+        assert colors["a · p"] == colors["b · p"] != colors["a · q"] == colors["b · q"], kind
+
+
 def test_wide_ranges_stand_on_a_logarithmic_axis_unless_there_is_a_zero():
     """A hundredfold range is shown in powers of ten; a zero forbids it, and asking for it is an error."""
     wide = rollouts([10.0, 100.0, 2000.0])

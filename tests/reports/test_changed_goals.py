@@ -50,12 +50,23 @@ def test_gained_lost_and_same_are_counted_and_the_largest_change_comes_first() -
     before = run({"a": [False, False], "b": [True, True], "c": [True, False]})
     now = run({"a": [True, True], "b": [True, False], "c": [False, True]})
     text, _ = parts(now, before)
-    assert text.text.startswith("Broken more often now than before: 1 goals; less often: 1; as often: 1.")
+    assert text.text.startswith("Broken more often now than before: 1 goal; less often: 1; as often: 1.")
     first, second = pairs(now, before)
     assert (first.goal, first.counts) == ("a", "broken in 0 of 2 before, 2 of 2 now")
     assert (second.goal, second.counts) == ("b", "broken in 2 of 2 before, 1 of 2 now")
     assert [side.title for side in first.sides] == ["the earlier report: held", "now: broken"]
     assert [side.title for side in second.sides] == ["the earlier report: broken", "now: held"]
+
+
+@pytest.mark.integration
+def test_a_goal_of_two_groups_is_counted_in_each_and_that_is_said() -> None:
+    """Two changes at one goal are not of two goals."""
+    before, now = (
+        pl.concat([run({"a": [broken]}).with_columns(target=pl.lit(name), rollout_id=pl.lit(name)) for name in "xy"])
+        for broken in (False, True)
+    )
+    text = changed_goals(frames(now, earlier=before, **OPTIONS | {"by": "target"}))[0].text
+    assert text.startswith("Broken more often now than before: 2 goals (a goal counts in each group); less often: 0;")
 
 
 @pytest.mark.integration
@@ -101,7 +112,7 @@ def test_long_texts_are_shortened_and_many_goals_cut() -> None:
     """A page is for reading: the first words, and the largest changes."""
     goals = {f"g{number}": [True] for number in range(MOST + 5)}
     found = parts(run(goals, words="word " * 2000), run({goal: [False] for goal in goals}, words="word " * 2000))
-    assert f"The {MOST} largest changes:" in found[0].text
+    assert found[0].text.endswith(f" are marked. The {MOST} largest changes:")
     pair = found[1].lines[0]
     text = "".join(piece for piece, _ in dict(pair.sides[1].said)["response"])
     assert len(text.split()) <= MOST_WORDS + 3
@@ -114,7 +125,7 @@ def test_nothing_changed_and_nothing_was_said() -> None:
     (text,) = parts(same, same)
     assert text.text == "Broken more often now than before: 0 goals; less often: 0; as often: 2."
     (text,) = parts(run({"a": [True]}).drop("prompt", "response"), run({"a": [False]}).drop("prompt", "response"))
-    assert "1 goals" in text.text
+    assert "1 goal;" in text.text
     assert changed_goals(frames(same, **OPTIONS)) == []
 
 

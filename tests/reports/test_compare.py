@@ -135,6 +135,34 @@ def test_without_an_injected_text_they_begin_together(browser: Browser, tmp_path
     assert texts(browser, "#rollout select option")[0] == "attempt 1 of 4 · broken"  # another verdict comes first
 
 
+def test_each_side_of_a_comparison_is_named(browser: Browser, tmp_path: Path) -> None:
+    """By its verdict, else by its attempt: of two broken ones, and of tasks, of which a solved one is offered first."""
+    say = {"prompt": "ask", "response": "No.", "succeeded": False}
+    answer, look = {"prompt": "ask", "response": "No."}, {"prompt": "ask", "tool_calls": call("look")}
+    page = report(
+        tmp_path,
+        {
+            "a": ({"goal": "g", "attempt": 1, "outcome": "success"}, [{**say, "succeeded": True}]),
+            "b": ({"goal": "g", "attempt": 2, "outcome": "success"}, [say, {**say, "succeeded": True}]),
+            "c": ({"task": "t", "attack": "none", "attempt": 1, "solved": False}, [look]),
+            "d": ({"task": "t", "attack": "none", "attempt": 2, "solved": False}, [answer]),
+            "e": ({"task": "t", "attack": "none", "attempt": 3, "solved": True}, [answer]),
+        },
+    )
+    press(browser, page, "a")
+    assert texts(browser, "#rollout .differ")[0].splitlines()[1:] == [
+        "attempt 1 of 2 · broken: attack succeeded", "attempt 2 of 2 · broken: attack failed",
+    ]  # fmt: skip
+    press(browser, page, "c")
+    assert texts(browser, "#rollout select option")[0] == "attempt 3 of 3 · task solved"
+    assert texts(browser, "#rollout .differ")[0].splitlines()[1:] == [
+        "attempt 1 of 3 · task not solved: look {}", "attempt 3 of 3 · task solved: no call",
+    ]  # fmt: skip
+    assert [one.splitlines()[1] for one in texts(browser, ".side-head")] == [
+        "task not solved · 1 turn", "task solved · 1 turn",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_signs_and_chips_can_be_read_in_the_dark(browser: Browser, tmp_path: Path, dark: bool) -> None:
     """Every color of a cell, a chip and a sign has enough contrast, read alone and beside another, and has a word or a sign."""

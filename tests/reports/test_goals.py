@@ -131,6 +131,25 @@ def test_rows_are_where_the_scroll_bar_says(browser: Browser, page: Path, rollou
     assert browser.run(f"{inside} return [state.active, list.top <= row.top, at('list').scrollTop]") == [0, True, 0]
 
 
+def test_a_rollout_that_is_opened_from_afar_stands_at_the_top_of_the_list(
+    browser: Browser, page: Path, rollouts: pl.DataFrame
+) -> None:
+    """Below the head of its goal: at the bottom it would be out of sight where the list is taller than what is seen of it."""
+    browser.open(page, height=500)
+    goal = expected(rollouts)["goal"][2]
+    place = browser.run("return state.shown.findIndex(one => word('goal', one) === given[0])", goal)
+    settle(browser, "await openRollout(state.shown[0])")
+    settle(browser, "await openRollout(state.shown[given[0]])", place)
+    ends = "const list = at('list').getBoundingClientRect(), row = at(`row-${state.active}`).getBoundingClientRect();"
+    assert browser.run(f"{ends} return Math.round(row.top - list.top)") == 52
+    # The next one, by a key, moves nothing.
+    browser.run("document.body.tabIndex = -1; document.body.focus()")
+    before = browser.run("return at('list').scrollTop")
+    browser.press("j")
+    browser.run("await new Promise(go => setTimeout(go, 200))")
+    assert browser.run("return [at('list').scrollTop, state.active]") == [before, place + 1]
+
+
 def test_the_title_is_the_filter_in_words(browser: Browser, page: Path, rollouts: pl.DataFrame) -> None:
     """A count of the table is followed: its rate and interval are those of the table; a search and an empty choice are said."""
     told = "return [at('filter-title'), at('filter-words')].map(one => one.checkVisibility() ? one.textContent : null)"

@@ -1,5 +1,6 @@
 """The report's page in a real browser: it stands without network, fits a phone, can be read in light, in dark and on paper."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 import rollwise as rw
+from rollwise.cli import run
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -123,6 +125,34 @@ def test_wide_tables_keep_within_the_window(browser: Browser, page: Path, width:
       return [document.documentElement.scrollWidth, document.documentElement.clientWidth];
     """)
     assert across == window
+
+
+@pytest.mark.integration
+def test_the_table_of_files_stands_beside_the_contents(browser: Browser, tmp_path: Path) -> None:
+    """Of ten columns, of which one has long names: no column is cut off at the width of a usual screen."""
+    for number in range(4):
+        log = (
+            tmp_path
+            / "logs"
+            / f"scorer_of_a_long_name/2025-02-11T15-18-0{number}_popularity_mj7khqpMM4GBCfVQozKgzB.jsonl"
+        )
+        log.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"rollout_id": f"{number}/{k}", "turn": 1, "goal": f"g{k}", "succeeded": k == 0} for k in range(1100)]
+        log.write_text("".join(json.dumps(row | {"target": "t", "response": "x"}) + "\n" for row in rows))
+    with pytest.raises(SystemExit) as ended:
+        run(["report", str(tmp_path / "logs"), "--out", str(tmp_path / "report")])
+    assert ended.value.code == 0
+    browser.open(tmp_path / "report/report.html")
+    tables = browser.run("""
+      document.querySelectorAll("details").forEach(one => { one.open = true; });
+      return [...document.querySelectorAll(".wide")]
+        .map(one => [one.querySelectorAll("th").length, one.scrollWidth - one.clientWidth]);
+    """)
+    assert max(columns for columns, _ in tables) == 10
+    assert {beyond for _, beyond in tables} == {0}
+    # Nor does a line of a head end before a unit.
+    heads = browser.run("return [...document.querySelectorAll('th')].map(one => one.textContent)")
+    assert {one[one.index("[") :] for one in heads if "[" in one} == {"[95\N{NO-BREAK SPACE}%]"}
 
 
 @pytest.mark.integration

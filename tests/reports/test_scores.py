@@ -265,6 +265,9 @@ def test_a_score_of_one_value_is_a_sentence_and_no_figure(tmp_path: Path) -> Non
     assert "The audit score is 0 in all 12 scored rollouts." in texts(part_of, "finding")
     assert texts(part_of, "method")[1] == "12 of 20 rollouts have an audit score. It is the same in all."
     assert "Its values go from 0 to 11." in texts(part_of, "method")[0]
+    # One value is the same as no other.
+    alone = made([{**row, "score_audit": 0.0 if place == 0 else None} for place, row in enumerate(rows)])
+    assert texts(section(alone, "scores"), "method")[1] == "1 of 20 rollouts has an audit score."
     for table in (part.table for part in part_of.parts if part.table):
         assert not any("– – –" in str(cell) for row in table.rows for cell in row)
 

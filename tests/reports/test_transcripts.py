@@ -127,6 +127,42 @@ def test_messages_have_roles_and_calls_have_lines(browser: Browser, page: Path) 
     assert texts(browser, "#rollout .role") == ["user", "error"]
 
 
+def test_roles_and_short_names_have_the_room_they_need(browser: Browser, tmp_path: Path) -> None:
+    """The longest role stands in one line beside its message; a name of four letters leaves no gap before the next one."""
+    rows = [
+        {
+            "rollout_id": f"{target}{attempt}",
+            "turn": 1,
+            "target": target,
+            "attack": attack,
+            "goal": "g",
+            "attempt": attempt,
+        }
+        | {"prompt": "run", "response": "ls", "observation": "bin", "succeeded": False}
+        for target, attack in (("tiny", "encode"), ("a-long-name-of-a-target", "b"))
+        for attempt in (1, 2)
+    ]
+    browser.open(rw.report(pl.DataFrame(rows), tmp_path / "report", by=["target", "attack"], progress=False))
+    browser.until("return state.view !== null")
+    lines = browser.run("""
+      const range = document.createRange();
+      return [...document.querySelectorAll("#rollout .role")].map(one => {
+        range.selectNodeContents(one);
+        return [one.textContent, new Set([...range.getClientRects()].map(line => line.top)).size];
+      });
+    """)
+    assert lines == [["user", 1], ["assistant", 1], ["observation", 1]]
+    gaps = browser.run("""
+      const range = document.createRange();
+      return [...document.querySelectorAll("#rows .row b")].filter(one => one.textContent.startsWith("tiny")).map(one => {
+        range.selectNodeContents(one.children[0]);
+        return one.children[1].getBoundingClientRect().left - range.getBoundingClientRect().right;
+      });
+    """)
+    assert len(gaps) == 2
+    assert max(gaps) < 1
+
+
 def test_long_things_are_folded_but_not_what_is_searched_for(browser: Browser, page: Path) -> None:
     """Three lines of the system, twelve of a result; a hit in the rest, and an injected text, are always in sight."""
     opened(browser, page, "r/1")

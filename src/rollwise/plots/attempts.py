@@ -239,7 +239,7 @@ def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
 
 def _caption(frame: object, rows: pl.DataFrame, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
     sentences = [labels.caption(rows)]
-    if not marks.filter(pl.col("style") == "point")["solid"].all():
+    if not marks.filter(pl.col("estimate").is_not_null(), style="point")["solid"].all():
         sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(rows))}.")
     sentences += curve_figure.withheld(marks.filter(pl.col("style") == "point"))
     unknown = rows["reason"].drop_nulls().str.extract(r"([\d,]+) attempts? without a value left out")

@@ -194,7 +194,7 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
         sentences.append("Small ticks: censored rollouts.")
     if not steps["solid"].all():
         sentences.append(f"Dashed: {too_few(min_at_risk)}.")
-    if not points["solid"].all():
+    if not points.drop_nulls("estimate")["solid"].all():
         of_points = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
         sentences.append(
             f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."

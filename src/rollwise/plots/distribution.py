@@ -9,7 +9,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
-from rollwise.plots import alternatives, layout, lettering, theme, ticking
+from rollwise.plots import alternatives, factors, layout, lettering, theme, ticking
 from rollwise.plots import distribution_strokes as strokes
 from rollwise.plots.curve_marks import wide_range
 from rollwise.plots.figures import Plot, drawing
@@ -182,7 +182,9 @@ def distribution_marks(
     # Rows have their names beside them, steps only their looks.
     look = theme.looks(parts, colors)
     if kind != "ecdf":
-        look = dict(zip(parts, theme.row_looks([*parts], colors), strict=True))
+        groups = frame.unique("\0group", keep="first", maintain_order=True)
+        shown = factors.by_color(groups, by, factors.colored(groups, by, None, "distribution"))
+        look = dict(zip(groups["\0group"], theme.row_looks(shown, colors), strict=True))
     edges = _edges(frame["\0x"].drop_nulls()) if kind == "histogram" else []
     # A group without values has one row, so that the key can name it.
     rows: list[dict[str, Any]] = []

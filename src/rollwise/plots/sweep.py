@@ -258,7 +258,7 @@ def caption_of(frame: pl.DataFrame, choice: str, marks: pl.DataFrame, min_at_ris
     sentences = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
         sentences.append(f"Dashed horizontal lines: no {labels.label(choice)}.")
-    if not marks["solid"].all():
+    if not marks.drop_nulls("estimate")["solid"].all():
         sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}.")
     unplaced = frame.filter(column_named(choice).is_not_null() & ~has_value(frame, choice)).height
     if unplaced:

@@ -66,7 +66,8 @@ def training(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
     rows = drawn.rows_of(frame, schema.TRAINING, "training", marks, ["metric", "level"])
-    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]
+    is_solid = marks.drop_nulls("estimate")["solid"].all()
+    hollow = [] if is_solid else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]
     description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
     return curve_figure.lay_out(
         marks,

@@ -61,12 +61,13 @@ def _of_metric(data: Frames, earlier: Earlier, metric: str, by: tuple[str, ...])
     editions = {EARLIER: earlier.turns, NOW: data.turns}
     goals = changes(both, of=EDITION, group=NOW, baseline=EARLIER, metric=metric, by=by, cluster=unit)
     changed = goals.filter(pl.col("change").is_in(["gained", "lost"]))
-    counts = {name: labels.count(goals.filter(change=name).height) for name in ("gained", "lost", "same")}
+    number = {name: goals.filter(change=name).height for name in ("gained", "lost", "same")}
     yes, _ = _RESULTS[metric]
+    scope = f" (a {unit} counts in each group)" if goals[unit].n_unique() < goals.height else ""
     text = (
-        f"{yes.capitalize()} more often now than before: {counts['gained']} {unit}s; less often: {counts['lost']}; as often: "
-        f"{counts['same']}."
+        f"{yes.capitalize()} more often now than before: {labels.counted(number['gained'], unit)}{scope}; less often: "
     )
+    text += f"{labels.count(number['lost'])}; as often: {labels.count(number['same'])}."
     if changed.is_empty():
         return [Part("text", text=text)]
     largest = changed.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(MOST)
@@ -75,7 +76,7 @@ def _of_metric(data: Frames, earlier: Earlier, metric: str, by: tuple[str, ...])
         return [Part("text", text=text)]
     shown = f" The {labels.count(len(pairs))} largest changes:" if changed.height > len(pairs) else ""
     return [
-        Part("text", text=f"{text}{shown} Words that only one of two similar texts has are marked."),
+        Part("text", text=f"{text} Words that only one of two similar texts has are marked.{shown}"),
         Part("pairs", lines=pairs),
     ]
 

@@ -40,12 +40,10 @@ def _seen(data: Frames, metric: str) -> str:
     when = " in all turns together" if metric.startswith("total_") else " in the last turn"
     when = when if data.turn_count > data.rollout_count else ""
     name = score_name(metric)
-    values_text = (
-        f"Its values go from {scale(data.rollouts, [metric])}"
-        if is_varied(data.rollouts, metric)
-        else "It is the same in all"
-    )
-    return f"{known} {have} {'an' if name[0].lower() in 'aeiou' else 'a'} {name}{when}. {values_text}."
+    text = f"{known} {have} {'an' if name[0].lower() in 'aeiou' else 'a'} {name}{when}."
+    if is_varied(data.rollouts, metric):
+        return f"{text} Its values go from {scale(data.rollouts, [metric])}."
+    return f"{text} It is the same in all." if len(values) > 1 else text
 
 
 def _table(data: Frames, metric: str, means: pl.DataFrame, level: float) -> Grid:

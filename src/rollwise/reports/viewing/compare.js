@@ -2,12 +2,15 @@
 // Two attempts at one goal beside each other, aligned where an injected text arrives, with the first turn that differs named.
 const MOST_OTHERS = 100; // attempts that are offered
 
-// Other rollouts of the same goal (or task, where there is no goal): those with another verdict first, then those of the same target.
+// What became of an attack, or of a task where nothing attacked it.
+const resultOf = (one) => verdictOf(one)?.[1] ?? SOLVED[word("task_success", one)];
+
+// Other rollouts of the same goal (or task, where there is no goal): those with another result first, then those of the same target.
 function others(one) {
   const column = ["goal", "task"].map((name) => state.columns[name]).find((each) => each && each.words[each.codes[one]] !== null);
   if (!column) return [];
-  const verdict = verdictOf(one)?.[1], target = word("target", one), attack = word("attack", one);
-  const far = (other) => (["broken", "held"].includes(verdictOf(other)?.[1]) && verdictOf(other)[1] !== verdict ? 0 : 4)
+  const result = resultOf(one), target = word("target", one), attack = word("attack", one);
+  const far = (other) => (["broken", "held", ...Object.values(SOLVED)].includes(resultOf(other)) && resultOf(other) !== result ? 0 : 4)
     + (word("target", other) === target ? 0 : 2) + (word("attack", other) === attack ? 0 : 1);
   const found = [];
   for (let other = 0; other < state.index.ids.length; other++) {
@@ -20,10 +23,13 @@ function others(one) {
 const apartOf = (one, beside) => [...new Set([...state.index.by, "target", "attack", "task"])]
   .filter((name) => word(name, one) !== word(name, beside)).map((name) => valueName(name, one)).filter((value) => value !== null);
 
-const nameOf = (one, beside, verdict = verdictOf(one)?.[1]) => {
-  const told = [...apartOf(one, beside), attemptOf(one), verdict].filter(Boolean);
+const nameOf = (one, beside, result = resultOf(one)) => {
+  const told = [...apartOf(one, beside), attemptOf(one), result].filter(Boolean);
   return told.join(" · ") || plain(state.index.ids[one]);
 };
+
+// The side of a comparison that a line is of: its verdict, or its name where the verdicts are alike.
+const sideNodes = (one, beside) => (verdictOf(one)?.[1] === verdictOf(beside)?.[1] ? [element("bdi", "soft", `${nameOf(one, beside)}:`)] : chipsOf(one));
 
 const arrivalIn = (view) => view.ordered.findIndex(([row]) => signsOf(row, view.about).includes("arrives"));
 
@@ -68,7 +74,7 @@ function firstDiffering(one, other, { pairs, before, isAtInjection }) {
 
 function sideHead(one, beside, view) {
   const about = [attemptOf(one), ...apartOf(one, beside)].filter(Boolean).join(" · ");
-  return element("div", "side-head", ...chipsOf(one), " ", element("bdi", "", about), element("small", "soft", spentOf(one).join(" · ")), element("small", "soft", element("bdi", "", plain(view.id))));
+  return element("div", "side-head", ...chipsOf(one), " ", element("bdi", "", about), element("small", "soft", [SOLVED[word("task_success", one)], ...spentOf(one)].filter(Boolean).join(" · ")), element("small", "soft", element("bdi", "", plain(view.id))));
 }
 
 const turnName = (view, place) => (place < 0 ? "none" : String(view.ordered[place][0].turn ?? place + 1));
@@ -77,7 +83,7 @@ function differenceNode(one, other, rollouts, found, pair) {
   if (!found) return element("div", "differ", element("b", "", "No turn differs."));
   const names = [turnName(one, pair[0]), turnName(other, pair[1])];
   const where = names[0] === names[1] ? names[0] : names.join(" and ");
-  const sides = found.sides.map((lines, side) => element("div", "", ...chipsOf(rollouts[side]), " ", ...lines.flatMap((line, place) => [
+  const sides = found.sides.map((lines, side) => element("div", "", ...sideNodes(rollouts[side], rollouts[1 - side]), " ", ...lines.flatMap((line, place) => [
     ...(place ? [" · "] : []), ...written(line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line, "")])));
   return element("div", "differ", element("b", "", `First differing turn: ${where}`), ` (${found.kind})`, ...sides);
 }

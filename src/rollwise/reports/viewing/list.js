@@ -167,7 +167,7 @@ function rowNode(one, place) {
   const attempt = attemptOf(one), solved = SOLVED[word("task_success", one)], isGrouped = state.order === "goal";
   const names = [...state.apart.map((name) => valueName(name, one)).filter((value) => value !== null), ...(attempt ? [attempt] : [])];
   // Long names give way to each other, so that the last one can be read too.
-  const about = names.map((name, place) => element("span", attempt && place === names.length - 1 ? "attempt" : name.length < 4 ? "few" : "", place ? ` · ${name}` : name));
+  const about = names.map((name, place) => element("span", attempt && place === names.length - 1 ? "attempt" : name.length < 6 ? "few" : "", place ? ` · ${name}` : name));
   // What does not fit goes as one piece, not in the middle of a number.
   const result = [...(solved ? [solved] : []), ...spentOf(one)].map((piece, place) => element("span", "", place ? ` · ${piece}` : piece));
   const told = isGrouped ? [element("b", "", ...(about.length ? about : [plain(state.index.ids[one])]))] : [element("b", "", plain(titleOf(one))), element("small", "names", ...about)];
@@ -187,6 +187,7 @@ function move(place) {
   const list = at("list"), line = state.tops[state.active], end = line + (state.order === "goal" ? LOW : ROW);
   const top = state.order === "goal" && (state.active === 0 || state.tops[state.active - 1] < line - LOW) ? line - GOAL : line;
   if (top < list.scrollTop) list.scrollTop = top;
+  else if (line > list.scrollTop + list.clientHeight + GOAL) list.scrollTop = top; // far below: with what follows it
   else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
   paint();
 }

@@ -19,8 +19,7 @@ def number(value: float | None, low: float | None = None, high: float | None = N
     digits = _decimal(value, _digits(value, low, high, rate=rate), rate=rate)
     if rate:
         return f"{digits} %"
-    bare = _finite(low) is None and _finite(high) is None and "." in digits and "e" not in digits
-    return digits.rstrip("0").rstrip(".") if bare else digits
+    return _bare(digits) if _finite(low) == _finite(high) else digits
 
 
 def bracket(low: float | None, high: float | None, *, value: float | None = None, rate: bool = False) -> str:
@@ -30,6 +29,7 @@ def bracket(low: float | None, high: float | None, *, value: float | None = None
         return ""
     digits = _digits(value, low, high, rate=rate)
     ends = [NOTHING if end is None else _decimal(end, digits, rate=rate) for end in (low, high)]
+    ends = [_bare(end) for end in ends] if low == high and not rate else ends
     return f"[{ends[0]}, {ends[1]}]"
 
 
@@ -109,6 +109,8 @@ def _digits(value: float | None, low: float | None, high: float | None, *, rate:
     """Return the number of decimals that shows two significant digits of the half-width (in percent for rates)."""
     scale, most = (100.0, 4) if rate else (1.0, 6)
     low, high, value = _finite(low), _finite(high), _finite(value)
+    if low == high and not rate:  # an interval of one value says nothing of its digits
+        low, high, value = None, None, low if value is None else value
     if low is not None and high is not None:
         width = abs(high / 2 - low / 2) * scale
     elif value is not None and (low is not None or high is not None):
@@ -121,6 +123,11 @@ def _digits(value: float | None, low: float | None, high: float | None, *, rate:
     if not 0 < width < 1e300:
         return min(1, most) if width == 0 else 0
     return min(max(1 - floor(log10(width * (1 + 1e-9))), 0), most)
+
+
+def _bare(digits: str) -> str:
+    """Return a number without zeros after its last digit that counts."""
+    return digits.rstrip("0").rstrip(".") if "." in digits and "e" not in digits else digits
 
 
 def _decimal(value: float, digits: int, *, rate: bool) -> str:

@@ -273,6 +273,11 @@ def test_paper_has_no_buttons_and_all_details(browser: Browser, page: Path) -> N
     browser.cdp("Emulation.setEmulatedMedia", media="print")
     printed = "return [...document.querySelectorAll('.take, #tip, .phone svg')].some(one => one.checkVisibility())"
     assert browser.run(printed) is False
+    # A head with a control in it is not repeated where a table goes on upon the next page.
+    controls = """
+      return [...document.querySelectorAll("main th button")].map(one => getComputedStyle(one).display);
+    """
+    assert set(browser.run(controls)) == {"contents"}
 
 
 @pytest.mark.integration

@@ -135,6 +135,51 @@ def test_without_an_injected_text_they_begin_together(browser: Browser, tmp_path
     assert texts(browser, "#rollout select option")[0] == "attempt 1 of 4 · broken"  # another verdict comes first
 
 
+def test_attempts_of_the_same_result_are_named_where_they_differ(browser: Browser, tmp_path: Path) -> None:
+    """Two that were both broken, and two without a verdict of an attack: their chips do not tell which line is whose."""
+    turn = {"prompt": "ask", "response": "Yes", "succeeded": True}
+    broken = {"goal": "g", "outcome": "success"}
+    page = report(
+        tmp_path,
+        {
+            "a": (broken | {"attempt": 1}, [turn | {"tool_calls": call("read")}]),
+            "b": (broken | {"attempt": 2}, [turn]),
+        },
+    )
+    press(browser, page, "a")
+    assert texts(browser, "#rollout .differ > div") == [
+        "broken attempt 1 of 2 read {}",
+        "broken attempt 2 of 2 no call",
+    ]
+    bare = rw.turns(
+        [{"rollout_id": str(number), "task": "t", "attempt": number, "solved": number == 1, "response": "x",
+          "tool_calls": call("read") if number == 1 else None} for number in (1, 2)]
+    )  # fmt: skip
+    press(browser, rw.report(bare, tmp_path / "tasks"), "1")
+    assert texts(browser, "#rollout .differ > div") == ["attempt 1 of 2 read {}", "attempt 2 of 2 no call"]
+
+
+def test_on_a_phone_arguments_and_signs_have_room(browser: Browser, tmp_path: Path) -> None:
+    """An argument stands below its name where two attempts share the width, and each cell of a strip shows its sign."""
+    turns = [
+        {"prompt": "ask", "tool_calls": call("send", recipient_of_all="US1330"), "succeeded": number == 20}
+        for number in range(1, 22)
+    ]
+    facts = {"goal": "g", "outcome": "success"}
+    page = report(tmp_path, {"a": (facts | {"attempt": 1}, turns), "b": (facts | {"attempt": 2}, turns)})
+    browser.open(page, width=390, height=844)
+    cut = "return [...document.querySelectorAll('#rollout .cell span')].filter(one => one.scrollWidth > one.clientWidth).length"
+    browser.run("await show(0); turnTo('reading')")
+    assert len(texts(browser, "#rollout .cell span")) == 21
+    assert browser.run(cut) == 0
+    browser.run("await compare()")
+    name, value = browser.run("""
+      const lines = [...document.querySelectorAll("#rollout .duo .arguments > *")];
+      return lines.slice(0, 2).map(one => one.getBoundingClientRect().left);
+    """)
+    assert name == value
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_signs_and_chips_can_be_read_in_the_dark(browser: Browser, tmp_path: Path, dark: bool) -> None:
     """Every color of a cell, a chip and a sign has enough contrast, read alone and beside another, and has a word or a sign."""

@@ -77,7 +77,9 @@ function differenceNode(one, other, rollouts, found, pair) {
   if (!found) return element("div", "differ", element("b", "", "No turn differs."));
   const names = [turnName(one, pair[0]), turnName(other, pair[1])];
   const where = names[0] === names[1] ? names[0] : names.join(" and ");
-  const sides = found.sides.map((lines, side) => element("div", "", ...chipsOf(rollouts[side]), " ", ...lines.flatMap((line, place) => [
+  const alike = verdictOf(rollouts[0])?.[1] === verdictOf(rollouts[1])?.[1];
+  const attempt = (side) => (alike ? [element("bdi", "soft", nameOf(rollouts[side], rollouts[1 - side], "")), " "] : []);
+  const sides = found.sides.map((lines, side) => element("div", "", ...chipsOf(rollouts[side]), " ", ...attempt(side), ...lines.flatMap((line, place) => [
     ...(place ? [" · "] : []), ...written(line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line, "")])));
   return element("div", "differ", element("b", "", `First differing turn: ${where}`), ` (${found.kind})`, ...sides);
 }

@@ -188,6 +188,7 @@ function move(place) {
   const top = state.order === "goal" && (state.active === 0 || state.tops[state.active - 1] < line - LOW) ? line - GOAL : line;
   if (top < list.scrollTop) list.scrollTop = top;
   else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
+  state.placed = list.scrollTop;
   paint();
 }
 

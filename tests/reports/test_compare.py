@@ -103,6 +103,7 @@ def test_a_broken_attempt_stands_beside_one_that_held(browser: Browser, tmp_path
     press(browser, page, "other goal")
     assert texts(browser, "#rollout .rollout-id") == ["other goal"]
     assert [one for one in texts(browser, "#rollout button") if "Compare" in one] == []
+    assert browser.run("return document.getElementById('to-compare').disabled") is True  # the button of a phone
     assert browser.told()[1] == []
 
 

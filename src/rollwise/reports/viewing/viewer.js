@@ -67,8 +67,10 @@ async function show(one, turn, address) {
   state.read.add(one);
   paint();
   tellRead();
+  const isAlone = !others(one).length;
+  at("to-compare").disabled = isAlone;
   const steps = [
-    ...(others(one).length ? [buttonNode("Compare", () => compare(), "c")] : []),
+    ...(isAlone ? [] : [buttonNode("Compare", () => compare(), "c")]),
     ...(view.success >= 0 ? [buttonNode("First success", KEYS.s, "s")] : broken ? [element("span", "soft", "broken; no verdict says at which turn")] : []),
     buttonNode(reading.raw ? "Markdown" : "Raw text", KEYS.r, "r"),
   ];

@@ -135,7 +135,7 @@ def changes_found(data: Frames, rose: int, fell: int) -> str:
 
 def _is_as_large(row: dict[str, Any], largest: dict[str, Any]) -> bool:
     """Return whether a difference is as far from 0 as the largest one."""
-    return abs(abs(row["difference"]) - abs(largest["difference"])) <= 1e-12
+    return bool(abs(abs(row["difference"]) - abs(largest["difference"])) <= 1e-12)
 
 
 def _shared(others: int) -> str:

@@ -53,7 +53,7 @@ def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
     ax = settled(plot)
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {40.0}
     assert apart([label.get_window_extent() for label in ax.get_yticklabels()])
-    assert "Colors: pale yellow is 0 %, dark violet 100 %." in plot.caption
+    assert "Colors: from yellow at 0 % to violet at 100 %." in plot.caption
     assert "In the cells: the rate, and successes / rollouts." in plot.caption
     assert "10.0 %\n4/40" in {text.get_text() for text in ax.texts}
     assert ax.child_axes == []

@@ -262,6 +262,16 @@ def test_the_call_is_copied_or_can_be(browser: Browser, page: Path) -> None:
 
 
 @pytest.mark.integration
+def test_on_a_phone_a_difference_says_which_group_it_is_against(browser: Browser, page: Path) -> None:
+    """The heads of a table are not seen there, and two names alone have no order."""
+    browser.open(page, width=390)
+    said = browser.run("""
+      return [...document.querySelectorAll("td[data-head='against']")].map(one => getComputedStyle(one, "::before").content);
+    """)
+    assert set(said) == {'"against "'}
+
+
+@pytest.mark.integration
 def test_paper_has_no_buttons_and_all_details(browser: Browser, page: Path) -> None:
     """Before printing every folded table opens; buttons and numbers beside a pointer are not printed."""
     browser.open(page)
@@ -273,6 +283,11 @@ def test_paper_has_no_buttons_and_all_details(browser: Browser, page: Path) -> N
     browser.cdp("Emulation.setEmulatedMedia", media="print")
     printed = "return [...document.querySelectorAll('.take, #tip, .phone svg')].some(one => one.checkVisibility())"
     assert browser.run(printed) is False
+    # A head with a control in it is not repeated where a table goes on upon the next page.
+    controls = """
+      return [...document.querySelectorAll("main th button")].map(one => getComputedStyle(one).display);
+    """
+    assert set(browser.run(controls)) == {"contents"}
 
 
 @pytest.mark.integration

@@ -122,6 +122,40 @@ def test_the_first_rollout_is_open(browser: Browser, tmp_path: Path) -> None:
     assert browser.run("return state.index.ids[state.open]") == last
 
 
+def test_a_cell_that_opens_later_has_what_is_open_in_sight(browser: Browser, tmp_path: Path) -> None:
+    """A frame that a notebook hides, or makes narrow, while it loads: its list is at the open rollout once it has a size."""
+    turns, _ = rw.simulate(
+        branches=3,
+        turns=3,
+        goals=12,
+        attempts=2,
+        targets={"a": 0.3, "b": 0.1},
+        seed=2,
+        give_up=0,
+        target_ends=0,
+        error=0,
+    )
+    page = parent(tmp_path / "notebook.html", rw.show(turns))
+    for style in ("display: none", "width: 0; overflow: hidden"):
+        browser.open(page, wait=False)
+        browser.run(
+            "document.getElementById('output').style = given[0]; document.querySelector('iframe').srcdoc += ' '", style
+        )
+        browser.driver.switch_to.frame(0)
+        browser.until("return document.readyState === 'complete' && document.querySelector('#rollout h4') !== null")
+        browser.driver.switch_to.default_content()
+        browser.run("document.getElementById('output').style = ''; await new Promise(go => setTimeout(go, 500))")
+        browser.driver.switch_to.frame(0)
+        place, seen = browser.run("""
+          const list = document.getElementById("list").getBoundingClientRect();
+          const box = document.querySelector("#rows [aria-selected=true]")?.getBoundingClientRect();
+          return [state.active, Boolean(box && box.top >= list.top && box.bottom <= list.bottom)];
+        """)
+        assert place > 10
+        assert seen, style
+        browser.driver.switch_to.default_content()
+
+
 def test_a_link_stays_in_the_frame(browser: Browser, tmp_path: Path) -> None:
     """A frame with a text for its page has the address of the notebook as its base: no link of the viewer may load that."""
     turns, _ = rw.simulate(goals=3, attempts=2, turns=2, seed=1)

@@ -8,6 +8,7 @@ import pytest
 import rollwise as rw
 from rollwise import schema
 from rollwise.reports.claims import Claim, claims
+from rollwise.reports.findings import differences_found, effort_found
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.title import title
 
@@ -147,6 +148,41 @@ def test_equal_differences_are_counted() -> None:
     assert claim.value.endswith(", twice")
     assert claim.value.startswith("40 points [") or claim.value.startswith("40.0 points [")
     assert "a above b; b above c" in str(claim)
+
+
+def test_a_difference_of_goals_says_so_where_the_rates_differ_by_another_number() -> None:
+    """Goals tried unequally: 10 of 27 against 4 of 19 rollouts are 16 points, over goals 38; as often, nothing is said."""
+    tries = {("a", "g0"): (9, 9), ("b", "g0"): (4, 1)} | {
+        (target, f"g{k}"): (1, 0) for target in "ab" for k in range(1, 4)
+    }
+    tries |= {("a", "g3"): (1, 1), ("a", "g2"): (16, 0), ("b", "g2"): (13, 3)}
+    rows = [
+        {
+            "rollout_id": f"{target}/{goal}/{k}",
+            "target": target,
+            "attack": "x",
+            "goal": goal,
+            "turn": 1,
+            "succeeded": k < broken,
+        }
+        for (target, goal), (tried, broken) in tries.items()
+        for k in range(tried)
+    ]
+    assert "paired by 4 goals, each weighing the same" in str(by_kind(made(rw.turns(pl.DataFrame(rows))))["difference"])
+    assert "each weighing the same" not in str(by_kind(made(crossed({("a", "x"): 15, ("b", "x"): 4})))["difference"])
+
+
+def test_a_largest_number_that_others_have_too_is_said_to_be_shared() -> None:
+    """Two of three targets are 10 goals above the third, and took as many tokens."""
+    cells = {("a", "x"): 15, ("b", "x"): 15, ("c", "x"): 5}
+    turns = crossed(cells).with_columns(
+        prompt_tokens=pl.when(pl.col("target") == "c").then(5).otherwise(90), response_tokens=pl.lit(10)
+    )
+    data = made(turns)
+    assert "the largest, as large as 1 other:" in differences_found(data)
+    used = effort_found(data, data.summary.filter(metric="tokens_used"))
+    assert used.startswith("mean tokens used per rollout: most for a, b, 100 each, and least for c, 15 (")
+    assert "as large as" not in differences_found(made(crossed({("a", "x"): 15, ("b", "x"): 9, ("c", "x"): 0})))
 
 
 @pytest.mark.integration

@@ -103,6 +103,7 @@ def test_a_broken_attempt_stands_beside_one_that_held(browser: Browser, tmp_path
     press(browser, page, "other goal")
     assert texts(browser, "#rollout .rollout-id") == ["other goal"]
     assert [one for one in texts(browser, "#rollout button") if "Compare" in one] == []
+    assert browser.run("return document.getElementById('to-compare').disabled") is True  # the button of a phone
     assert browser.told()[1] == []
 
 
@@ -161,6 +162,27 @@ def test_each_side_of_a_comparison_is_named(browser: Browser, tmp_path: Path) ->
     assert [one.splitlines()[1] for one in texts(browser, ".side-head")] == [
         "task not solved · 1 turn", "task solved · 1 turn",
     ]  # fmt: skip
+
+
+def test_on_a_phone_arguments_and_signs_have_room(browser: Browser, tmp_path: Path) -> None:
+    """An argument stands below its name where two attempts share the width, and each cell of a strip shows its sign."""
+    turns = [
+        {"prompt": "ask", "tool_calls": call("send", recipient_of_all="US1330"), "succeeded": number == 20}
+        for number in range(1, 22)
+    ]
+    facts = {"goal": "g", "outcome": "success"}
+    page = report(tmp_path, {"a": (facts | {"attempt": 1}, turns), "b": (facts | {"attempt": 2}, turns)})
+    browser.open(page, width=390, height=844)
+    cut = "return [...document.querySelectorAll('#rollout .cell span')].filter(one => one.scrollWidth > one.clientWidth).length"
+    browser.run("await show(0); turnTo('reading')")
+    assert len(texts(browser, "#rollout .cell span")) == 21
+    assert browser.run(cut) == 0
+    browser.run("await compare()")
+    name, value = browser.run("""
+      const lines = [...document.querySelectorAll("#rollout .duo .arguments > *")];
+      return lines.slice(0, 2).map(one => one.getBoundingClientRect().left);
+    """)
+    assert name == value
 
 
 @pytest.mark.parametrize("dark", [False, True])

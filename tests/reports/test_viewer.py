@@ -199,3 +199,21 @@ def test_search_finds_names_at_once_and_words_as_one_types(
     browser.run("document.getElementById('stop').click(); await new Promise(go => setTimeout(go, 500))")
     assert browser.run("return document.getElementById('search').checkVisibility()") is False
     assert browser.run("return state.hits.size") == 0
+
+
+@pytest.mark.integration
+def test_on_a_phone_every_filter_can_be_read(browser: Browser, page: Path) -> None:
+    """What a filter and the order say of themselves is not cut."""
+    browser.open(page, width=390, height=844)
+    cut = browser.run("""
+      return [...document.querySelectorAll("#tools select")].filter(one => {
+        const alone = one.cloneNode();
+        alone.append(new Option(one.selectedOptions[0].text));
+        alone.style.flex = "none";
+        one.after(alone);
+        const needed = alone.offsetWidth;
+        alone.remove();
+        return needed > one.offsetWidth;
+      }).map(one => one.selectedOptions[0].text);
+    """)
+    assert cut == []

@@ -62,6 +62,32 @@ def test_one_group_gives_three_goals() -> None:
     assert [dict(card.lines)["goal"] for card in cards(data, without)] == ["g1", "g2"]
 
 
+def sentence(*rollouts: tuple[str, str, int, int | None]) -> str:
+    """What stands above the excerpts."""
+    data = made(conversations(*rollouts))
+    return worst(data, data.turns["rollout_id"].unique().to_list())[0].text
+
+
+def test_the_order_of_the_excerpts_is_said_as_it_is() -> None:
+    """Also where a group has several of the three, or where there is one group."""
+    start = "Three transcripts that broke the target"
+    both = [("strong", f"g{k}", 5, 4 if k == 7 else None) for k in range(12)]
+    ordered = f"{start}: the quickest success of a group, groups of high rates first and small groups last"
+    assert sentence(*WEAK, *both) == f"{ordered}; then the next ones of the same groups."
+    assert sentence(*WEAK, *both, ("tiny", "g1", 1, 1)) == f"{ordered}."
+    assert sentence(*WEAK) == f"{start}, the quickest success first."
+
+
+def test_a_group_is_small_by_what_was_judged_of_it() -> None:
+    """As in the figures: of thirteen rollouts at as many goals five were judged; of twenty at two goals all were."""
+    unknown = conversations(*[("open", f"g{k}", 1, 1) for k in range(13)]).with_columns(
+        succeeded=pl.when(pl.col("goal").is_in(["g0", "g1", "g2", "g3", "g4"])).then("succeeded")
+    )
+    few_goals = conversations(*[("two goals", f"g{k % 2}", 1, 1) for k in range(20)])
+    turns = pl.concat([unknown, few_goals, conversations(*WEAK)], how="diagonal_relaxed")
+    assert next(card.group for card in cards(made(turns))) == "weak"
+
+
 def test_nothing_that_succeeded_is_said() -> None:
     """No link, and the sentence."""
     (part,) = worst(made(conversations(*[("safe", "g", 2, None)] * 3)), ["safe/g/0"])
@@ -76,6 +102,9 @@ def test_results_without_texts_have_nothing_to_read(tmp_path: Path) -> None:
     assert "What became of each rollout?" in page
     assert "The logs have no texts: a transcript is the result of its rollout alone. All 9 transcripts" in page
     assert "Which transcripts should you read first?" not in page
+    # Without a verdict none is to be read first.
+    scored = conversations(*WEAK).drop("succeeded").with_columns(score=pl.lit(0.5))
+    assert "What do the transcripts say?" in rw.report(scored, tmp_path / "scored").read_text()
     with_texts = rw.report(conversations(*WEAK), tmp_path / "full").read_text()
     assert "Which transcripts should you read first?" in with_texts
 

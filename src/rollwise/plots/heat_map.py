@@ -152,7 +152,7 @@ def _fitting(description: str, plans: Sequence[heat_cells.Plan], parts: Sequence
         return description
     scale = heat_cells.scale(parts[0])
     ends = [labels.level_text(end) if parts[0]["rate"][0] else labels.number(end) for end in scale]
-    return f"{description} Colors: pale yellow is {ends[0]}, dark violet {ends[1]}."
+    return f"{description} Colors: from yellow at {ends[0]} to violet at {ends[1]}."
 
 
 def heat_marks(

@@ -31,6 +31,7 @@ from rollwise.schema.named import column_named
 
 MOST_OPEN = 0.1  # share of rollouts without a verdict that the first screen says aloud
 MOST_LINKS = 4
+_FAR = 0.005  # a paired difference and that of the rates beside it are other numbers
 _TIMES = ("", "", "twice", "three times", "four times", "five times", "six times", "seven times", "eight times")
 _ALONE = "an interval for this group alone, chosen by its value"
 _BOUND_ALONE = "a bound for one group alone, chosen by its value"
@@ -210,6 +211,12 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
     said = labels.difference_text(largest, scale)
     pooled = f"; {' and '.join(f'{labels.label(name)}s' for name in head.others)} pooled" if head.others else ""
     paired = f"paired by {labels.counted(largest['n_pairs'], data.unit(head.metric) if head.is_rate else 'goal')}"
+    estimates = {arm["arm"]: arm["estimate"] for arm in arms}
+    if (
+        head.is_rate
+        and abs(estimates[largest["group"]] - estimates[largest["baseline"]] - largest["difference"]) > _FAR
+    ):
+        paired += ", each weighing the same"  # the pooled rates, by rollouts, have another difference
     p_value = f"adjusted p {_p(largest['p_adjusted'])}" if largest["p_adjusted"] is not None else "no p-value"
     details = [paired, p_value, *_opposite(data, head, largest)]
     details += [f"over the {head.common} that all met"] if head.common else []

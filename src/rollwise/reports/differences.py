@@ -18,8 +18,8 @@ from rollwise.schema import labels
 def differences(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
     """Return the section on differences between groups, over the goals or tasks that both tried."""
     text = (
-        "Each difference is paired by the goals (or tasks) that both groups tried; one whose interval holds 0 may be chance. "
-        "P-values are adjusted for all comparisons in a table."
+        "Each difference is paired by the goals (or tasks) that both groups tried, each weighing the same; one whose interval "
+        "holds 0 may be chance. P-values are adjusted for all comparisons in a table."
     )
     parts: list[Part] = []
     notes: list[str] = []

@@ -7,7 +7,7 @@ import polars as pl
 
 from rollwise.estimation.comparable import STEP_OF_OTHERS
 from rollwise.reports.comparisons import standing
-from rollwise.reports.ends import between, names_of, of_other_judges, of_rates, sizes
+from rollwise.reports.ends import between, names_of, of_other_judges, of_rates, sizes, tied
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
 from rollwise.reports.parts import Part
@@ -93,6 +93,7 @@ def differences_found(data: Frames) -> str:
     stood = [row for row in rows if standing(row)]
     total = labels.counted(len(rows), "difference")
     largest = max(stood or rows, key=lambda row: abs(row["difference"]))
+    same = sum(_is_as_large(row, largest) for row in stood or rows) - 1
     others = [name for name in data.by if largest.get(name) is not None]
     within = f" ({labels.group_name(largest, others)})" if others else ""
     upper, lower = (labels.isolated(labels.plain(largest[name])) for name in ("group", "baseline"))
@@ -100,7 +101,7 @@ def differences_found(data: Frames) -> str:
         number = "one difference stands" if stood else "the difference may be chance"
     else:
         count = labels.count(len(stood)) if stood else "none"
-        number = f"{count} of {total} {'stand' if len(stood) > 1 else 'stands'}; the largest"
+        number = f"{count} of {total} {'stand' if len(stood) > 1 else 'stands'}; the largest{_shared(same)}"
     return f"{number}: {upper} {_side(largest)} {lower}{within}, {_paired(largest, data.unit(largest['metric']))}"
 
 
@@ -127,8 +128,19 @@ def changes_found(data: Frames, rose: int, fell: int) -> str:
     largest = max(rows, key=lambda row: (standing(row), abs(row["difference"])))
     by = [name for name in varying(changes, data.by) if len(rows) > 1]
     name = f" of {labels.isolated(labels.group_name(largest, by))}" if by else ""
+    same = sum(standing(row) == standing(largest) and _is_as_large(row, largest) for row in rows) - 1
     change = f"{labels.label(largest['metric'])}{name}, {_paired(largest, data.unit(largest['metric']))}"
-    return f"{number}; the largest change: {change}"
+    return f"{number}; the largest change{_shared(same)}: {change}"
+
+
+def _is_as_large(row: dict[str, Any], largest: dict[str, Any]) -> bool:
+    """Return whether a difference is as far from 0 as the largest one."""
+    return bool(abs(abs(row["difference"]) - abs(largest["difference"])) <= 1e-12)
+
+
+def _shared(others: int) -> str:
+    """Say how many others are as large; empty if none is."""
+    return f", as large as {labels.counted(others, 'other')}" if others else ""
 
 
 def _side(row: dict[str, Any]) -> str:
@@ -159,7 +171,9 @@ def attempts_found(data: Frames, metric: str) -> str:
     if gains:
         gain, first, last = max(gains, key=lambda gain: gain[0])
         several = len({labels.group_name(first, by) for _, first, _ in gains}) > 1
-        most = f", most for {labels.isolated(labels.group_name(last, by))}" if by and several else ""
+        same = sum(abs(gain - other) <= 1e-12 for other, _, _ in gains) - 1
+        shared = f" (as much for {labels.counted(same, 'other')})" if same else ""
+        most = f", most for {labels.isolated(labels.group_name(last, by))}{shared}" if by and several else ""
         verb = "raise" if gain > 0 else "do not raise"
         return (
             f"{labels.counted(last['at'], 'attempt')} instead of {labels.count(first['at'])} {verb} the share of {unit} that "
@@ -218,9 +232,19 @@ def effort_found(data: Frames, rows: pl.DataFrame) -> str:
     if named.is_empty():
         return ""
     quantity = f"{labels.quantity(named['metric'][0], 'mean')} per {data.noun}"
-    texts = [labels.interval_text(row, rate=False) for row in named.rows(named=True)]
     if named["estimate"].n_unique() == 1:
         of = " in all groups" if named.height > 1 else f" for {names_of(named, by)}" if by else ""
-        return f"{quantity}: {texts[0]}{of} ({sizes(named, data.noun)})"
-    most, least = (names_of(named[[place]], by) for place in (0, -1))
-    return f"{quantity}: most for {most}, {texts[0]}, and least for {least}, {texts[-1]} ({sizes(named[[0, -1]], data.noun)})"
+        return (
+            f"{quantity}: {labels.interval_text(named.row(0, named=True), rate=False)}{of} ({sizes(named, data.noun)})"
+        )
+    ends = [tied(named, place) for place in (0, -1)]
+    most, least = (f"{names_of(end, by)}, {_mean(end)}" for end in ends)
+    return f"{quantity}: most for {most}, and least for {least} ({sizes(pl.concat(ends), data.noun)})"
+
+
+def _mean(rows: pl.DataFrame) -> str:
+    """Return the mean that some groups have in common, with its interval if that is the same too."""
+    texts = {labels.interval_text(row, rate=False) for row in rows.rows(named=True)}
+    return (
+        f"{texts.pop() if len(texts) == 1 else labels.number(rows['estimate'][0])}{' each' if rows.height > 1 else ''}"
+    )

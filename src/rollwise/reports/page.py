@@ -85,4 +85,6 @@ def _transcripts(data: Frames, packed: Transcripts) -> Section:
     if not any(data.turns[name].count() for name in ("prompt", "response", "tool_calls", "observation")):
         text = f"The logs have no texts: a transcript is the result of its rollout alone. {text}"
         return Section("transcripts", "What became of each rollout?", [Part("text", text=text), Part("viewer")])
-    return Section("transcripts", heading, [*worst(data, packed.ids), Part("text", text=text), Part("viewer")])
+    first = worst(data, packed.ids)
+    heading = heading if first else "What do the transcripts say?"
+    return Section("transcripts", heading, [*first, Part("text", text=text), Part("viewer")])

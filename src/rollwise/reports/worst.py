@@ -9,7 +9,7 @@ from rollwise.reports.comparisons import assessed
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Card, Link, Part
-from rollwise.reports.same_goals import FEWEST
+from rollwise.reports.same_goals import FEWEST, FEWEST_CLUSTERS
 from rollwise.schema import labels
 from rollwise.schema.named import column_named, columns_named
 
@@ -32,15 +32,23 @@ def worst(data: Frames, ids: list[str]) -> list[Part]:
         if not rows.height:
             text = "No attack succeeded, so there is no transcript to show first." if bad else "No task failed."
             return [Part("text", text=text)]
-        how = (
-            "that broke the target: the quickest success of a group, groups of high rates first and small groups last."
-            if bad
-            else "of tasks that failed, one of a group, groups of low rates first and small groups last."
-        )
         by = naming(assessed(data.rollouts, metric), [name for name in data.by if name in rows.columns])
         cards = [_card(data, row, by) for row in rows.rows(named=True)]
-        return [Part("text", text=f"{_NUMBERS[len(cards)]} {how}"), Part("cards", lines=cards)]
+        what = "that broke the target" if bad else "of tasks that failed"
+        text = f"{_NUMBERS[len(cards)]} {what}{_order(rows, bad=bad)}."
+        return [Part("text", text=text), Part("cards", lines=cards)]
     return []
+
+
+def _order(rows: pl.DataFrame, *, bad: bool) -> str:
+    """Say in which order the chosen transcripts stand."""
+    groups = rows.filter(nth=0).height
+    if groups == 1:
+        return ", the quickest success first" if bad else ", that of the fewest turns first"
+    more = "; then the next ones of the same groups" if rows.height > groups else ""
+    if bad:
+        return f": the quickest success of a group, groups of high rates first and small groups last{more}"
+    return f", one of a group, groups of low rates first and small groups last{more}"
 
 
 def _chosen(data: Frames, rows: pl.DataFrame, metric: str, ids: list[str], *, bad: bool) -> pl.DataFrame:
@@ -50,7 +58,7 @@ def _chosen(data: Frames, rows: pl.DataFrame, metric: str, ids: list[str], *, ba
     by = [column for column in data.by if column not in {"goal", "task", "rollout_id"}]
     unit = pl.coalesce(column_named(column).cast(pl.String) for column in ("goal", "task", name))
     rates = column_named(metric).cast(pl.Float64).mean()
-    few = pl.len() < FEWEST
+    few = (column_named(metric).count() < FEWEST) | (unit.n_unique() < FEWEST_CLUSTERS)
     table = rows.with_columns(
         group_rate=rates.over(columns_named(by)) if by else rates,
         few=few.over(columns_named(by)) if by else few,

@@ -189,6 +189,7 @@ function move(place) {
   if (top < list.scrollTop) list.scrollTop = top;
   else if (line > list.scrollTop + list.clientHeight + GOAL) list.scrollTop = top; // far below: with what follows it
   else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
+  state.placed = list.scrollTop;
   paint();
 }
 

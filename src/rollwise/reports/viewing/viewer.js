@@ -3,7 +3,7 @@
 const at = (id) => document.getElementById(id);
 const state = {
   index: null, starts: [], chunkOf: [], shown: [], active: -1, open: -1, words: "", chosen: {}, order: "log", hits: null, about: null,
-  searching: 0, searched: 0, view: null, turn: -1, hit: -1, beside: null, jumped: -1, read: new Set(), lines: [], tops: [], apart: [], goals: null,
+  searching: 0, searched: 0, view: null, turn: -1, hit: -1, beside: null, jumped: -1, read: new Set(), lines: [], tops: [], apart: [], goals: null, placed: 0,
 };
 
 const isPhone = matchMedia("(max-width: 44rem)"); // as in the style sheet
@@ -67,8 +67,10 @@ async function show(one, turn, address) {
   state.read.add(one);
   paint();
   tellRead();
+  const isAlone = !others(one).length;
+  at("to-compare").disabled = isAlone;
   const steps = [
-    ...(others(one).length ? [buttonNode("Compare", () => compare(), "c")] : []),
+    ...(isAlone ? [] : [buttonNode("Compare", () => compare(), "c")]),
     ...(view.success >= 0 ? [buttonNode("First success", KEYS.s, "s")] : broken ? [element("span", "soft", "broken; no verdict says at which turn")] : []),
     buttonNode(reading.raw ? "Markdown" : "Raw text", KEYS.r, "r"),
   ];
@@ -211,7 +213,8 @@ document.addEventListener("keydown", (event) => {
 if (at("viewer")) {
   at("list").addEventListener("scroll", paint, { passive: true });
   at("rollout").addEventListener("scroll", read, { passive: true });
-  addEventListener("resize", paint);
+  // Where the list gets another size, or a first one in a frame of a notebook, what is open is in sight, unless the reader scrolled.
+  new ResizeObserver(() => (state.active >= 0 && at("list").scrollTop === state.placed ? move(state.active) : paint())).observe(at("list"));
   addEventListener("hashchange", follow);
   at("keys").addEventListener("click", KEYS["?"]);
   at("close").addEventListener("click", () => at("help").close());

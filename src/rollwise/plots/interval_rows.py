@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -99,7 +98,13 @@ def draw(
                 for name, color, marker in theme.visible(parts_of, axes[0]).select("part", "color", "marker").rows()
             ]
 
-        return partial(_fit, axes, place)
+        def finish() -> bool:
+            readable = _fit(axes, place)
+            sheet.description = _referred(sheet.description, axes, reasons)
+            return readable
+
+        sheet.description = _referred(sheet.description, axes, reasons)
+        return finish
 
     return layout.lay(
         paint,
@@ -204,6 +209,14 @@ def _fit(axes: Sequence[Axes], place: row_names.Place) -> bool:
                 if note.x0 < ax.bbox.x0 or note.x1 > ax.bbox.x1:
                     text.set_text(text.get_text().removeprefix(_BARE).strip())
     return readable
+
+
+def _referred(description: str, axes: Sequence[Axes], reasons: Mapping[str, str]) -> str:
+    """Return the caption without the marks of footnotes that no text in the figure refers to."""
+    shown = "".join(text.get_text() for ax in axes for text in ax.texts if text.get_visible())
+    for raised in reasons.values():
+        description = description if raised in shown else description.replace(f"{raised} ", "")
+    return description
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:

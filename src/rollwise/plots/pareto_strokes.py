@@ -260,5 +260,6 @@ def name_points(
             color=theme.ink(color, ax.get_facecolor()),
             linespacing=1.1,
             zorder=6,
+            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
             arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": color, "shrinkB": 4} if far == _FAR else None,
         )

@@ -35,10 +35,7 @@ MARKS = {
     "color": pl.String,
     "marker": pl.String,
 }
-_PANEL, _BARE_PANEL = (
-    200.0,
-    80.0,
-)  # least width in points of one of several panels, and of one in a figure that is too low
+_PANEL, _BARE_PANEL = 200.0, 80.0  # least width in points of one of several panels, and of one in a low figure
 _LOW_ROW = 10.0  # least height in points of a row
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS = 4  # footnotes
@@ -265,41 +262,27 @@ def _paint(
         ax.plot([low, high], [y, y], color=color, linewidth=4.2 if thick else 1.5, solid_capstyle="butt", zorder=3)
     if row["shape"] in {"interval", "one-sided", "range"} and not thick:
         for end, edge, arrow in ((row["low"], ends[0], "<"), (row["high"], ends[1], ">")):
-            ax.plot(
-                [edge if end is None else end],
-                [y],
-                color=color,
-                marker=arrow if end is None else "|",
-                markersize=6 if end is None else 7,
-                markeredgewidth=1.4,
-                clip_on=False,
-                zorder=3,
-            )
+            at, marker, size = (edge, arrow, 6) if end is None else (end, "|", 7)
+            look: dict[str, Any] = {"marker": marker, "markersize": size, "markeredgewidth": 1.4, "clip_on": False}
+            ax.plot([at], [y], color=color, zorder=3, **look)
     if row["estimate"] is not None and not thick:
-        _point(ax, row)
+        symbol = theme.symbol(ax, color, row["marker"], hollow=row["shape"] == "point")
+        ax.plot([row["estimate"]], [y], clip_on=False, zorder=4, **symbol)
     if row["note"] is not None and not thick:
         _note(ax, row, ends, reasons)
-
-
-def _point(ax: Axes, row: Mapping[str, Any]) -> None:
-    look = theme.symbol(ax, row["color"], row["marker"], hollow=row["shape"] == "point")
-    ax.plot([row["estimate"]], [row["at"]], clip_on=False, zorder=4, **look)
 
 
 def _hatched(ax: Axes, row: Mapping[str, Any], half: float) -> None:
     from matplotlib.patches import Rectangle
 
-    box = Rectangle(
-        (row["box_low"], row["at"] - half),
-        row["box_high"] - row["box_low"],
-        2 * half,
-        facecolor=ax.get_facecolor(),
-        edgecolor=row["color"],
-        hatch="////",
-        linewidth=0.8,
-        zorder=2,
-    )
-    ax.add_patch(box)
+    look: dict[str, Any] = {
+        "facecolor": ax.get_facecolor(),
+        "edgecolor": row["color"],
+        "hatch": "////",
+        "linewidth": 0.8,
+    }
+    start, wide = row["box_low"], row["box_high"] - row["box_low"]
+    ax.add_patch(Rectangle((start, row["at"] - half), wide, 2 * half, zorder=2, **look))
 
 
 def _note(ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:

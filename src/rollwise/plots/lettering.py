@@ -228,9 +228,8 @@ def lacks_letters(figure: Figure) -> bool:
     from matplotlib.text import Text
     from matplotlib.textpath import text_to_path
 
-    with warnings.catch_warnings(
-        record=True
-    ) as caught:  # by measuring, as drawing a second time takes widths from a cache, without a warning
+    # By measuring, as drawing a second time takes widths from a cache, without a warning.
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for text in figure.findobj(Text):
             if _uncommon(text.get_text()):

@@ -89,10 +89,8 @@ def reliability(
     chosen, axis_labels = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
     names = groups["group"].to_list()
-    crowded = theme.look_alike(
-        groups
-    )  # colors would say nothing: each group has a panel, or a bare line in that of the user
-    if crowded:
+    crowded = theme.look_alike(groups)
+    if crowded:  # colors would say nothing: each group has a panel, or a bare line in that of the user
         marks = marks.with_columns(color=pl.lit(theme.ONE_COLOR), marker=pl.lit(theme.MARKERS[0]))
 
     def paint(sheet: layout.Sheet) -> None:
@@ -104,9 +102,8 @@ def reliability(
         for place, panel_ax in enumerate(axes):
             part = theme.visible(marks.filter(group=shown[place]) if several else marks, panel_ax)
             theme.dress(panel_ax)
-            panel_ax.plot(
-                [0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5
-            )
+            dashed: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 1.5}
+            panel_ax.plot([0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), **dashed)
             bare = crowded and not several
             entries = [_paint(panel_ax, one, bare=bare) for one in part.partition_by("group", maintain_order=True)]
             panel_ax.set(xlim=(0, 1), ylim=(0, 1))
@@ -242,35 +239,21 @@ def _paint(ax: Axes, part: pl.DataFrame, *, bare: bool) -> Any:
         if low is not None or high is not None:
             ends = [0.0 if low is None else low, 1.0 if high is None else high]
             ax.plot([x, x], ends, color=color, linewidth=1.4, solid_capstyle="butt", zorder=2.5)
-    (line,) = ax.plot(
-        part["x"].to_list(),
-        part["y"].to_list(),
-        linewidth=0.9,
-        label=name,
-        clip_on=False,
-        zorder=4,
-        **theme.symbol(ax, color, marker),
-    )
-    return line
+    look = theme.symbol(ax, color, marker) | {"linewidth": 0.9, "label": name, "clip_on": False, "zorder": 4}
+    return ax.plot(part["x"].to_list(), part["y"].to_list(), **look)[0]
 
 
 def _counts(ax: Axes, marks: pl.DataFrame, *, labeled: bool) -> None:
     """Draw the bars that count the answers in each bin."""
-    strip = theme.below_axes(ax, below=theme.axis_height(), height=theme.em(_STRIP))
+    strip = theme.below_axes(ax, below=theme.em(40.0), height=theme.em(_STRIP))
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.patch.set_visible(False)
     names = marks["group"].unique(maintain_order=True).to_list()
     wide = min(0.05, 0.7 / max(marks["bin"].n_unique(), 1)) / len(names)
     for place, name in enumerate(names):
         part = marks.filter(group=name)
-        shift = (place - (len(names) - 1) / 2) * wide
-        strip.bar(
-            (part["x"] + shift).to_list(),
-            part["n"].fill_null(0).to_list(),
-            width=wide,
-            color=part["color"][0],
-            linewidth=0,
-        )
+        across, up = (part["x"] + (place - (len(names) - 1) / 2) * wide).to_list(), part["n"].fill_null(0).to_list()
+        strip.bar(across, up, width=wide, color=part["color"][0], linewidth=0)
     most = max([1, *marks["n"].drop_nulls()])
     strip.set_ylim(0, most * 1.05)
     strip.set_yticks([0, most], labels=["0", labels.count(most)], fontsize=theme.small())

@@ -124,15 +124,10 @@ def fitting_ticks(ax: Axes, across: float, distance: float, *, wide: float = 1.0
     x_min, x_max = ax.get_xlim()
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator())
-        widest = max(
-            lettering.text_width(text)
-            for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
-        )
+        widest = _widest(ax, list(ax.get_xticks())[1:-1])
         ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(distance, widest + 6)), 2)))
     else:
-        widest = max(
-            lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks()))
-        )
+        widest = _widest(ax, list(ax.get_xticks()))
         least = max(distance, wide * widest + max(theme.em(5), 0.2 * widest)) * (x_max - x_min) / across
         counts = vars(ax.xaxis.get_major_locator()).get("_integer", False)
         style: dict[str, Any] = {"steps": [1, 2, 2.5, 5, 10], "integer": counts, "min_n_ticks": 1 if counts else 2}
@@ -141,6 +136,11 @@ def fitting_ticks(ax: Axes, across: float, distance: float, *, wide: float = 1.0
         fit = [locator for (first, second, *_), locator in steps if second - first >= least]
         ax.xaxis.set_major_locator(next(iter(fit), locators[-1]))
     return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
+
+
+def _widest(ax: Axes, positions: list[float]) -> float:
+    """Return the width in points of the widest label at these positions of the x axis."""
+    return max(map(lettering.text_width, ax.xaxis.get_major_formatter().format_ticks(positions)))
 
 
 def fit_labels(axes: Sequence[Axes]) -> bool:
@@ -161,9 +161,8 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
             next_to = min(beside) * points - theme.em(2) if beside else across + theme.em(24)
             room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
             room = max(room - 8, theme.em(40))
-            if max(lettering.text_width(word, size) for word in lettering.words(words)) > lettering.unhinted(
-                room, size
-            ):
+            longest = max(lettering.text_width(word, size) for word in lettering.words(words))
+            if longest > lettering.unhinted(room, size):
                 size, room = theme.small(), room + 4
             broken = lettering.balanced(words, room, size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
@@ -232,13 +231,11 @@ def ticks_among(ax: Axes, positions: Sequence[float], across: float, distance: f
 
     x_min, x_max = ax.get_xlim()
     log = ax.get_xscale() == "log"
-    # Labels may be wider than the requested distance.
-    widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    distance = max(distance, _widest(ax, list(positions)) + 10)
     place = {
         at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
         for at in positions
     }
-    distance = max(distance, widest + 10)
 
     def fit(chosen: Sequence[float]) -> bool:
         return all(place[after] - place[before] >= distance for before, after in pairwise(chosen))
@@ -263,8 +260,8 @@ def counting_ticks(ax: Axes, across: float, distance: float, *, last: float | No
     x_min, x_max = ax.get_xlim()
     decade = across / log10(x_max / x_min)  # points
     distance = max(distance, lettering.text_width(labels.count(last or int(x_max))) + 8)
-    # Per decade 1-2-5, 1-3, or only powers of ten.
-    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= distance), (1,))
+    closest: dict[tuple[int, ...], float] = {(1, 2, 5): log10(2), (1, 3): log10(3), (1,): 1.0}  # decades between two
+    every = next((factors for factors, apart in closest.items() if decade * apart >= distance), (1,))
     powers = range(0, 16, max(ceil(distance / decade), 1))
     ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]
     if last is not None and last > 0:
@@ -272,11 +269,6 @@ def counting_ticks(ax: Axes, across: float, distance: float, *, last: float | No
     ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
     ax.minorticks_off()
     return ticks
-
-
-def _closest(factors: Sequence[int]) -> float:
-    """Return the least distance of two ticks in decades."""
-    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
 
 
 def rate_end(values: Iterable[float | None]) -> float:

@@ -126,15 +126,16 @@ def lay(
 ) -> Plot:
     """Paint a plot into a new figure, `natural` inches wide without a size, or into the Axes of the user.
 
-    The caption tells all names that are `named` and that the figure does not hold in full.
+    The caption tells all names that are `named`, and labels of axes, that the figure does not hold in full.
     """
     named = list(dict.fromkeys(named)) if page.caption is not False else []
     letters = [*letters, *named, page.title or ""]
     about = {"caption": description if page.caption is not False else ""}
 
     def told(sheet: Sheet, drawn: Any) -> None:
-        names = [name for name in named if name not in sheet.left_out]
-        about["caption"] = " ".join(filter(None, [sheet.description, sheet.note, *lettering.cut(drawn, names)]))
+        texts = [name for name in named if name not in sheet.left_out]
+        texts += ticking.cut_labels(sheet.axes) if page.caption is not False else []
+        about["caption"] = " ".join(filter(None, [sheet.description, sheet.note, *lettering.cut(drawn, texts)]))
 
     if page.ax is not None:
         if page.size is not None:

@@ -182,12 +182,19 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
 
 
 def unbroken(label: "Text") -> str:
-    """Return the text of a label without its breaks of lines, some of which are within a word."""
-    words, shown = str(label.get_label()), label.get_text()
-    if "".join(words.split()) != "".join(shown.split()):  # it is new
-        words = " ".join(shown.split("\n"))
+    """Return the text of a label without its breaks of lines, some of which are within a word, and with what was cut."""
+    words, shown = str(label.get_label()), "".join(label.get_text().split())
+    (start, cut, end), bare = shown.partition("…"), "".join(words.split())
+    if bare != shown and not (cut and bare.startswith(start) and bare.endswith(end)):  # it is new
+        words = " ".join(label.get_text().split("\n"))
         label.set_label(words)
     return words
+
+
+def cut_labels(axes: Sequence[Axes]) -> list[str]:
+    """Return the labels of axes of which the figure shows less than all words, each once."""
+    shown = [axis.label for ax in axes for axis in (ax.xaxis, ax.yaxis)]
+    return list(dict.fromkeys(unbroken(label) for label in shown if "…" in label.get_text()))
 
 
 def whole_numbers(ax: Axes) -> None:

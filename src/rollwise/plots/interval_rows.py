@@ -291,18 +291,10 @@ def _note(ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: 
     at = x_min if row["estimate"] is None else row["estimate"]
     # Halves avoid overflow of the sum for very large numbers.
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
-    lettering.write(
-        ax,
-        f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
-        (at, row["at"]),
-        "data",
-        by=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
-        ha="left" if to_the_right else "right",
-        va="center",
-        style="italic",
-        zorder=5,
-        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
-    )
+    words, away = f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(), 4 if row["estimate"] is None else 9
+    side, by = ("left", (away, 0)) if to_the_right else ("right", (-away, 0))
+    look: dict[str, Any] = {"style": "italic", "zorder": 5, "bbox": lettering.ground(ax, 1.0)}
+    lettering.write(ax, words, (at, row["at"]), "data", by=by, ha=side, va="center", **look)
 
 
 def _numbers(

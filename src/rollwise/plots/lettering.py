@@ -187,6 +187,11 @@ def write(
     return ax.annotate(words, at, **usual | place | look)
 
 
+def ground(ax: Axes, pad: float) -> dict[str, Any]:
+    """Return the box in the color of the background that lines below a text do not reach."""
+    return {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": pad}
+
+
 def note(ax: Axes, words: str) -> None:
     """Write a few words in the middle of empty Axes."""
     write(ax, words, (0.5, 0.5), ha="center", va="center", style="italic")

@@ -148,13 +148,14 @@ def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> 
         notes.append(f"Small dots: each single {' and '.join(map(label, trial_columns))}{without}.")
     references = marks.filter(pl.col("role") == "reference", pl.col("shape") != "missing")["group"].to_list()
     if references:
-        notes.append(f"For reference{', not in the front' if front else ''}: {_listed(references)}.")
+        notes.append(f"For reference{', not in the front' if front else ''}: {listed(references)}.")
     missing = marks.filter(pl.col("role") != "trial", pl.col("shape") == "missing")["group"].to_list()
     if missing:
-        notes.append(f"Not known in both, so not drawn: {_listed(missing)}.")
+        notes.append(f"Not known in both, so not drawn: {listed(missing)}.")
     return notes
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return the first names, and how many more there are."""
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(shorten(name, 40) for name in names[:4]) + more

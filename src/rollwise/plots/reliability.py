@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, drawn, layout, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.pareto import listed
 from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
@@ -151,13 +152,13 @@ def reliability_marks(
     """
     check_option_types(reliability_marks, locals(), "reliability")
     table, _ = _chosen(frame, stated=stated, actual=actual, bins=bins, level=level)
-    look = theme.looks(table["group"], colors)
+    look = theme.looks(table["group"], colors)  # also of groups without any point, so that the others keep theirs
     marks = [
         {name: row[name] for name in ("group", "x", "y", "low", "high", "n")}
         | {"bin": labels.NONE if row["bin"] is None else labels.plain(row["bin"])}
         | {"text": labels.interval_text({**row, "estimate": row["y"]}, rate=True)}
         | {"color": look[row["group"]].color, "marker": look[row["group"]].marker}
-        for row in table.iter_rows(named=True)
+        for row in table.drop_nulls(["x", "y"]).iter_rows(named=True)
     ]
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort("group", "x", maintain_order=True)
 
@@ -217,11 +218,12 @@ def _chosen(
 
 
 def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
-    bin_rows = bin_rows.drop_nulls(["x", "y"])
-    if bin_rows.is_empty():
+    if bin_rows.drop_nulls(["x", "y"]).is_empty():
         raise ArgumentError(f"reliability: no bin has both a mean {stated} and a share that was right")
     for name, what in (("x", stated), ("y", "what was right")):
-        low, high = bin_rows.select(column_named(name).min(), high=column_named(name).max()).row(0)
+        low, high = (
+            bin_rows.drop_nulls(["x", "y"]).select(column_named(name).min(), high=column_named(name).max()).row(0)
+        )
         if low < 0 or high > 1:
             raise ArgumentError(
                 f"reliability: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
@@ -264,7 +266,9 @@ def _counts(ax: Axes, marks: pl.DataFrame, *, labeled: bool) -> None:
 
 
 def _caption(chosen: pl.DataFrame) -> str:
-    """Describe the intervals and the diagonal."""
+    """Describe the intervals and the diagonal, and name groups without any point."""
+    every, chosen = chosen, chosen.drop_nulls(["x", "y"])
+    lost = [name for name in every["group"].unique(maintain_order=True) if name not in set(chosen["group"])]
     sentences = []
     if "method" in chosen.columns:
         summary = chosen.rename({"y": "estimate", "bin": "\1bin"}).drop("x")
@@ -273,4 +277,5 @@ def _caption(chosen: pl.DataFrame) -> str:
     else:
         sentences.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
     sentences.append("Dashed: perfect calibration; below it, overconfident.")
+    sentences += [f"Not known in any bin, so not drawn: {listed(lost)}."] if lost else []
     return " ".join(sentences)

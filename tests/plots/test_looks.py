@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 import rollwise as rw
 from rollwise import plots
-from rollwise.plots import lettering, pareto_strokes
+from rollwise.plots import lettering, pareto_strokes, ticking
 from rollwise.schema import labels
 
 LONG = "anthropic/claude-opus-4-8-20260901-with-system-prompt"
@@ -351,3 +351,20 @@ def test_a_footnote_of_the_caption_has_its_mark(size: Any) -> None:
     shown = "".join(text.get_text() for ax in plot.axes for text in ax.texts if text.get_visible())
     assert "resamples" in plot.caption
     assert [mark for mark in "¹²³⁴" if mark in plot.caption] == [mark for mark in "¹²³⁴" if mark in shown]
+
+
+def test_no_word_of_an_axis_is_broken_in_a_narrow_panel() -> None:
+    """Its letters are smaller instead, but can still be read."""
+    for panels in range(4, 9):
+        figure = plt.figure(figsize=(8, 2))
+        axes = list(figure.subplots(1, panels))
+        for ax in axes:
+            ax.set_xlabel("Krippendorff's alpha")
+        for _ in range(2):  # before and after the layout
+            ticking.fit_labels(axes)
+        figure.draw_without_rendering()
+        label = axes[1].xaxis.label
+        assert "Krippendorff's" in label.get_text().split("\n")[0], panels
+        assert label.get_fontsize() >= 5
+        boxes = [ax.xaxis.label.get_window_extent() for ax in axes]
+        assert all(after.x0 > before.x1 for before, after in pairwise(boxes)), panels

@@ -19,7 +19,7 @@ _WORD = re.compile(rf"(?:[/-]*{_LETTER}+[/-]*|[/-]+)(?:[^\S\u00a0](?![%·/]))*|\
 # On a screen, letters are moved to whole pixels, and lines are up to so much wider; more so where pixels are a large part
 # of a letter (measured with Matplotlib 3.11: 1.04 at 9 points, 1.10 at 6.3).
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
-_LEAST, _LEADING = 5.0, 1.15  # points of the smallest letters; height of a line as a share of the font size
+LEAST, _LEADING = 5.0, 1.15  # points of the smallest letters; height of a line as a share of the font size
 _SPACE = re.compile(r"\s+")
 _NAMES = re.compile(r".+?(?: · | (?=− )|$)")  # with the sign that follows or, of a difference, precedes it
 _MOST_SIGNS = 8  # names between signs, of which all ways to break a line are tried
@@ -214,7 +214,7 @@ def shrunk(texts: Iterable[Any], room: float) -> float:
     """Return the size at which all texts fit into rows of so many points, at most their own; 0 if that cannot be read."""
     sizes = [(float(text.get_fontsize()), text.get_text().count("\n") + 1) for text in texts if text.get_text()]
     size = min((min(own, room / (_LEADING * lines)) for own, lines in sizes), default=theme.small())
-    return size if size >= _LEAST else 0.0
+    return size if size >= LEAST else 0.0
 
 
 def literal(tick_labels: Iterable[Any]) -> None:

@@ -151,7 +151,7 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
         across, up = theme.size_in_points(ax)
         keep_apart([ax])
         label = ax.xaxis.label
-        words, size = unbroken(label), float(label.get_fontsize())
+        words, size = unbroken(label), theme.normal()
         if words and figure is not None:
             # A label may be wider than its Axes, up to the next Axes, or over the whole figure: there it moves away from the edge.
             box, spec, points = ax.get_window_extent(), ax.get_subplotspec(), 72 / figure.dpi
@@ -162,8 +162,9 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
             room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
             room = max(room - 8, theme.em(40))
             longest = max(lettering.text_width(word, size) for word in lettering.words(words))
-            if longest > lettering.unhinted(room, size):
-                size, room = theme.small(), room + 4
+            if longest > lettering.unhinted(room, size):  # smaller, until no line ends within a word
+                room, least = room + 4, lettering.LEAST
+                size = max(min(theme.small(), 0.999 * size * lettering.unhinted(room, least) / longest), least)
             broken = lettering.balanced(words, room, size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
             widest = max(lettering.text_width(line, size) for line in broken.split("\n"))

@@ -100,7 +100,7 @@ def _paint(
         low = sheet.widened(len(panels), direct, direct + 1, theme.em(_LOW)) > direct
         key = low or not curve_labels.fit_at_ends(pl.concat(panels), room)
         columns, room = (columns, 0.0) if key else (direct, room)
-    if key and curves > 1 and (not sheet.narrow or not alike):  # each quantity has its own label
+    if not alike or (key and curves > 1 and not sheet.narrow):  # each quantity has its own label
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
     columns = columns if room else sheet.widened(len(panels), columns, most, theme.em(_LOW))
     # Long titles would leave narrow panels no width: one below another, they have it.

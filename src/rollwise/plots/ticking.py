@@ -159,7 +159,8 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
             alone = spec is not None and spec.get_gridspec().ncols == 1
             beside = [abs(after.x0 - box.x0) for after in boxes if after.y0 == box.y0 and after.x0 != box.x0]
             next_to = min(beside) * points - theme.em(2) if beside else across + theme.em(24)
-            room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
+            within = 2 * min(middle, edge - middle)
+            room = edge if alone else within if spec is None else min(next_to, within)
             room = max(room - 8, theme.em(40))
             longest = max(lettering.text_width(word, size) for word in lettering.words(words))
             if longest > lettering.unhinted(room, size):  # smaller, until no line ends within a word

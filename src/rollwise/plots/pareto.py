@@ -94,7 +94,10 @@ def pareto(
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     trial_columns = [] if trials is None else single_out(trials, frame)
-    description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
+    together = marks.filter(role="group", shape="point").group_by("x", "y", maintain_order=True).agg("group")
+    together = together.filter(pl.col("group").list.len() > 1)
+    hidden = [f"At one point: {listed(names)}." for names in together["group"].to_list()[:2]]
+    description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front), *hidden])
     is_group, is_named = pl.col("role") == "group", pl.col("pareto") | (pl.col("role") == "reference")
     groups = marks.filter(is_group)
     # Of very many groups the front alone has colors.

@@ -144,15 +144,21 @@ def name(
     """Write these names beside their points, avoiding everything else."""
     if not named or placed.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
         return
-    points, lines = [], [*steps]
+    points: dict[tuple[float, float], tuple[list[str], str]] = {}
+    lines = [*steps]
     for row in placed.iter_rows(named=True):
         x, y = (row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y"))
-        points.append((x, y, row["group"] if row["group"] in named and row["role"] != "trial" else "", row["color"]))
+        more = [row["group"]] if row["group"] in named and row["role"] != "trial" else []
+        names, _ = points.get((x, y), ([], ""))
+        points[x, y] = list(dict.fromkeys([*names, *more])), row["color"]
         if crosses and row["x_low"] is not None and row["x_high"] is not None:
             lines.append((row["x_low"], y, row["x_high"], y))
         if crosses and row["y_low"] is not None and row["y_high"] is not None:
             lines.append((x, row["y_low"], x, row["y_high"]))
-    name_points(ax, points, lines=lines)
+    # Names of groups at one point are one text.
+    ink = theme.shade(ax, 1.0)
+    texts = [(x, y, ", ".join(names), ink if len(names) > 1 else color) for (x, y), (names, color) in points.items()]
+    name_points(ax, texts, lines=lines)
 
 
 # ── names beside points ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -297,3 +297,18 @@ def test_what_is_withheld_is_said():
         figure = plots.attempts(shown).figure
         words = " ".join(" ".join(text.get_text() for text in figure.findobj(Text)).split())
         assert ("Bar without a point: no estimate, only its interval." in words) is told
+
+
+@pytest.mark.integration
+def test_both_kinds_of_one_group_have_space_in_a_column():
+    """Each has its own label, so they are one below the other; no label leaves the figure."""
+    rollouts = pl.DataFrame(
+        {"rollout_id": f"r{k}", "goal": f"g{k % 10}", "attempt": k // 10, "attack_success": k % 3 == 0}
+        for k in range(40)
+    )
+    plot = plots.attempts(rw.attempts(rollouts), size="column")
+    plot.figure.draw_without_rendering()
+    assert len(plot.axes) == 2
+    for ax in plot.axes:
+        assert ax.xaxis.label.get_window_extent().x1 <= plot.figure.bbox.x1
+        assert ax.get_window_extent().width > 0.4 * plot.figure.bbox.width

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from matplotlib import pyplot as plt
@@ -10,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 import rollwise as rw
 from rollwise import plots
-from rollwise.plots import lettering, pareto_strokes
+from rollwise.plots import lettering, pareto_strokes, ticking
 from rollwise.schema import labels
 
 LONG = "anthropic/claude-opus-4-8-20260901-with-system-prompt"
@@ -311,3 +312,60 @@ def test_a_name_of_several_is_broken_between_them() -> None:
         "JailbreakChat · vicuna-13b-v1.5\n− gpt-3.5-turbo-1106", "PAIR − GCG", "ic_bash-97d7c839\n− ic_bash-16e064ad",
     ]  # fmt: skip
     assert "\n" in lettering.filled_all(["an-endless-name-of-one-model-alone"], 90, size=10, lines=3)[0]
+
+
+def test_a_name_on_lines_can_be_read() -> None:
+    """Where every place beside a point is crossed by intervals, these are pale behind the letters."""
+    ax: Any = plt.figure(figsize=(3.3, 2.5)).add_axes((0.1, 0.1, 0.8, 0.8))
+    ax.set(xlim=(0, 190), ylim=(0, 144))
+    lines = [(float(x), 0.0, float(x), 144.0) for x in range(0, 190, 6)]
+    for x, low, _, high in lines:
+        ax.plot([x, x], [low, high], color="red", linewidth=1.3, zorder=2.5)
+    pareto_strokes.name_points(ax, [(95.0, 72.0, "0.3", "black")], lines=lines)
+    drawn(plots.Plot([ax], ""))
+    ax.figure.canvas.draw()
+    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[::-1].astype(int)
+    box = ax.texts[0].get_window_extent()
+    inside = pixels[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)]
+    assert (inside[..., 0] - inside[..., 1]).max() < 100
+
+
+def test_names_that_are_joined_are_cut_one_by_one() -> None:
+    """A cut from within one name into the next would read as a single name."""
+    for across in range(150, 300, 15):
+        pair, row = lettering.filled_all([f"{LONG} with openai/gpt-5.5-guarded", f"{LONG} · roleplay"], across, lines=1)
+        assert " with " in pair, across
+        assert row.endswith(" · roleplay"), across
+    assert lettering.filled(f"{LONG} with {LONG}", 60, lines=1).count("…") == 1  # no space for two
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("size", ["page", "slide", (6.0, 3.0)])
+def test_a_footnote_of_the_caption_has_its_mark(size: Any) -> None:
+    """Where numbers, and with them the marks, have no space, the caption says the same without marks."""
+    verdicts = pl.DataFrame(
+        {"rollout_id": f"r{unit}", "judge": f"{LONG}-{place}", "value": float((7 * unit + place) % (3 + place) > 0)}
+        for unit in range(30)
+        for place in range(3)
+    )
+    plot = plots.agreement(rw.judges.agreement(verdicts, resamples=100), size=size)
+    shown = "".join(text.get_text() for ax in plot.axes for text in ax.texts if text.get_visible())
+    assert "resamples" in plot.caption
+    assert [mark for mark in "¹²³⁴" if mark in plot.caption] == [mark for mark in "¹²³⁴" if mark in shown]
+
+
+def test_no_word_of_an_axis_is_broken_in_a_narrow_panel() -> None:
+    """Its letters are smaller instead, but can still be read."""
+    for panels in range(4, 9):
+        figure = plt.figure(figsize=(8, 2))
+        axes = list(figure.subplots(1, panels))
+        for ax in axes:
+            ax.set_xlabel("Krippendorff's alpha")
+        for _ in range(2):  # before and after the layout
+            ticking.fit_labels(axes)
+        figure.draw_without_rendering()
+        label = axes[1].xaxis.label
+        assert "Krippendorff's" in label.get_text().split("\n")[0], panels
+        assert label.get_fontsize() >= 5
+        boxes = [ax.xaxis.label.get_window_extent() for ax in axes]
+        assert all(after.x0 > before.x1 for before, after in pairwise(boxes)), panels

@@ -221,3 +221,15 @@ def test_no_line_of_a_title_is_a_single_number() -> None:
     for width in (4.0, 5.0, 6.0):
         lines = plots.timeline(turns, size=(width, None)).figure.get_suptitle().split("\n")
         assert len(lines) == 1 or len(lines[-1]) > 10, lines
+
+
+@pytest.mark.integration
+def test_a_label_that_low_panels_cut_is_whole_in_the_caption(curve_of: Any) -> None:
+    """The words between its first and its last ones say what the share is."""
+    frame = curve_of({name: (60, 0.01 * (k + 1)) for k, name in enumerate(MANY[:8])}, kind="survival")
+    words = "share without attack success after turn t, if runs ended for no other reason"
+    low, high = plots.curve(frame, size=(8, 2.6)), plots.curve(frame, size=(8, 7))
+    assert "…" in low.axes[0].get_ylabel()
+    assert words in low.caption
+    assert words not in high.caption
+    assert words not in plots.curve(frame, size=(8, 2.6), caption=False).caption

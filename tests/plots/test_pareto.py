@@ -186,3 +186,14 @@ def test_from_rollouts_to_a_figure(tmp_path):
         plots.marks.pareto(pl.read_parquet(tmp_path / "summary.parquet"), better={"num_turns": "higher"})
     )
     assert plots.pareto(summary, better={"num_turns": "higher"}).axes[0].get_ylabel() == "mean turns (higher is better)"
+
+
+def test_groups_at_one_point_share_a_name(both):
+    """The last one hides the others: the caption says so, and their names are one text, which no line crosses."""
+    groups = {"model-a": (40, 40), "model-b": (40, 40), "model-c": (40, 40), "other": (8, 16)}
+    plot = plots.pareto(both(groups), size=(3.3, None))
+    assert "At one point: model-a, model-b, model-c." in plot.caption
+    assert "At one point" not in plots.pareto(both({"a": (4, 20), "b": (8, 16)})).caption
+    (ax,) = plots.pareto(both(groups), size="page").axes
+    names = [" ".join(text.get_text().split()) for text in ax.texts]
+    assert sorted(names) == ["model-a, model-b, model-c", "other"]

@@ -98,3 +98,14 @@ def test_what_cannot_be_drawn_is_said():
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
             call()
+
+
+def test_a_group_without_any_point_is_named_and_others_keep_their_looks():
+    """A judge that failed in all answers: the colors are those of figures that have it."""
+    known = {name: summary((1, 0.2, 0.3, 20), judge=name) for name in "abc"}
+    lost = pl.concat([known["a"], summary((1, 0.2, None, 0), judge="b"), known["c"]])
+    looks = ["group", "color", "marker"]
+    every = plots.marks.reliability(pl.concat(known.values())).select(looks)
+    assert plots.marks.reliability(lost).select(looks).rows() == [row for row in every.rows() if row[0] != "b"]
+    assert plots.reliability(lost).caption.endswith("Not known in any bin, so not drawn: b.")
+    assert "not drawn" not in plots.reliability(pl.concat(known.values())).caption

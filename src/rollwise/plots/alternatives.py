@@ -21,11 +21,8 @@ def distribution(marks: pl.DataFrame) -> str:
     medians = [f"{labels.number(_median(placed.filter(group=name)))} ({name})" for name in names]
     least, greatest = placed.select(pl.col("x").min(), last=pl.max_horizontal("x", "until").max()).row(0)
     reach = f"from {labels.number(least)} to {labels.number(greatest)}"
-    middle = (
-        f"median {medians[0]}"
-        if len(medians) == 1
-        else f"medians from {medians[0]} to {medians[-1]}, {len(medians)} groups"
-    )
+    several = f"medians from {medians[0]} to {medians[-1]}, {len(medians)} groups"
+    middle = f"median {medians[0]}" if len(medians) == 1 else several
     quantity = labels.quantity(marks["metric"][0])
     rollouts = labels.counted(n, "rollout")
     return labels.sentence(f"distribution of {quantity} over {rollouts}{without}, {reach}, {middle}")

@@ -168,12 +168,10 @@ def _details(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "metric": row["metric"],
         "statistic": row["statistic"],
         "scale": scale,
-        # A probability of improvement of one half means no difference.
         "guide": 0.5 if scale == "rate" else 0.0,
         "quantity": f"{quantity}, in points" if scale == "points" else quantity,
         "baseline": labels.plain(row["baseline"]),
-        # The axis already names the unit.
-        "text": text.replace(" points", "") if scale == "points" else text,
+        "text": text.replace(" points", "") if scale == "points" else text,  # the axis names the unit
         "pairs": _pairs(row),
         "p": labels.p_text(row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]),
     }

@@ -11,7 +11,6 @@ from rollwise.plots.curve_panel import Wording
 from rollwise.plots.figures import Plot
 from rollwise.plots.theme import Axes
 from rollwise.schema import labels
-from rollwise.schema.named import column_named
 
 _GRAY = 16  # up to so many panels show the other groups in gray
 _ENDS = 3  # curves at either end that keep their colors where very many are in one panel
@@ -19,7 +18,6 @@ _ROOM = 0.32  # share of a panel that names at the ends of curves may take
 _NAMED, _SMALL = 230.0, 105.0  # least width in points of a panel whose curves are named at their ends, and of any other
 _LOW = 40.0  # height in points below which panels are narrow rather than low
 _BOUNDS = "between bound_low and bound_high"  # columns, which no reader of a figure sees
-Also = Callable[[Axes, pl.DataFrame], None]
 
 
 def lay_out(
@@ -30,7 +28,7 @@ def lay_out(
     words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
     at_risk: bool | None = None,
     key: bool = False,
-    also: Also | None = None,
+    also: Callable[[Axes, pl.DataFrame], None] | None = None,
     description: str = "",
 ) -> Plot:
     """Draw the marks of curves into the Axes of the user, or into a new figure with a grid of panels."""
@@ -85,10 +83,10 @@ def _paint(
     curves: int,
     at_risk: bool | None,
     key: bool,
-    also: Also | None,
+    also: Callable[[Axes, pl.DataFrame], None] | None,
     behind: bool,
     gray: pl.DataFrame,
-) -> Callable[[], None]:
+) -> Callable[[], object]:
     """Draw a grid of panels of equal size, or the only one with more curves in gray."""
     single, alike = len(panels) == 1, len(set(map(_quantity, panels))) == 1
     columns = most = min(_grid(len(panels)), max(int(sheet.width / theme.em(_SMALL)), 1))
@@ -102,17 +100,13 @@ def _paint(
         low = sheet.widened(len(panels), direct, direct + 1, theme.em(_LOW)) > direct
         key = low or not curve_labels.fit_at_ends(pl.concat(panels), room)
         columns, room = (columns, 0.0) if key else (direct, room)
-    if key and curves > 1 and (not sheet.narrow or not alike):  # each quantity has its own label
+    if not alike or (key and curves > 1 and not sheet.narrow):  # each quantity has its own label
         columns = min(columns, max(int(sheet.width / theme.em(1.5 * _SMALL)), 1))
     columns = columns if room else sheet.widened(len(panels), columns, most, theme.em(_LOW))
     # Long titles would leave narrow panels no width: one below another, they have it.
     titles = [part["title"][0] or "" for part in panels]
-    if (
-        sheet.narrow
-        and sheet.is_free
-        and any("…" in title for title in _titled(titles, sheet.width, columns, alike=alike))
-    ):
-        columns = 1
+    is_cut = any("…" in title for title in _titled(titles, sheet.width, columns, alike=alike))
+    columns = 1 if sheet.narrow and sheet.is_free and is_cut else columns
     panels = sheet.held(list(zip(titles, panels, strict=True)), columns)
     combinations = list(map(_quantity, panels))
     titles = _titled([part["title"][0] or "" for part in panels], sheet.width, columns, alike=alike)
@@ -120,14 +114,12 @@ def _paint(
     high = 225.0 if single else 170.0 if curves > 1 else 160.0 if len(panels) == 2 else 125.0
     axes = sheet.panels(len(panels), columns=columns, high=max(min(theme.em(high), 0.66 * sheet.width / columns), 90.0))
     rows = -(-len(panels) // columns)
-    drawn = []
+    marks_of_axes = marks.partition_by(COMBINATION, maintain_order=True, as_dict=True)
+    finishes = []
     for place, (ax, part) in enumerate(zip(axes, panels, strict=True)):
-        axis_marks = marks.filter(
-            column_named(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
-        )
-        first = place % columns == 0 or combinations[place] != combinations[place - 1]
-        below = place + columns
-        finish_panel = curve_panel.draw(
+        quantity, below = combinations[place], combinations[min(place + columns, len(panels) - 1)]
+        axis_marks = marks_of_axes[quantity]
+        finish = curve_panel.draw(
             ax,
             part,
             axis_marks,
@@ -138,23 +130,18 @@ def _paint(
             compact=not single,
             room=room,
             high=sheet.high,
-            first_column=first,
+            first_column=place % columns == 0 or quantity != combinations[place - 1],
             # The axis has its label in the last row, or where another quantity follows below.
-            bottom=place // columns == rows - 1 or combinations[min(below, len(panels) - 1)] != combinations[place],
+            bottom=place // columns == rows - 1 or below != quantity,
             title="" if single else titles[place],
             across=sheet.across() - theme.em(16),
         )
         if also is not None:
             also(ax, part)
-        drawn.append(finish_panel)
+        finishes.append(finish)
     if key:  # the same for all panels
         sheet.entries = curve_labels.entries(axes[0], pl.concat(panels))
-
-    def finish() -> None:
-        for finish_panel in drawn:
-            finish_panel()
-
-    return finish
+    return lambda: [finish() for finish in finishes]
 
 
 def told_apart(marks: pl.DataFrame, loud: Sequence[str] | pl.Series = ()) -> tuple[pl.DataFrame, pl.DataFrame]:

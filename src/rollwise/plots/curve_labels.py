@@ -31,14 +31,11 @@ def name(
     """Write names at the ends of the curves, in lines of `room` points."""
     from matplotlib.transforms import ScaledTranslation
 
-    # A curve is named at its last estimate; curves without any have no name.
-    last_rows = [
-        (after_start(curve).drop_nulls("estimate").tail(1), never(curve), shift)
+    ends = [
+        row | {"never": never(curve), "until": strokes.moved(ax, row["until"], shift * (row["style"] == "point"))}
         for curve, shift in zip(curves, shifts, strict=True)
+        for row in after_start(curve).drop_nulls("estimate").tail(1).iter_rows(named=True)
     ]
-    ends = [row.row(0, named=True) | {"never": words, "shift": shift} for row, words, shift in last_rows if row.height]
-    for row in ends:
-        row["until"] = strokes.moved(ax, row["until"], row["shift"] if row["style"] == "point" else 0.0)
     for row in ends:
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
@@ -52,24 +49,13 @@ def name(
     place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     # Without a patch, which would be searched for where it cuts the line; its margin of 2 points is added instead.
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "patchA": None, "shrinkA": 3, "shrinkB": 4}
-    return [
-        (
-            ax.annotate(
-                name,
-                (row["until"], row["estimate"]),
-                xytext=(edge, row["estimate"]),
-                textcoords=place,
-                va="center",
-                fontsize=theme.normal(),
-                color=theme.ink(row["color"], ax.get_facecolor()),
-                parse_math=False,
-                annotation_clip=False,
-                arrowprops=line | {"color": row["color"]},
-            ),
-            row["estimate"],
-        )
-        for row, name in zip(ends, words, strict=True)
-    ]
+    look: dict[str, Any] = {"textcoords": place, "va": "center", "fontsize": theme.normal(), "parse_math": False}
+    names = []
+    for row, name in zip(ends, words, strict=True):
+        up, ink = row["estimate"], theme.ink(row["color"], ax.get_facecolor())
+        look |= {"annotation_clip": False, "arrowprops": line | {"color": row["color"]}, "color": ink}
+        names.append((ax.annotate(name, (row["until"], up), xytext=(edge, up), **look), up))
+    return names
 
 
 def never(curve: pl.DataFrame) -> str:
@@ -87,14 +73,7 @@ def entries(ax: Axes, marks: pl.DataFrame) -> list[Any]:
 
     curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
     return [
-        Patch(
-            facecolor=row["color"],
-            edgecolor=ax.get_facecolor(),
-            hatch=strokes.HATCHES[row["series"] % len(strokes.HATCHES)],
-            alpha=0.8,
-            linewidth=0,
-            label=row["group"],
-        )
+        Patch(label=row["group"], **strokes.layer_look(ax, row["color"], row["series"]))
         if row["style"] == "stack"
         else legends.entry(row["group"], linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
         for row in curves
@@ -114,11 +93,6 @@ def push_apart(ax: Axes, names: Sequence[tuple["Annotation", float]], up: float)
 
 
 # ── table ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def height_of(curves: int, *, compact: bool) -> float:
-    """Return the height in points of the table below a panel."""
-    return theme.em(_ROW * curves + (0.0 if compact and curves == 1 else _HEADING))
-
-
 def table_below(
     ax: Axes, curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool, room: float
 ) -> Axes | None:
@@ -129,9 +103,9 @@ def table_below(
         return None
     # The first number is centered at the left edge: row names must leave half its width.
     half = lettering.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
-    height = height_of(len(table_curves), compact=compact)
-    heading = height > theme.em(_ROW * len(table_curves))
-    table = theme.below_axes(ax, below=below, height=height)
+    heading = not compact or len(table_curves) > 1
+    high = _ROW * len(table_curves) + (_HEADING if heading else 0.0)
+    table = theme.below_axes(ax, below=below, height=theme.em(high))
     # Row k is at height k; the heading is above row 0.
     table.set_ylim(len(table_curves) - 0.5, -0.5 - (_HEADING / _ROW if heading else 0.0))
     table.patch.set_visible(False)
@@ -157,11 +131,9 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     curves = [curve for curve in curves if curve["style"][0] != "reference"]
     shared = curves[0]["kind"][0] in {"incidence", "attempts"}
     counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
-    # Not by list.index, as frames do not compare to one bool.
-    place = max(range(len(counts)), key=lambda at: counts[at].height)
-    longest = counts[place]
+    longest, curve = max(zip(counts, curves, strict=True), key=lambda pair: pair[0].height)
     same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
-    return [curves[place]] if shared and same else curves
+    return [curve] if shared and same else curves
 
 
 def fit_heading(table: Axes) -> None:
@@ -180,9 +152,8 @@ def fill(table: Axes, curves: Sequence[pl.DataFrame], ticks: Sequence[float]) ->
     for place, curve in enumerate(_rows(curves)):
         cells = _cells(curve, ticks)
         if len(curves) > 1 and not any(cells) and curve["estimate"].count() == 0:
-            lettering.write(
-                table, "no estimate", (0, place), ("axes fraction", "data"), va="center_baseline", style="italic"
-            )
+            look: dict[str, Any] = {"va": "center_baseline", "style": "italic"}
+            lettering.write(table, "no estimate", (0, place), ("axes fraction", "data"), **look)
         for tick, cell in zip(ticks, cells, strict=True):
             table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.small())
 

@@ -192,12 +192,9 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     if color is not None:
         return _of_factors(frame, by, color, colors)
     panel_per_group = not one_panel and (len(set(groups)) > _OVERLAY or (several_endings and several_groups))
+    joined = "{0} · {1}" if several_groups and not panel_per_group else "{1}"
     curves = [
-        group
-        if not several_endings or ending is None
-        else f"{group} · {ending}"
-        if several_groups and not panel_per_group
-        else ending
+        joined.format(group, ending) if several_endings and ending is not None else group
         for group, ending in zip(groups, endings, strict=True)
     ]
     titles = groups if panel_per_group else [None] * frame.height

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 _CROWDED = 3  # bands of so many curves have edges
 _BESIDE = 0.16  # share of a panel for the names of the table below, which are whole elsewhere
 _MOST_ZERO = 3  # curves that stay 0 and are named
-_TICKS, _AXIS, _LINE = (
-    18.0,
-    36.0,
-    12.5,
-)  # points below the Axes: tick labels; and the label of the axis; its further lines
+_TICKS, _AXIS, _LINE = 18.0, 36.0, 12.5  # points below the Axes: ticks; and the label of the axis; its further lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,19 +118,9 @@ def draw(
         ax.set_xticks(range(len(names)), labels=names)
         lettering.literal(ax.get_xticklabels())
         below += theme.em(11.0) * max(name.count("\n") for name in names)
-    table = (
-        curve_labels.table_below(
-            ax,
-            curves,
-            words.behind,
-            below=below,
-            compact=compact,
-            names=first_column,
-            room=max(_BESIDE * across, theme.em(60)),
-        )
-        if at_risk
-        else None
-    )
+    beside = max(_BESIDE * across, theme.em(60))
+    table_of = partial(curve_labels.table_below, ax, curves, words.behind, below=below, compact=compact)
+    table = table_of(names=first_column, room=beside) if at_risk else None
     at_ends = _named(ax, curves, room, shifts, across, high)
     return partial(_finish, ax, curves, axis_marks, words, names=at_ends, table=table)
 

@@ -11,10 +11,8 @@ from rollwise.plots.theme import Axes
 from rollwise.schema.named import columns_named
 
 _DASHES = (0, (3, 2))
-HATCHES = ("", "////", "...", "\\\\\\\\", "xxx", "---")  # of the layers of a stack, for gray print
-_MARKER = (
-    9.0  # points that a marker needs: a line of too many has them only where few rollouts were at risk, and at its end
-)
+_HATCHES = ("", "////", "...", "\\\\\\\\", "xxx", "---")  # of the layers of a stack, for gray print
+_MARKER = 9.0  # points of a marker: a line without space has them only where few rollouts were at risk, and at its end
 
 
 def paint(ax: Axes, curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0, crowded: bool = False) -> None:
@@ -50,6 +48,12 @@ def symbol(ax: Axes, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the style of a marker, hollow if few rollouts were at risk."""
     look = theme.symbol(ax, row["color"], row["marker"], hollow=not row["solid"])
     return look | {"clip_on": False, "zorder": 4}
+
+
+def layer_look(ax: Axes, color: str, series: int, alpha: float = 0.8) -> dict[str, Any]:
+    """Return the style of a layer of a stack."""
+    hatch = _HATCHES[series % len(_HATCHES)]
+    return {"facecolor": color, "edgecolor": ax.get_facecolor(), "hatch": hatch, "alpha": alpha, "linewidth": 0}
 
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,19 +104,16 @@ def _steps(ax: Axes, curve: pl.DataFrame, extra: float, *, crowded: bool) -> Non
             _band(ax, across, low, high, color, alpha=0.16 if run["solid"][-1] else 0.07, crowded=crowded)
     if line["bound_low"].count():
         (across, low), (_, high) = _corners(line, "bound_low"), _corners(line, "bound_high")
-        ax.fill_between(
-            across, low, high, facecolor="none", edgecolor=color, hatch="////", alpha=0.3, linewidth=0, zorder=1.4
-        )
+        look: dict[str, Any] = {"hatch": "////", "alpha": 0.3, "linewidth": 0, "zorder": 1.4}
+        ax.fill_between(across, low, high, facecolor="none", edgecolor=color, **look)
     # Runs of certain and uncertain steps have different styles; each continues from the last value of the one before.
     before: float | None = None
     for run in _runs(line):
         across, up = _corners(run, "estimate")
         if before is not None:
             across, up = [across[0], *across], [before, *up]
-        if run["solid"][-1]:
-            ax.plot(across, up, color=color, linewidth=2.0 + extra, zorder=3)
-        else:
-            ax.plot(across, up, color=color, linewidth=1.1 + extra, linestyle=_DASHES, zorder=3)
+        width, dashes = (2.0, "-") if run["solid"][-1] else (1.1, _DASHES)
+        ax.plot(across, up, color=color, linewidth=width + extra, linestyle=dashes, zorder=3)
         before = run["estimate"][-1]
     _censored(ax, line, color)
 
@@ -131,7 +132,6 @@ def _points(ax: Axes, curve: pl.DataFrame, shift: float) -> None:
     line = curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         _whiskers(ax, band, shift, thin=band["level"][0] == curve["level"].max())
-    # Only points of enough rollouts are joined.
     across, up = _polygon(line.filter("solid"), "estimate")
     ax.plot([moved(ax, at, shift) for at in across], up, color=curve["color"][0], linewidth=0.9, alpha=0.6, zorder=2.5)
     _markers(ax, line, shift)
@@ -160,7 +160,6 @@ def _line(ax: Axes, curve: pl.DataFrame, *, crowded: bool) -> None:
     for band in curve.partition_by("level", maintain_order=True):
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
         _band(ax, across, low, high, color, alpha=0.16, crowded=crowded)
-        # Points without neighbors.
         estimated = pl.col("estimate").is_not_null()
         isolated = band.filter(estimated & ~estimated.shift(fill_value=False) & ~estimated.shift(-1, fill_value=False))
         _whiskers(ax, isolated, 0.0, thin=band["level"][0] == curve["level"].max())
@@ -192,16 +191,6 @@ def _layer(ax: Axes, curve: pl.DataFrame) -> None:
     color = curve["color"][0]
     for run in _runs(curve):
         (across, low), (_, high) = _corners(run, "low"), _corners(run, "high")
-        alpha, hatch = 0.8 if run["solid"][-1] else 0.35, HATCHES[curve["series"][0] % len(HATCHES)]
-        ax.fill_between(
-            across,
-            low,
-            high,
-            facecolor=color,
-            edgecolor=ax.get_facecolor(),
-            hatch=hatch,
-            alpha=alpha,
-            linewidth=0,
-            zorder=2,
-        )
+        look = layer_look(ax, color, curve["series"][0], 0.8 if run["solid"][-1] else 0.35)
+        ax.fill_between(across, low, high, **look, zorder=2)
         ax.plot(across, high, color=ax.get_facecolor(), linewidth=1.0, zorder=2.5)

@@ -108,10 +108,9 @@ def distribution(
     names = groups["group"].to_list()
 
     def paint(sheet: layout.Sheet) -> Callable[[], bool] | None:
-        high = 200.0 if kind == "ecdf" else max(strokes.row_height(sheet, names) * groups.height, 90.0)
-        (ax,) = sheet.panels(
-            1, columns=1, high=min(theme.em(high), 0.7 * sheet.width) if kind == "ecdf" else theme.em(high)
-        )
+        rows_high = theme.em(max(strokes.row_height(sheet, names) * groups.height, 90.0))
+        high = min(theme.em(200.0), 0.7 * sheet.width) if kind == "ecdf" else rows_high
+        (ax,) = sheet.panels(1, columns=1, high=high)
         seen, named = theme.visible(placed, ax), theme.visible(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
         ax.set_xlabel(labels.quantity(metric), fontsize=theme.normal(), parse_math=False)
@@ -157,10 +156,7 @@ def distribution_marks(
     # Rates and times have figures of their own, which the message names.
     value_kind = schema.kind_of(frame.schema[metric])
     if value_kind != "number":
-        instead = {
-            "proportion": "`plots.forest` shows a rate",
-            "time": "`plots.curve` shows a time to an event",
-        }
+        instead = {"proportion": "`plots.forest` shows a rate", "time": "`plots.curve` shows a time to an event"}
         raise ArgumentError(
             f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers have a distribution; "
             + instead.get(str(value_kind), "name a metric")
@@ -241,24 +237,17 @@ def _edges(values: pl.Series) -> list[float]:
 
 
 def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
-    counted, _ = np.histogram(values.to_numpy(), bins=edges)
-    ends = zip(counted.tolist(), edges[:-1], edges[1:], strict=True)
-    return [
-        {"mark": "bar", "x": start, "until": right, "y": number / len(values)}
-        for number, start, right in ends
-        if number
-    ]
+    counts, _ = np.histogram(values.to_numpy(), bins=edges)
+    bars = zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
+    return [{"mark": "bar", "x": x, "until": until, "y": n / len(values)} for n, x, until in bars if n]
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
     with_value = f"n = {labels.counted(n, 'rollout')}"
-    sentences = [
-        f"{with_value}; {labels.count(unknown)} without a value are not drawn."
-        if unknown
-        else f"{with_value}, all with a value."
-    ]
+    without = f"; {labels.count(unknown)} without a value are not drawn."
+    sentences = [f"{with_value}{without if unknown else ', all with a value.'}"]
     if groups["color"].null_count():
         sentences.append(f"Gray: {labels.counted(groups['color'].null_count(), 'other group')}.")
     if kind == "box":
@@ -266,7 +255,8 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
         if (groups["n"] > _MOST_POINTS).any():
             sentences.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
     if kind == "histogram":
-        sentences.append(f"Bars: share of the group's rollouts, on one scale; the tallest is {_tallest(marks)}.")
+        tallest = labels.number(marks["y"].max(), rate=True)  # type: ignore[arg-type]
+        sentences.append(f"Bars: share of the group's rollouts, on one scale; the tallest is {tallest}.")
     return " ".join(sentences)
 
 
@@ -280,7 +270,3 @@ def _of_rows(ax: Axes, groups: pl.DataFrame) -> str:
 
 def _of_each(groups: pl.DataFrame) -> str:
     return f" Each group: n = {labels.span(groups['n'])}."
-
-
-def _tallest(marks: pl.DataFrame) -> str:
-    return labels.number(marks["y"].max(), rate=True)  # type: ignore[arg-type]

@@ -52,18 +52,16 @@ def steps(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) ->
         if group["color"] is None:
             ax.plot(*path, drawstyle="steps-post", color=theme.shade(ax, theme.GRAY), linewidth=0.9, zorder=1)
             continue
-        ax.plot(
-            *path,
-            drawstyle="steps-post",
-            color=group["color"],
-            linewidth=1.8,
-            linestyle=_LINES[order.index(group["group"]) // theme.MAX_COLORS % len(_LINES)],
-            marker=group["marker"],
-            markersize=theme.marker_size(group["marker"]),
-            markeredgecolor=ax.get_facecolor(),
-            markevery=half if has_values else None,
-            label=_named(group) if sheet.ax is None else group["group"],
-        )
+        dashes = _LINES[order.index(group["group"]) // theme.MAX_COLORS % len(_LINES)]
+        look: dict[str, Any] = {
+            "color": group["color"],
+            "linewidth": 1.8,
+            "linestyle": dashes,
+            "marker": group["marker"],
+        }
+        look |= {"markersize": theme.marker_size(group["marker"]), "markeredgecolor": ax.get_facecolor()}
+        name = _named(group) if sheet.ax is None else group["group"]
+        ax.plot(*path, drawstyle="steps-post", markevery=half if has_values else None, label=name, **look)
     ax.set_xlim(*ends)
     ax.set_ylim(-0.02, 1.02)
     ticking.percent(ax, "y")
@@ -98,30 +96,18 @@ def boxes(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) ->
         points = part.filter(mark="point")
         # The box is in the upper part of the row, the points in the lower part.
         box = dict(part.filter(pl.col("mark") != "point").select("mark", "x").rows())
-        ax.plot(
-            points["x"].to_list(),
-            [row + 0.22 + 0.2 * y for y in points["y"]],
-            linestyle="none",
-            marker="o",
-            markersize=3.2,
-            color=color,
-            markeredgewidth=0,
-            alpha=0.5,
-            zorder=2.5,
-        )
+        look: dict[str, Any] = {
+            "linestyle": "none",
+            "marker": "o",
+            "markersize": 3.2,
+            "markeredgewidth": 0,
+            "alpha": 0.5,
+        }
+        ax.plot(points["x"].to_list(), [row + 0.22 + 0.2 * y for y in points["y"]], color=color, zorder=2.5, **look)
         for inner, outer in (("q1", "whisker_low"), ("q3", "whisker_high")):
             ax.plot([box[inner], box[outer]], [row - 0.14] * 2, color=color, linewidth=1.4, zorder=3)
-        ax.add_patch(
-            Rectangle(
-                (box["q1"], row - 0.28),
-                box["q3"] - box["q1"],
-                0.28,
-                facecolor=ax.get_facecolor(),
-                edgecolor=color,
-                linewidth=1.4,
-                zorder=3,
-            )
-        )
+        look = {"facecolor": ax.get_facecolor(), "edgecolor": color, "linewidth": 1.4, "zorder": 3}
+        ax.add_patch(Rectangle((box["q1"], row - 0.28), box["q3"] - box["q1"], 0.28, **look))
         ax.plot([box["median"]] * 2, [row - 0.28, row], color=color, linewidth=3, solid_capstyle="butt", zorder=4)
     _name_rows(sheet, ax, groups)
     ends = placed["x"].to_list()
@@ -137,20 +123,10 @@ def bars(sheet: Sheet, ax: Axes, placed: pl.DataFrame, groups: pl.DataFrame) -> 
     theme.dress(ax, grid="x")
     highest = float(placed["y"].max())  # type: ignore[arg-type]
     for group, part in _tagged(ax, placed, groups):
-        starts, ends, heights = (part[name].to_list() for name in ("x", "until", "y"))
-        base = group["row"] + 0.42
-        # The y axis points down, so bars have negative heights.
-        ax.bar(
-            starts,
-            [-0.8 * height / highest for height in heights],
-            width=[end - start for start, end in zip(starts, ends, strict=True)],
-            bottom=base,
-            align="edge",
-            color=group["color"],
-            edgecolor=ax.get_facecolor(),
-            linewidth=0.7,
-            zorder=2.5,
-        )
+        base, wide = group["row"] + 0.42, (part["until"] - part["x"]).to_list()
+        high = [-0.8 * height / highest for height in part["y"]]  # the y axis points down
+        look: dict[str, Any] = {"color": group["color"], "edgecolor": ax.get_facecolor(), "linewidth": 0.7}
+        ax.bar(part["x"].to_list(), high, width=wide, bottom=base, align="edge", zorder=2.5, **look)
         ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
     _name_rows(sheet, ax, groups)
     ax.set_xlim(*ticking.number_ends([*placed["x"], *placed["until"]]))

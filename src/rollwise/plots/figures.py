@@ -258,12 +258,13 @@ class Plot:
         """Return the file; marks of an SVG still have their tags."""
         from matplotlib import rc_context
 
-        metadata: dict[str, dict[str, str | None]] = {
-            ".svg": {"Date": None, "Description": alt},
-            ".pdf": {"CreationDate": None, "Subject": alt},
-            ".png": {"Software": None, "Description": alt},
+        words = {
+            ".svg": ("Date", "Description"),
+            ".pdf": ("CreationDate", "Subject"),
+            ".png": ("Software", "Description"),
         }
-        present = {name: value for name, value in metadata[suffix].items() if value != ""}
+        varying, about = words[suffix]
+        present = {varying: None} | ({about: alt} if alt else {})
         content = io.BytesIO()
         # Text in SVG stays text. Type 42 is TrueType: publishers reject matplotlib's default in PDF, Type 3.
         settings: Any = {"svg.hashsalt": "rollwise", "svg.fonttype": "none", "pdf.fonttype": 42}

@@ -132,9 +132,7 @@ def _words(mark: Mapping[str, Any], texts: str) -> str:
     return str(words).replace(" %", "") if texts == "short" else str(words)
 
 
-def draw(
-    ax: Axes, part: pl.DataFrame, plan: Plan, scale: tuple[float, float], *, key: bool, names: bool = True
-) -> None:
+def draw(ax: Axes, part: pl.DataFrame, plan: Plan, scale: tuple[float, float], *, names: bool) -> None:
     """Draw the cells of one panel."""
     from matplotlib.patches import Rectangle
 
@@ -156,7 +154,7 @@ def draw(
             tags.tag(cell, mark["key"], f"{mark['row_name']} · {mark['column_name']}", told)
         if words := _words(mark, plan.texts):
             _write(ax, mark, words, (x + 0.5, y + 0.5), fill)
-    if key:
+    if plan.key:
         _key(ax, scale, rate=part["rate"][0], what=labels.quantity(part["metric"][0], part["statistic"][0]))
 
 
@@ -165,18 +163,10 @@ def _write(ax: Axes, mark: Mapping[str, Any], words: str, place: tuple[float, fl
 
     boxed = {"facecolor": fill, "edgecolor": "none", "pad": 1.5} if mark["estimate"] is None else None
     letters = to_hex(ax.xaxis.label.get_color())
-    ax.text(
-        *place,
-        words,
-        ha="center",
-        va="center",
-        fontsize=theme.small(),
-        color=max((letters, "#ffffff", "#000000"), key=lambda color: min(theme.contrast(color, fill), 6)),
-        style="italic" if mark["shape"] == "point" else "normal",
-        bbox=boxed,
-        parse_math=False,
-        linespacing=1.15,
-    )
+    ink = max((letters, "#ffffff", "#000000"), key=lambda color: min(theme.contrast(color, fill), 6))
+    look: dict[str, Any] = {"fontsize": theme.small(), "color": ink, "bbox": boxed, "parse_math": False}
+    look |= {"style": "italic" if mark["shape"] == "point" else "normal", "linespacing": 1.15}
+    ax.text(*place, words, ha="center", va="center", **look)
 
 
 def _names(ax: Axes, plan: Plan, *, names: bool) -> None:
@@ -209,11 +199,8 @@ def _color(ax: Axes, value: float, strength: float, scale: tuple[float, float]) 
 def _key(ax: Axes, scale: tuple[float, float], *, rate: bool, what: str) -> None:
     """Draw the color key: estimates upwards, widths of intervals to the right."""
     from matplotlib.colors import to_rgb
-    from matplotlib.transforms import Affine2D, ScaledTranslation
 
-    # The key has a fixed size in points, to the right of the upper right corner.
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(1, 1, ax.transAxes)  # type: ignore[arg-type]
-    key = ax.inset_axes((20, -_KEY[1], *_KEY), transform=points)
+    key = ax.inset_axes((20, -_KEY[1], *_KEY), transform=theme.points_from(ax, 1, 1))
     least, greatest = scale
     # Columns of the key: the strengths of colors from narrow to wide intervals.
     shades = [1.0 - (1.0 - FAINTEST) * width for width in (0.0, 0.25, 0.5, 0.75, 1.0)]
@@ -232,13 +219,6 @@ def _key(ax: Axes, scale: tuple[float, float], *, rate: bool, what: str) -> None
     else:
         ticking.thousands(key, "y")
     key.set_xticks([])
-    key.set_xlabel(
-        "wider\ninterval →", fontsize=theme.small(), loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED)
-    )
-    key.set_title(
-        lettering.filled(what, theme.em(KEY_WIDE - 22), lines=3),
-        fontsize=theme.small(),
-        loc="left",
-        pad=9,
-        parse_math=False,
-    )
+    look: dict[str, Any] = {"fontsize": theme.small(), "loc": "left"}
+    key.set_xlabel("wider\ninterval →", labelpad=8, color=theme.shade(ax, theme.MUTED), **look)
+    key.set_title(lettering.filled(what, theme.em(KEY_WIDE - 22), lines=3), pad=9, parse_math=False, **look)

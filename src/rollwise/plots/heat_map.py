@@ -123,8 +123,7 @@ def heat_map(
         axes = sheet.panels(len(parts), columns=columns, high=max(map(heat_cells.high, plans)))
         for place, (panel_ax, part, plan) in enumerate(zip(axes, parts, plans, strict=True)):
             scale = heat_cells.scale(marks.filter(metric=part["metric"][0], statistic=part["statistic"][0]))
-            names = place % columns == 0
-            heat_cells.draw(panel_ax, part, plan, scale, key=plan.key, names=names)
+            heat_cells.draw(panel_ax, part, plan, scale, names=place % columns == 0)
         sheet.description = _fitting(sheet.description, plans, parts)
         return partial(lettering.fit_rows, *axes)
 
@@ -305,7 +304,7 @@ def _mark(
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _drawn_rows(summary: object, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the SUMMARY that are drawn."""
-    rows = labels.finished(summary, schema.SUMMARY, "heat_map").join(marks, on=["metric", "statistic"], how="semi")
+    rows = drawn.rows_of(summary, schema.SUMMARY, "heat_map", marks, ["metric", "statistic"])
     return rows.filter(pl.col("level").eq_missing(pl.col("level").max()))
 
 

@@ -1,6 +1,7 @@
 """Stacked cumulative incidence: the share of rollouts that ended in each way by each turn."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -178,17 +179,8 @@ def _whisker(ax: Axes, part: pl.DataFrame) -> None:
     last = part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
     for until, low, high in last.select("until", "share_low", "share_high").iter_rows():
         for color, width in ((ax.get_facecolor(), 4.0), (theme.shade(ax, 1.0), 1.4)):
-            ax.errorbar(
-                [until],
-                [(low + high) / 2],
-                yerr=[max(high - low, 0.0) / 2],
-                color=color,
-                elinewidth=width,
-                capsize=3.0,
-                capthick=width,
-                clip_on=False,
-                zorder=5,
-            )
+            look: dict[str, Any] = {"elinewidth": width, "capsize": 3.0, "capthick": width, "clip_on": False}
+            ax.errorbar([until], [(low + high) / 2], yerr=[max(high - low, 0.0) / 2], color=color, zorder=5, **look)
 
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -36,10 +35,7 @@ MARKS = {
     "color": pl.String,
     "marker": pl.String,
 }
-_PANEL, _BARE_PANEL = (
-    200.0,
-    80.0,
-)  # least width in points of one of several panels, and of one in a figure that is too low
+_PANEL, _BARE_PANEL = 200.0, 80.0  # least width in points of one of several panels, and of one in a low figure
 _LOW_ROW = 10.0  # least height in points of a row
 _HALF = 0.34  # half the height of a hatched box, as a share of what a group has
 _MOST_REASONS = 4  # footnotes
@@ -99,7 +95,13 @@ def draw(
                 for name, color, marker in theme.visible(parts_of, axes[0]).select("part", "color", "marker").rows()
             ]
 
-        return partial(_fit, axes, place)
+        def finish() -> bool:
+            readable = _fit(axes, place)
+            sheet.description = _referred(sheet.description, axes, reasons)
+            return readable
+
+        sheet.description = _referred(sheet.description, axes, reasons)
+        return finish
 
     return layout.lay(
         paint,
@@ -206,6 +208,14 @@ def _fit(axes: Sequence[Axes], place: row_names.Place) -> bool:
     return readable
 
 
+def _referred(description: str, axes: Sequence[Axes], reasons: Mapping[str, str]) -> str:
+    """Return the caption without the marks of footnotes that no text in the figure refers to."""
+    shown = "".join(text.get_text() for ax in axes for text in ax.texts if text.get_visible())
+    for raised in reasons.values():
+        description = description if raised in shown else description.replace(f"{raised} ", "")
+    return description
+
+
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
     """Return the ends of the axis, with space for the arrows of open intervals."""
     # Rates start at 0, unless a guide marks another reference.
@@ -252,41 +262,27 @@ def _paint(
         ax.plot([low, high], [y, y], color=color, linewidth=4.2 if thick else 1.5, solid_capstyle="butt", zorder=3)
     if row["shape"] in {"interval", "one-sided", "range"} and not thick:
         for end, edge, arrow in ((row["low"], ends[0], "<"), (row["high"], ends[1], ">")):
-            ax.plot(
-                [edge if end is None else end],
-                [y],
-                color=color,
-                marker=arrow if end is None else "|",
-                markersize=6 if end is None else 7,
-                markeredgewidth=1.4,
-                clip_on=False,
-                zorder=3,
-            )
+            at, marker, size = (edge, arrow, 6) if end is None else (end, "|", 7)
+            look: dict[str, Any] = {"marker": marker, "markersize": size, "markeredgewidth": 1.4, "clip_on": False}
+            ax.plot([at], [y], color=color, zorder=3, **look)
     if row["estimate"] is not None and not thick:
-        _point(ax, row)
+        symbol = theme.symbol(ax, color, row["marker"], hollow=row["shape"] == "point")
+        ax.plot([row["estimate"]], [y], clip_on=False, zorder=4, **symbol)
     if row["note"] is not None and not thick:
         _note(ax, row, ends, reasons)
-
-
-def _point(ax: Axes, row: Mapping[str, Any]) -> None:
-    look = theme.symbol(ax, row["color"], row["marker"], hollow=row["shape"] == "point")
-    ax.plot([row["estimate"]], [row["at"]], clip_on=False, zorder=4, **look)
 
 
 def _hatched(ax: Axes, row: Mapping[str, Any], half: float) -> None:
     from matplotlib.patches import Rectangle
 
-    box = Rectangle(
-        (row["box_low"], row["at"] - half),
-        row["box_high"] - row["box_low"],
-        2 * half,
-        facecolor=ax.get_facecolor(),
-        edgecolor=row["color"],
-        hatch="////",
-        linewidth=0.8,
-        zorder=2,
-    )
-    ax.add_patch(box)
+    look: dict[str, Any] = {
+        "facecolor": ax.get_facecolor(),
+        "edgecolor": row["color"],
+        "hatch": "////",
+        "linewidth": 0.8,
+    }
+    start, wide = row["box_low"], row["box_high"] - row["box_low"]
+    ax.add_patch(Rectangle((start, row["at"] - half), wide, 2 * half, zorder=2, **look))
 
 
 def _note(ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
@@ -295,18 +291,10 @@ def _note(ax: Axes, row: Mapping[str, Any], ends: tuple[float, float], reasons: 
     at = x_min if row["estimate"] is None else row["estimate"]
     # Halves avoid overflow of the sum for very large numbers.
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
-    lettering.write(
-        ax,
-        f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
-        (at, row["at"]),
-        "data",
-        by=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
-        ha="left" if to_the_right else "right",
-        va="center",
-        style="italic",
-        zorder=5,
-        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
-    )
+    words, away = f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(), 4 if row["estimate"] is None else 9
+    side, by = ("left", (away, 0)) if to_the_right else ("right", (-away, 0))
+    look: dict[str, Any] = {"style": "italic", "zorder": 5, "bbox": lettering.ground(ax, 1.0)}
+    lettering.write(ax, words, (at, row["at"]), "data", by=by, ha=side, va="center", **look)
 
 
 def _numbers(

@@ -7,7 +7,7 @@ constrained layout gives the panels their place; title, key and caption have ban
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,30 +44,22 @@ class Page:
             raise ArgumentError(f"{self.verb}: one ax cannot hold {len(panels)} {noun} ({listing(panels)}); {mend}")
 
 
+@dataclass(slots=True)
 class Sheet:
     """The new figure, or the Axes of the user, that a plot is painted on; sizes are in points."""
 
-    def __init__(
-        self,
-        figure: Figure,
-        width: float,
-        tall: float | None,
-        *,
-        description: str,
-        has_room: bool,
-        ax: "Axes | None" = None,
-    ) -> None:
-        self.figure = figure
-        self.width, self.tall = width, tall  # with all that is beside the Axes; not tall: as high as it needs to be
-        self.ax = ax
-        self.description = description
-        self.has_room = has_room  # for what can be left out: a table below, a caption
-        self.entries: Sequence[Any] = ()  # of the key above
-        self.axes: list[Axes] = []
-        self.columns = 1
-        self.high = 0.0
-        self.left_out: Collection[str] = ()  # names of panels for which there is no space
-        self.note = ""  # on them, which also a figure without a caption has
+    figure: Figure
+    width: float  # with all that is beside the Axes
+    tall: float | None  # the same; without it, as high as it needs to be
+    description: str
+    has_room: bool  # for what can be left out: a table below, a caption
+    ax: "Axes | None" = None
+    entries: Sequence[Any] = ()  # of the key above
+    axes: list[Axes] = field(default_factory=list)
+    columns: int = 1
+    high: float = 0.0
+    left_out: Collection[str] = ()  # names of panels for which there is no space
+    note: str = ""  # on them, which also a figure without a caption has
 
     @property
     def is_free(self) -> bool:
@@ -119,7 +111,7 @@ class Sheet:
         return self.width / self.columns
 
 
-Paint = Callable[[Sheet], Callable[[], bool | None] | None]
+Paint = Callable[[Sheet], Callable[[], object] | None]
 
 
 def lay(
@@ -134,15 +126,16 @@ def lay(
 ) -> Plot:
     """Paint a plot into a new figure, `natural` inches wide without a size, or into the Axes of the user.
 
-    The caption tells all names that are `named` and that the figure does not hold in full.
+    The caption tells all names that are `named`, and labels of axes, that the figure does not hold in full.
     """
     named = list(dict.fromkeys(named)) if page.caption is not False else []
     letters = [*letters, *named, page.title or ""]
     about = {"caption": description if page.caption is not False else ""}
 
     def told(sheet: Sheet, drawn: Any) -> None:
-        names = [name for name in named if name not in sheet.left_out]
-        about["caption"] = " ".join(filter(None, [sheet.description, sheet.note, *lettering.cut(drawn, names)]))
+        texts = [name for name in named if name not in sheet.left_out]
+        texts += ticking.cut_labels(sheet.axes) if page.caption is not False else []
+        about["caption"] = " ".join(filter(None, [sheet.description, sheet.note, *lettering.cut(drawn, texts)]))
 
     if page.ax is not None:
         if page.size is not None:
@@ -243,9 +236,8 @@ def _onto(paint: Paint, sheet: Sheet, page: Page) -> bool:
     full = figure.get_figheight() * 72
     left = _EDGE / sheet.width
     if words:
-        figure.suptitle(
-            words, x=left, y=1 - _EDGE / full, ha="left", va="top", fontsize=theme.normal() + 1, parse_math=False
-        ).set_in_layout(False)
+        look: dict[str, Any] = {"ha": "left", "fontsize": theme.normal() + 1, "parse_math": False}
+        figure.suptitle(words, x=left, y=1 - _EDGE / full, va="top", **look).set_in_layout(False)
     if key is not None:
         key.set_bbox_to_anchor((0, 1 - (title_high + _EDGE) / full))
     if text:
@@ -263,9 +255,8 @@ def _heightened(sheet: Sheet, bands: float, fitted: Callable[[], tuple[bool, flo
     least = (bands + rows * sheet.high) / 72
     figure.set_size_inches(sheet.width / 72, max(figure.get_figheight(), least))
     fits, high = fitted()
-    needed = round(
-        max(figure.get_figheight() + rows * (sheet.high - high) / 72, least), 4
-    )  # as places are, see RoundedLayout
+    # Rounded as places are, see RoundedLayout.
+    needed = round(max(figure.get_figheight() + rows * (sheet.high - high) / 72, least), 4)
     for share in (1.0, 1.15, 1.3, 1.5):  # names that reach beyond low panels, or a key beside them, may need more
         figure.set_size_inches(sheet.width / 72, needed * share)
         settled, now = fitted()

@@ -99,7 +99,6 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
             (first, size), (second, next_size) = pools[-2:]
             pools[-2:] = [((first * size + second * next_size) / (size + next_size), size + next_size)]
     free = [mean for mean, size in pools for _ in range(size)]
-    # Move the blocks inside the limits, or center them if they do not fit.
     bottom = low + heights[order[0]] / 2
     top = high - heights[order[-1]] / 2 - offsets[-1]
     free = [max(min(value, top), bottom) if top >= bottom else (top + bottom) / 2 for value in free]

@@ -19,10 +19,12 @@ _WORD = re.compile(rf"(?:[/-]*{_LETTER}+[/-]*|[/-]+)(?:[^\S\u00a0](?![%·/]))*|\
 # On a screen, letters are moved to whole pixels, and lines are up to so much wider; more so where pixels are a large part
 # of a letter (measured with Matplotlib 3.11: 1.04 at 9 points, 1.10 at 6.3).
 _HINTED, _HINTED_TINY, _TINY = 1.04, 1.1, 7.0
-_LEAST, _LEADING = 5.0, 1.15  # points of the smallest letters; height of a line as a share of the font size
+LEAST, _LEADING = 5.0, 1.15  # points of the smallest letters; height of a line as a share of the font size
 _SPACE = re.compile(r"\s+")
 _NAMES = re.compile(r".+?(?: · | (?=− )|$)")  # with the sign that follows or, of a difference, precedes it
 _MOST_SIGNS = 8  # names between signs, of which all ways to break a line are tried
+_BETWEEN = re.compile("( · | − | with )")  # names of which a row has several
+_PART = 7  # letters of a name that can be recognized
 _MOST_NAMES = 40  # names that a caption lists
 JOINT = "\u00a0"  # a space at which no line ends
 GAP = f"{JOINT} "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
@@ -79,14 +81,24 @@ def filled(text: str, across: float, *, size: float | None = None, lines: int = 
     # Letters of a tenth of the font size would fill the lines with more than this.
     most = min(len(text), int(10 * lines * across / theme.small()) + 1)
     while True:
-        broken = _lines(labels.shorten(text, most), across, size)
+        broken = _lines(_shortened(text, most), across, size)
         if len(broken) <= lines or most <= 4:
             # A few letters fewer, if no line then ends within a word.
             fewer = range(most, int(0.7 * most), -1) if 4 < most < len(text) else ()
-            shorter = (short for part in fewer if _whole(short := labels.shorten(text, part), across, size))
+            shorter = (short for part in fewer if _whole(short := _shortened(text, part), across, size))
             cuts = (cut for short in shorter if len(cut := _lines(short, across, size)) <= lines)
             return "\n".join(next(cuts, broken))
         most = min(most - 1, int(most * (lines + 0.5) / len(broken)) + 1)
+
+
+def _shortened(text: str, most: int) -> str:
+    """Cut the middle of a text, or of each of the names that it joins: a cut from one into the next would make one of them."""
+    parts = _BETWEEN.split(text)
+    room = most - sum(map(len, parts[1::2]))
+    if len(text) <= most or len(parts) == 1 or room < _PART * len(parts[::2]):
+        return labels.shorten(text, most)
+    longest = max(wide for wide in range(room) if sum(min(len(name), wide) for name in parts[::2]) <= room)
+    return "".join(labels.shorten(part, longest) if place % 2 == 0 else part for place, part in enumerate(parts))
 
 
 def _lines(text: str, across: float, size: float | None) -> list[str]:
@@ -175,6 +187,11 @@ def write(
     return ax.annotate(words, at, **usual | place | look)
 
 
+def ground(ax: Axes, pad: float) -> dict[str, Any]:
+    """Return the box in the color of the background that lines below a text do not reach."""
+    return {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": pad}
+
+
 def note(ax: Axes, words: str) -> None:
     """Write a few words in the middle of empty Axes."""
     write(ax, words, (0.5, 0.5), ha="center", va="center", style="italic")
@@ -197,7 +214,7 @@ def shrunk(texts: Iterable[Any], room: float) -> float:
     """Return the size at which all texts fit into rows of so many points, at most their own; 0 if that cannot be read."""
     sizes = [(float(text.get_fontsize()), text.get_text().count("\n") + 1) for text in texts if text.get_text()]
     size = min((min(own, room / (_LEADING * lines)) for own, lines in sizes), default=theme.small())
-    return size if size >= _LEAST else 0.0
+    return size if size >= LEAST else 0.0
 
 
 def literal(tick_labels: Iterable[Any]) -> None:
@@ -216,9 +233,8 @@ def lacks_letters(figure: Figure) -> bool:
     from matplotlib.text import Text
     from matplotlib.textpath import text_to_path
 
-    with warnings.catch_warnings(
-        record=True
-    ) as caught:  # by measuring, as drawing a second time takes widths from a cache, without a warning
+    # By measuring, as drawing a second time takes widths from a cache, without a warning.
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for text in figure.findobj(Text):
             if _uncommon(text.get_text()):

@@ -94,7 +94,10 @@ def pareto(
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     trial_columns = [] if trials is None else single_out(trials, frame)
-    description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
+    together = marks.filter(role="group", shape="point").group_by("x", "y", maintain_order=True).agg("group")
+    together = together.filter(pl.col("group").list.len() > 1)
+    hidden = [f"At one point: {listed(names)}." for names in together["group"].to_list()[:2]]
+    description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front), *hidden])
     is_group, is_named = pl.col("role") == "group", pl.col("pareto") | (pl.col("role") == "reference")
     groups = marks.filter(is_group)
     # Of very many groups the front alone has colors.
@@ -148,13 +151,14 @@ def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> 
         notes.append(f"Small dots: each single {' and '.join(map(label, trial_columns))}{without}.")
     references = marks.filter(pl.col("role") == "reference", pl.col("shape") != "missing")["group"].to_list()
     if references:
-        notes.append(f"For reference{', not in the front' if front else ''}: {_listed(references)}.")
+        notes.append(f"For reference{', not in the front' if front else ''}: {listed(references)}.")
     missing = marks.filter(pl.col("role") != "trial", pl.col("shape") == "missing")["group"].to_list()
     if missing:
-        notes.append(f"Not known in both, so not drawn: {_listed(missing)}.")
+        notes.append(f"Not known in both, so not drawn: {listed(missing)}.")
     return notes
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return the first names, and how many more there are."""
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(shorten(name, 40) for name in names[:4]) + more

@@ -68,9 +68,8 @@ def _axes(ax: Axes, placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
     theme.dress(ax)
     ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
     for side in rates:
-        values = (
-            placed.select(*columns_named(side), f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
-        )
+        columns = placed.select(*columns_named(side), f"{side}_low", f"{side}_high")
+        values = columns.unpivot()["value"].drop_nulls().to_list()
         ends = ticking.number_ends(values)
         if rates[side] and all(0 <= value <= 1 for value in values):
             end = ticking.rate_end(values)
@@ -145,15 +144,21 @@ def name(
     """Write these names beside their points, avoiding everything else."""
     if not named or placed.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
         return
-    points, lines = [], [*steps]
+    points: dict[tuple[float, float], tuple[list[str], str]] = {}
+    lines = [*steps]
     for row in placed.iter_rows(named=True):
         x, y = (row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y"))
-        points.append((x, y, row["group"] if row["group"] in named and row["role"] != "trial" else "", row["color"]))
+        more = [row["group"]] if row["group"] in named and row["role"] != "trial" else []
+        names, _ = points.get((x, y), ([], ""))
+        points[x, y] = list(dict.fromkeys([*names, *more])), row["color"]
         if crosses and row["x_low"] is not None and row["x_high"] is not None:
             lines.append((row["x_low"], y, row["x_high"], y))
         if crosses and row["y_low"] is not None and row["y_high"] is not None:
             lines.append((x, row["y_low"], x, row["y_high"]))
-    name_points(ax, points, lines=lines)
+    # Names of groups at one point are one text.
+    ink = theme.shade(ax, 1.0)
+    texts = [(x, y, ", ".join(names), ink if len(names) > 1 else color) for (x, y), (names, color) in points.items()]
+    name_points(ax, texts, lines=lines)
 
 
 # ── names beside points ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,35 +235,22 @@ def name_points(
         for far, (side, level) in product((_AROUND, _FAR), product((1, -1, 0), (0.5, 1, 0))):
             if side == 0 and level == 0.5:
                 continue
-            x_min = at[0] + (far if side == 1 else -far - size[0] if side == -1 else -size[0] / 2)
-            bottom = (
-                at[1] - size[1] / 2 if level == 0.5 else at[1] + far / 1.5 if level else at[1] - far / 1.5 - size[1]
-            )
+            x_min = at[0] + {1: far, -1: -far - size[0], 0: -size[0] / 2}[side]
+            bottom = at[1] + {1: far / 1.5, 0: -far / 1.5 - size[1], 0.5: -size[1] / 2}[level]
             box = Box(x_min, bottom, x_min + size[0], bottom + size[1])
-            hidden = (
-                sum(map(box.overlap, occupied))
-                + 8.0 * sum(map(box.overlap, names))
-                + sum(box.overlap(line) * line.weight for line in thin)
-            )
+            hidden = sum(map(box.overlap, occupied)) + 8.0 * sum(map(box.overlap, names))
+            hidden += sum(box.overlap(line) * line.weight for line in thin)
             # A name without a line belongs to the point next to it.
-            strange = far == _AROUND and any(
-                box.distance(*other) <= box.distance(*at) for other in places if other != at
-            )
+            near = any(box.distance(*other) <= box.distance(*at) for other in places if other != at)
+            strange = near and far == _AROUND
             cost = hidden + 3.0 * box.outside(width, height) + (8.0 if far == _FAR else _STRANGE if strange else 0.0)
             if best is None or cost < best[0] - 1e-6:
                 best = (cost, x_min, far, box)
         assert best is not None
         _, x_min, far, box = best
         names.append(box)
-        lettering.write(
-            ax,
-            text,
-            (x, y),
-            "data",
-            by=(x_min - at[0], box.bottom - at[1]),
-            va="bottom",
-            color=theme.ink(color, ax.get_facecolor()),
-            linespacing=1.1,
-            zorder=6,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": color, "shrinkB": 4} if far == _FAR else None,
-        )
+        line = {"arrowstyle": "-", "linewidth": 0.6, "color": color, "shrinkB": 4} if far == _FAR else None
+        ground = lettering.ground(ax, 0.5) | {"alpha": 0.8}  # intervals below a name would strike its letters through
+        look = {"color": theme.ink(color, ax.get_facecolor()), "bbox": ground, "arrowprops": line, "linespacing": 1.1}
+        by = (x_min - at[0], box.bottom - at[1])
+        lettering.write(ax, text, (x, y), "data", by=by, va="bottom", zorder=6, **look)

@@ -55,14 +55,8 @@ def ranks(
 
     Examples
     --------
-    >>> facts = {
-    ...     "metric": "attack_success",
-    ...     "of": "target",
-    ...     "group": ["a", "b"],
-    ...     "level": 0.95,
-    ...     "n": 20,
-    ...     "p_best": [0.9, 0.1],
-    ... }
+    >>> facts = {"metric": "attack_success", "of": "target", "group": ["a", "b"], "level": 0.95, "n": 20}
+    >>> facts |= {"p_best": [0.9, 0.1]}
     >>> values = {"estimate": [0.1, 0.4], "low": [0.0, 0.2], "high": [0.3, 0.6], "tier": [1, 1]}
     >>> (ax,) = ranks(pl.DataFrame(facts | values | {"rank": [1, 2], "rank_low": [1, 1], "rank_high": [2, 2]})).axes
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
@@ -96,14 +90,8 @@ def ranks_marks(
 
     Examples
     --------
-    >>> facts = {
-    ...     "metric": "attack_success",
-    ...     "of": "target",
-    ...     "group": ["a", "b"],
-    ...     "level": 0.95,
-    ...     "n": 20,
-    ...     "p_best": [0.9, 0.1],
-    ... }
+    >>> facts = {"metric": "attack_success", "of": "target", "group": ["a", "b"], "level": 0.95, "n": 20}
+    >>> facts |= {"p_best": [0.9, 0.1]}
     >>> values = {"estimate": [0.1, 0.4], "low": [0.0, 0.2], "high": [0.3, 0.6], "tier": [1, 1]}
     >>> frame = pl.DataFrame(facts | values | {"rank": [1, 2], "rank_low": [1, 1], "rank_high": [2, 2]})
     >>> ranks_marks(frame).select("row", "group", "text", "value", "best").rows()

@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, listing
 from rollwise.plots import alternatives, drawn, layout, lettering, theme, ticking
 from rollwise.plots.figures import Plot, drawing
+from rollwise.plots.pareto import listed
 from rollwise.plots.theme import Axes, Size
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
@@ -89,10 +90,8 @@ def reliability(
     chosen, axis_labels = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
     names = groups["group"].to_list()
-    crowded = theme.look_alike(
-        groups
-    )  # colors would say nothing: each group has a panel, or a bare line in that of the user
-    if crowded:
+    crowded = theme.look_alike(groups)
+    if crowded:  # colors would say nothing: each group has a panel, or a bare line in that of the user
         marks = marks.with_columns(color=pl.lit(theme.ONE_COLOR), marker=pl.lit(theme.MARKERS[0]))
 
     def paint(sheet: layout.Sheet) -> None:
@@ -104,9 +103,8 @@ def reliability(
         for place, panel_ax in enumerate(axes):
             part = theme.visible(marks.filter(group=shown[place]) if several else marks, panel_ax)
             theme.dress(panel_ax)
-            panel_ax.plot(
-                [0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5
-            )
+            dashed: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 1.5}
+            panel_ax.plot([0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), **dashed)
             bare = crowded and not several
             entries = [_paint(panel_ax, one, bare=bare) for one in part.partition_by("group", maintain_order=True)]
             panel_ax.set(xlim=(0, 1), ylim=(0, 1))
@@ -154,13 +152,13 @@ def reliability_marks(
     """
     check_option_types(reliability_marks, locals(), "reliability")
     table, _ = _chosen(frame, stated=stated, actual=actual, bins=bins, level=level)
-    look = theme.looks(table["group"], colors)
+    look = theme.looks(table["group"], colors)  # also of groups without any point, so that the others keep theirs
     marks = [
         {name: row[name] for name in ("group", "x", "y", "low", "high", "n")}
         | {"bin": labels.NONE if row["bin"] is None else labels.plain(row["bin"])}
         | {"text": labels.interval_text({**row, "estimate": row["y"]}, rate=True)}
         | {"color": look[row["group"]].color, "marker": look[row["group"]].marker}
-        for row in table.iter_rows(named=True)
+        for row in table.drop_nulls(["x", "y"]).iter_rows(named=True)
     ]
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort("group", "x", maintain_order=True)
 
@@ -220,11 +218,12 @@ def _chosen(
 
 
 def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
-    bin_rows = bin_rows.drop_nulls(["x", "y"])
-    if bin_rows.is_empty():
+    if bin_rows.drop_nulls(["x", "y"]).is_empty():
         raise ArgumentError(f"reliability: no bin has both a mean {stated} and a share that was right")
     for name, what in (("x", stated), ("y", "what was right")):
-        low, high = bin_rows.select(column_named(name).min(), high=column_named(name).max()).row(0)
+        low, high = (
+            bin_rows.drop_nulls(["x", "y"]).select(column_named(name).min(), high=column_named(name).max()).row(0)
+        )
         if low < 0 or high > 1:
             raise ArgumentError(
                 f"reliability: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
@@ -242,35 +241,21 @@ def _paint(ax: Axes, part: pl.DataFrame, *, bare: bool) -> Any:
         if low is not None or high is not None:
             ends = [0.0 if low is None else low, 1.0 if high is None else high]
             ax.plot([x, x], ends, color=color, linewidth=1.4, solid_capstyle="butt", zorder=2.5)
-    (line,) = ax.plot(
-        part["x"].to_list(),
-        part["y"].to_list(),
-        linewidth=0.9,
-        label=name,
-        clip_on=False,
-        zorder=4,
-        **theme.symbol(ax, color, marker),
-    )
-    return line
+    look = theme.symbol(ax, color, marker) | {"linewidth": 0.9, "label": name, "clip_on": False, "zorder": 4}
+    return ax.plot(part["x"].to_list(), part["y"].to_list(), **look)[0]
 
 
 def _counts(ax: Axes, marks: pl.DataFrame, *, labeled: bool) -> None:
     """Draw the bars that count the answers in each bin."""
-    strip = theme.below_axes(ax, below=theme.axis_height(), height=theme.em(_STRIP))
+    strip = theme.below_axes(ax, below=theme.em(40.0), height=theme.em(_STRIP))
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.patch.set_visible(False)
     names = marks["group"].unique(maintain_order=True).to_list()
     wide = min(0.05, 0.7 / max(marks["bin"].n_unique(), 1)) / len(names)
     for place, name in enumerate(names):
         part = marks.filter(group=name)
-        shift = (place - (len(names) - 1) / 2) * wide
-        strip.bar(
-            (part["x"] + shift).to_list(),
-            part["n"].fill_null(0).to_list(),
-            width=wide,
-            color=part["color"][0],
-            linewidth=0,
-        )
+        across, up = (part["x"] + (place - (len(names) - 1) / 2) * wide).to_list(), part["n"].fill_null(0).to_list()
+        strip.bar(across, up, width=wide, color=part["color"][0], linewidth=0)
     most = max([1, *marks["n"].drop_nulls()])
     strip.set_ylim(0, most * 1.05)
     strip.set_yticks([0, most], labels=["0", labels.count(most)], fontsize=theme.small())
@@ -281,7 +266,9 @@ def _counts(ax: Axes, marks: pl.DataFrame, *, labeled: bool) -> None:
 
 
 def _caption(chosen: pl.DataFrame) -> str:
-    """Describe the intervals and the diagonal."""
+    """Describe the intervals and the diagonal, and name groups without any point."""
+    every, chosen = chosen, chosen.drop_nulls(["x", "y"])
+    lost = [name for name in every["group"].unique(maintain_order=True) if name not in set(chosen["group"])]
     sentences = []
     if "method" in chosen.columns:
         summary = chosen.rename({"y": "estimate", "bin": "\1bin"}).drop("x")
@@ -290,4 +277,5 @@ def _caption(chosen: pl.DataFrame) -> str:
     else:
         sentences.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
     sentences.append("Dashed: perfect calibration; below it, overconfident.")
+    sentences += [f"Not known in any bin, so not drawn: {listed(lost)}."] if lost else []
     return " ".join(sentences)

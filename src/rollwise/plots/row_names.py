@@ -126,15 +126,9 @@ def put(ax: Axes, place: Place, *, named: bool, ruled: bool) -> None:
             at = place.height_of(row, lane)
             ax.axhline(at, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
         if place.above and named:
-            lettering.write(
-                ax,
-                name,
-                (0, place.height_of(row, 0)),
-                ("axes fraction", "data"),
-                by=(0, theme.em(7.5)),
-                color=None,
-                bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
-            ).set_in_layout(False)
+            start: tuple[Any, Any] = ((0, place.height_of(row, 0)), ("axes fraction", "data"))
+            ground = lettering.ground(ax, 0.6)
+            lettering.write(ax, name, *start, by=(0, theme.em(7.5)), color=None, bbox=ground).set_in_layout(False)
 
 
 def fit(axes: Sequence[Axes], place: Place) -> bool:

@@ -103,8 +103,7 @@ def sweep_pareto(
         columns = sheet.widened(3, columns, 3, theme.em(_LOW))
         high = min(theme.em(190.0), 0.66 * sheet.width / columns)
         *panels, last = sheet.panels(3, columns=columns, high=max(high, 90.0))
-        drawn = []
-        # The first two panels are as `sweep` draws them.
+        drawn = []  # the first two panels are as `sweep` draws them
         for ax, part, metric, (front_part, behind) in zip(panels, curves, metrics.values(), split, strict=True):
             wording = words_of(part, frame.filter(metric=metric), names)
             across = sheet.across() - theme.em(16)
@@ -119,7 +118,7 @@ def sweep_pareto(
         steps = strokes.scene(last, placed, frame, ways, front=front, crosses=crosses)
         if frame.schema[choice].is_numeric():
             _join(last, theme.visible(painted, last))
-        short = _short_names(sheet, placed, None if chosen is None else _word(chosen), is_gray)
+        short = _short_names(sheet, placed, None if chosen is None else labels.value_name(chosen), is_gray)
         placed = placed.with_columns(group=short)
         sheet.description = _fitting(sheet.description, short == "", beside)
 
@@ -173,11 +172,8 @@ def sweep_pareto_marks(
     across, up = frame["metric"].unique(maintain_order=True)
     curves = _curves(frame, choice, colors)
     by = [name for name in labels.grouping(frame) if name != choice]
-    # Rows without a value of the choice are references.
-    swept, others = (
-        frame.filter(has_value(frame, choice)),
-        frame.filter(column_named(choice).is_null()).drop(columns_named(choice)),
-    )
+    swept = frame.filter(has_value(frame, choice))
+    others = frame.filter(column_named(choice).is_null()).drop(columns_named(choice))
     references = others if others["metric"].n_unique() > 1 else None
     marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
     keys = swept.select(*columns_named(by), *columns_named(choice)).unique(maintain_order=True)
@@ -189,33 +185,25 @@ def sweep_pareto_marks(
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())
     none = f"no {labels.label(choice)}"
     names = value_names(frame, choice)
+    at, unplaced = list(map(labels.value_name, keys[choice])), [None] * len(reference_groups)
+    places = [float(names.index(word)) for word in at] if names else list(map(float, keys[choice]))
     # Sort by curve and by value of the choice, so that a line can join them; references last.
     order = list(dict.fromkeys([*called, *reference_groups]))
     marks = marks.with_columns(
         pl.lit(choice).alias("choice"),
         pl.Series("curve", [*called, *(reference_groups if by else [none] * len(reference_groups))]),
-        pl.Series("at", [*map(_word, keys[choice]), *[None] * len(reference_groups)], dtype=pl.String),
+        pl.Series("at", [*at, *unplaced], dtype=pl.String),
         pl.Series("\0curve", [order.index(name) for name in (*called, *reference_groups)]),
-        pl.Series(
-            "\0place",
-            [
-                *(float(names.index(_word(value)) if names else value) for value in keys[choice]),
-                *[None] * len(reference_groups),
-            ],
-            dtype=pl.Float64,
-        ),
+        pl.Series("\0place", [*places, *unplaced], dtype=pl.Float64),
     )
     reference = pl.col("role") == "reference"
     named = pl.format("{} · {}", "curve", pl.lit(none)) if by else pl.lit(none)
     return (
         marks.sort(reference, "\0curve", "\0place")
         .with_columns(
-            pl.when(reference).then(named).otherwise("group").alias("group"),
-            pl.col("curve").replace_strict(settled).alias("color"),
-            pl.when(reference)
-            .then("marker")
-            .otherwise(pl.col("curve").replace_strict(shapes, default=None))
-            .alias("marker"),
+            group=pl.when(reference).then(named).otherwise("group"),
+            color=pl.col("curve").replace_strict(settled),
+            marker=pl.when(reference).then("marker").otherwise(pl.col("curve").replace_strict(shapes, default=None)),
         )
         .select(*SWEEP)
     )
@@ -227,10 +215,6 @@ def _curves(frame: pl.DataFrame, choice: str, colors: Mapping[str, str] | None) 
         sweep_marks(frame.filter(metric=metric), choice=choice, colors=colors, one_panel=True)
         for metric in frame["metric"].unique(maintain_order=True)
     ]
-
-
-def _word(value: object) -> str:
-    return labels.value_name(value)
 
 
 # ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -62,11 +62,6 @@ def em(points: float) -> float:
     return points * normal() / 10.0
 
 
-def axis_height() -> float:
-    """Return the height in points of tick labels and axis label below the Axes."""
-    return em(40.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """Color of a name in every figure, and a marker that stays distinct in gray print."""
@@ -120,10 +115,10 @@ def row_looks(
     return [look[value] for value in values]
 
 
-def look_alike(groups: pl.DataFrame, most: int = MAX_KEY) -> bool:
-    """Return whether more than so many groups share colors: too many to tell apart, so that only a few of them have one."""
+def look_alike(groups: pl.DataFrame) -> bool:
+    """Return whether too many groups share colors to tell them apart, so that only a few of them have one."""
     names = groups["group"].n_unique()
-    return names > most and groups["color"].n_unique() < names
+    return names > MAX_KEY and groups["color"].n_unique() < names
 
 
 def recolored(groups: pl.DataFrame) -> pl.DataFrame:
@@ -175,7 +170,6 @@ def ink(color: str, ground: Any = "white") -> str:
 
     red, green, blue = to_rgb(color)
     under = _luminance(*to_rgb(ground))
-    # Mix 5 % more black or white in each step.
     end = 0.0 if under > 0.18 else 1.0  # towards black on a light background, white on a dark one
     for _ in range(100):
         over = _luminance(red, green, blue)
@@ -222,15 +216,17 @@ def _is_side(side: object) -> bool:
 # ── figures and axes ──────────────────────────────────────────────────────────────────────────────────────────────────
 def below_axes(ax: Axes, *, below: float, height: float) -> Axes:
     """Add Axes that share the x axis of `ax`: `below` points below it and `height` points high, at any figure size."""
-    return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
+    from matplotlib.transforms import blended_transform_factory
+
+    place = blended_transform_factory(ax.transAxes, points_from(ax, 0, 0))
+    return ax.inset_axes((0, -below - height, 1, height), transform=place, sharex=ax)
 
 
-def points_below(ax: Axes) -> Any:
-    """Return the transform with x as a share of the width of the Axes, and y in points from their lower edge."""
-    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
+def points_from(ax: Axes, x: float, y: float) -> Any:
+    """Return the transform in points from a corner of the Axes."""
+    from matplotlib.transforms import Affine2D, ScaledTranslation
 
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
-    return blended_transform_factory(ax.transAxes, points)
+    return Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(x, y, ax.transAxes)  # type: ignore[arg-type]
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:

@@ -124,15 +124,10 @@ def fitting_ticks(ax: Axes, across: float, distance: float, *, wide: float = 1.0
     x_min, x_max = ax.get_xlim()
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator())
-        widest = max(
-            lettering.text_width(text)
-            for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
-        )
+        widest = _widest(ax, list(ax.get_xticks())[1:-1])
         ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(distance, widest + 6)), 2)))
     else:
-        widest = max(
-            lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks()))
-        )
+        widest = _widest(ax, list(ax.get_xticks()))
         least = max(distance, wide * widest + max(theme.em(5), 0.2 * widest)) * (x_max - x_min) / across
         counts = vars(ax.xaxis.get_major_locator()).get("_integer", False)
         style: dict[str, Any] = {"steps": [1, 2, 2.5, 5, 10], "integer": counts, "min_n_ticks": 1 if counts else 2}
@@ -143,6 +138,11 @@ def fitting_ticks(ax: Axes, across: float, distance: float, *, wide: float = 1.0
     return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
 
+def _widest(ax: Axes, positions: list[float]) -> float:
+    """Return the width in points of the widest label at these positions of the x axis."""
+    return max(map(lettering.text_width, ax.xaxis.get_major_formatter().format_ticks(positions)))
+
+
 def fit_labels(axes: Sequence[Axes]) -> bool:
     """Fit the ticks and labels of Axes to their size after layout; return whether a label has more or fewer lines now."""
     figure, boxes = axes[0].get_figure(root=True), [ax.get_window_extent() for ax in axes]
@@ -151,7 +151,7 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
         across, up = theme.size_in_points(ax)
         keep_apart([ax])
         label = ax.xaxis.label
-        words, size = unbroken(label), float(label.get_fontsize())
+        words, size = unbroken(label), theme.normal()
         if words and figure is not None:
             # A label may be wider than its Axes, up to the next Axes, or over the whole figure: there it moves away from the edge.
             box, spec, points = ax.get_window_extent(), ax.get_subplotspec(), 72 / figure.dpi
@@ -159,12 +159,13 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
             alone = spec is not None and spec.get_gridspec().ncols == 1
             beside = [abs(after.x0 - box.x0) for after in boxes if after.y0 == box.y0 and after.x0 != box.x0]
             next_to = min(beside) * points - theme.em(2) if beside else across + theme.em(24)
-            room = edge if alone else 2 * min(middle, edge - middle) if spec is None else next_to
+            within = 2 * min(middle, edge - middle)
+            room = edge if alone else within if spec is None else min(next_to, within)
             room = max(room - 8, theme.em(40))
-            if max(lettering.text_width(word, size) for word in lettering.words(words)) > lettering.unhinted(
-                room, size
-            ):
-                size, room = theme.small(), room + 4
+            longest = max(lettering.text_width(word, size) for word in lettering.words(words))
+            if longest > lettering.unhinted(room, size):  # smaller, until no line ends within a word
+                room, least = room + 4, lettering.LEAST
+                size = max(min(theme.small(), 0.999 * size * lettering.unhinted(room, least) / longest), least)
             broken = lettering.balanced(words, room, size=size, lines=6)
             changed |= broken.count("\n") != label.get_text().count("\n")
             widest = max(lettering.text_width(line, size) for line in broken.split("\n"))
@@ -183,12 +184,19 @@ def fit_labels(axes: Sequence[Axes]) -> bool:
 
 
 def unbroken(label: "Text") -> str:
-    """Return the text of a label without its breaks of lines, some of which are within a word."""
-    words, shown = str(label.get_label()), label.get_text()
-    if "".join(words.split()) != "".join(shown.split()):  # it is new
-        words = " ".join(shown.split("\n"))
+    """Return the text of a label without its breaks of lines, some of which are within a word, and with what was cut."""
+    words, shown = str(label.get_label()), "".join(label.get_text().split())
+    (start, cut, end), bare = shown.partition("…"), "".join(words.split())
+    if bare != shown and not (cut and bare.startswith(start) and bare.endswith(end)):  # it is new
+        words = " ".join(label.get_text().split("\n"))
         label.set_label(words)
     return words
+
+
+def cut_labels(axes: Sequence[Axes]) -> list[str]:
+    """Return the labels of axes of which the figure shows less than all words, each once."""
+    shown = [axis.label for ax in axes for axis in (ax.xaxis, ax.yaxis)]
+    return list(dict.fromkeys(unbroken(label) for label in shown if "…" in label.get_text()))
 
 
 def whole_numbers(ax: Axes) -> None:
@@ -232,13 +240,11 @@ def ticks_among(ax: Axes, positions: Sequence[float], across: float, distance: f
 
     x_min, x_max = ax.get_xlim()
     log = ax.get_xscale() == "log"
-    # Labels may be wider than the requested distance.
-    widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    distance = max(distance, _widest(ax, list(positions)) + 10)
     place = {
         at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
         for at in positions
     }
-    distance = max(distance, widest + 10)
 
     def fit(chosen: Sequence[float]) -> bool:
         return all(place[after] - place[before] >= distance for before, after in pairwise(chosen))
@@ -263,8 +269,8 @@ def counting_ticks(ax: Axes, across: float, distance: float, *, last: float | No
     x_min, x_max = ax.get_xlim()
     decade = across / log10(x_max / x_min)  # points
     distance = max(distance, lettering.text_width(labels.count(last or int(x_max))) + 8)
-    # Per decade 1-2-5, 1-3, or only powers of ten.
-    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= distance), (1,))
+    closest: dict[tuple[int, ...], float] = {(1, 2, 5): log10(2), (1, 3): log10(3), (1,): 1.0}  # decades between two
+    every = next((factors for factors, apart in closest.items() if decade * apart >= distance), (1,))
     powers = range(0, 16, max(ceil(distance / decade), 1))
     ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]
     if last is not None and last > 0:
@@ -272,11 +278,6 @@ def counting_ticks(ax: Axes, across: float, distance: float, *, last: float | No
     ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
     ax.minorticks_off()
     return ticks
-
-
-def _closest(factors: Sequence[int]) -> float:
-    """Return the least distance of two ticks in decades."""
-    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
 
 
 def rate_end(values: Iterable[float | None]) -> float:

@@ -252,17 +252,8 @@ def _block(ax: Axes, mark: Mapping[str, Any], most: float, thin: float, marked: 
     wide = max(mark["until"] - mark["at"], 0.003 * thin)
     high = 2 * _UP * (mark["value"] / most if mark["mark"] == "tokens" else 1.0)
     bottom = mark["lane"] + _UP - high if mark["mark"] == "tokens" else mark["lane"] - _UP
-    ax.bar(
-        mark["at"],
-        high,
-        width=wide,
-        bottom=bottom,
-        align="edge",
-        color=mark["color"],
-        edgecolor=ax.get_facecolor(),
-        linewidth=0.6 if wide > 0.01 * thin else 0.0,
-        zorder=2.5,
-    )
+    look: dict[str, Any] = {"edgecolor": ax.get_facecolor(), "linewidth": 0.6 if wide > 0.01 * thin else 0.0}
+    ax.bar(mark["at"], high, width=wide, bottom=bottom, align="edge", color=mark["color"], zorder=2.5, **look)
     if mark["mark"] == "turn" and wide > marked * thin and mark["state"] not in one_rollout.PLAIN:
         white = "white" if theme.contrast(mark["color"], "white") >= 3 else "black"
         ax.plot([mark["at"] + wide / 2], [mark["lane"]], marker=mark["marker"], markersize=6, color=white, zorder=4)

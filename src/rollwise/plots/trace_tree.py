@@ -289,17 +289,9 @@ def _paint(ax: Axes, mark: Mapping[str, Any], indent: float, left: float, across
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
     hollow = mark["state"] in one_rollout.PLAIN
-    ax.plot(
-        [x],
-        [y],
-        linestyle="none",
-        marker=mark["marker"],
-        markersize=theme.marker_size(mark["marker"]),
-        color=mark["color"],
-        markerfacecolor=ax.get_facecolor() if hollow else mark["color"],
-        zorder=3,
-        clip_on=False,
-    )
+    look: dict[str, Any] = {"marker": mark["marker"], "markersize": theme.marker_size(mark["marker"])}
+    look |= {"color": mark["color"], "markerfacecolor": ax.get_facecolor() if hollow else mark["color"]}
+    ax.plot([x], [y], linestyle="none", zorder=3, clip_on=False, **look)
     words = _fitted(mark, lettering.unhinted(left - across * x - 24))
     lettering.write(ax, words, (x, y), "data", by=(9, 0), va="center", color=None)
 

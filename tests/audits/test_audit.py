@@ -116,6 +116,7 @@ def test_benign_rollouts_in_the_denominator() -> None:
     assert ways(rollouts, "attack success = 2/8") == ("explained", ["benign rollouts counted"])
 
 
+@pytest.mark.integration
 def test_copies_and_earlier_tries_are_told_by_the_problems_of_the_reading() -> None:
     """3 of 6. A success that is in the files three times: 5 of 8. An earlier try of another one: 3 of 7; both: 5 of 9."""
     rollouts = table(*"SSSFFF")

@@ -248,6 +248,7 @@ def test_the_table_counts_goals_only_where_a_point_is():
     }
 
 
+@pytest.mark.integration
 def test_a_sign_that_no_point_has_is_not_explained():
     """A k that no goal was tried so often has no point, and none that is hollow; a point of few goals has."""
     frame = tried({"a": [(0.1, 40), (0.2, 40), (0.3, 5)]})

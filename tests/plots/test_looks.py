@@ -354,6 +354,7 @@ def test_a_footnote_of_the_caption_has_its_mark(size: Any) -> None:
     assert [mark for mark in "¹²³⁴" if mark in plot.caption] == [mark for mark in "¹²³⁴" if mark in shown]
 
 
+@pytest.mark.integration
 def test_no_word_of_an_axis_is_broken_in_a_narrow_panel() -> None:
     """Its letters are smaller instead, but can still be read."""
     for panels in range(4, 9):

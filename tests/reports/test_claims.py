@@ -150,6 +150,7 @@ def test_equal_differences_are_counted() -> None:
     assert "a above b; b above c" in str(claim)
 
 
+@pytest.mark.integration
 def test_a_difference_of_goals_says_so_where_the_rates_differ_by_another_number() -> None:
     """Goals tried unequally: 10 of 27 against 4 of 19 rollouts are 16 points, over goals 38; as often, nothing is said."""
     tries = {("a", "g0"): (9, 9), ("b", "g0"): (4, 1)} | {
@@ -172,6 +173,7 @@ def test_a_difference_of_goals_says_so_where_the_rates_differ_by_another_number(
     assert "each weighing the same" not in str(by_kind(made(crossed({("a", "x"): 15, ("b", "x"): 4})))["difference"])
 
 
+@pytest.mark.integration
 def test_a_largest_number_that_others_have_too_is_said_to_be_shared() -> None:
     """Two of three targets are 10 goals above the third, and took as many tokens."""
     cells = {("a", "x"): 15, ("b", "x"): 15, ("c", "x"): 5}

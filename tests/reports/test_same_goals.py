@@ -130,6 +130,7 @@ def test_too_few_common_goals_leave_groups_without_an_order(kind: str) -> None:
     assert of_rates(found_in(tried(arms)), "attack_success") == NO_ORDER.format(least, sizes, words)
 
 
+@pytest.mark.integration
 def test_goals_without_a_name_were_met_by_nobody_else() -> None:
     """Half of B's goals are nameless: only the named ones are compared."""
     turns = tried({"A": goals(0, 50, 5), "B": goals(0, 50) | goals(50, 100, 50)})

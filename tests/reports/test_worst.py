@@ -68,6 +68,7 @@ def sentence(*rollouts: tuple[str, str, int, int | None]) -> str:
     return worst(data, data.turns["rollout_id"].unique().to_list())[0].text
 
 
+@pytest.mark.integration
 def test_the_order_of_the_excerpts_is_said_as_it_is() -> None:
     """Also where a group has several of the three, or where there is one group."""
     start = "Three transcripts that broke the target"
@@ -117,6 +118,7 @@ def test_an_evaluation_shows_tasks_that_failed() -> None:
     assert [dict(card.lines)["task"] for card in found] == ["t0", "t1"]  # called what it is
 
 
+@pytest.mark.integration
 def test_long_texts_are_cut() -> None:
     """An excerpt of a megabyte is a sentence or two."""
     turns = conversations(*WEAK).with_columns(response=pl.lit("word " * 200_000))

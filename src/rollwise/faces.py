@@ -21,9 +21,8 @@ def lazy(
 
     def get(name: str) -> Any:
         """Import a name on first use, so that the package loads at once."""
-        if (
-            name not in places
-        ):  # names that begin with _ are those of programs that look at modules, not slips of a user
+        if name not in places:
+            # Names that begin with _ are asked for by programs that look at modules, not by a user who slipped.
             advice = "" if name.startswith("_") else f"; {near(name)}"
             raise AttributeError(f"module {package!r} has no attribute {name!r}{advice}")
         module, original = places[name]

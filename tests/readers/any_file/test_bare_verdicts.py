@@ -89,3 +89,13 @@ def test_names_without_numbers_may_be_settings_and_the_line_reads_rollouts(tmp_p
 def test_nulls_alone_are_no_verdicts(tmp_path, log):
     with pytest.raises(ReadError, match="is not recognized"):
         rw.read(written(tmp_path, log))
+
+
+@pytest.mark.parametrize(("more", "name"), [({"meta": {"seed": 1}}, "meta.seed"), ({"note": "a trial"}, "note")])
+def test_what_else_a_file_holds_is_no_rollout(tmp_path, more, name):
+    """No line is printed that would read it as one; without it, the file can be read."""
+    out = tmp_path / "turns.parquet"
+    answer = typed(["read", str(written(tmp_path, more | MODELS)), "--out", str(out)])
+    assert (answer.code, out.exists(), command_in(answer.text)) == (2, False, None)
+    assert f"which may be the verdicts of rollouts; take `{name}` out of the file" in answer.text
+    assert rates(rw.read(written(tmp_path, MODELS)), "task_success") == [("gpt-4", 2, 3, 3), ("llama-2", 1, 2, 3)]

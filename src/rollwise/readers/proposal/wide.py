@@ -29,8 +29,12 @@ def ask_targets(draft: "Structure", fields: Mapping[str, Field]) -> None:
     names = "`, `".join(field.name for field in columns)
     objects = {field.path.rpartition(".")[0] for field in columns}
     if 1 < len(objects) < len(columns) and len(columns[0].values) == 1:  # a file that is one object of objects
-        draft.refusal = _MATRIX.format(names)
-        draft.offered = (Question("", f"is each of `{names}` a rollout?", {"records": "{*}{*}"}),)
+        others = [field.name for field in fields.values() if field.path.rpartition(".")[0] not in objects]
+        draft.refusal, draft.offered = _MATRIX.format(names), ()
+        if others:
+            draft.refusal += f"; take `{'`, `'.join(others)}` out of the file: it is none"
+        else:
+            draft.offered = (Question("", f"is each of `{names}` a rollout?", {"records": "{*}{*}"}),)
         return
     draft.refusal = _WIDE.format(names)
     answer: dict[str, Any] = {"targets": COMMA.join(field.name for field in columns)}

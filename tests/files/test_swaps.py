@@ -104,9 +104,9 @@ def filled(out: Path, names: tuple[str, ...], earlier: tuple[str, ...] = ()) -> 
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()
-    )
+    # `rglob` fails, before Python 3.13, where another thread removes a folder meanwhile.
+    paths = (Path(where, name) for where, folders, names in os.walk(folder) for name in (*folders, *names))
+    return sorted(path.relative_to(folder).as_posix() for path in paths if path.is_symlink() or not path.is_dir())
 
 
 @pytest.mark.parametrize("where", ["beside", "inside"])

@@ -14,6 +14,7 @@ import pytest
 
 import rollwise as rw
 from rollwise import report
+from rollwise.files.atomic import whole_folder
 
 pytestmark = pytest.mark.integration  # each case writes one report or more
 
@@ -85,6 +86,23 @@ def test_a_record_that_is_not_ours_removes_nothing(
     assert (tmp_path / "mine.txt").read_text() == (out / "mine.txt").read_text() == "mine"
     assert "kept 1 file that no report wrote (mine.txt)" in capsys.readouterr().err
     assert files(out) == {*listed(out), "mine.txt"}
+
+
+def test_what_another_process_writes_now_is_not_said_to_be_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the working folder, the drafts of a report lie within it; this one's process lives, so it stays."""
+    out = tmp_path / "r"
+    report(turns("x"), out)
+    monkeypatch.chdir(out)
+    with whole_folder(out, overwrite=True, earlier=lambda _: set()) as draft:
+        (draft / "figures").mkdir()
+        (draft / "figures" / "half.svg").write_text("half")
+        report(turns("x"), out, overwrite=True)
+        assert (draft / "figures" / "half.svg").exists()
+    said = capsys.readouterr().err
+    assert "replaced the report of" in said
+    assert "kept" not in said
 
 
 REPORTER = """

@@ -167,7 +167,7 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
         place = path_of(path)
         if place.exists() and not place.is_dir():
             raise WriteError(f"{path} is a file; give out= a folder")
-        if place.is_dir() and not overwrite and not all(_is_draft(entry) for entry in place.iterdir()):
+        if place.is_dir() and not overwrite and not all(is_draft(entry) for entry in place.iterdir()):
             raise WriteError(
                 f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
             )
@@ -176,8 +176,9 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
 
 def refuse_links(folder: Path) -> None:
     """Raise an error if a folder that rollwise writes in an output folder, or anything in it, is a link."""
-    links = (path for path in (folder, *(sorted(folder.rglob("*")) if folder.is_dir() else ())) if path.is_symlink())
-    if (link := next(links, None)) is not None:
+    # `rglob` fails, before Python 3.13, where another process removes a folder meanwhile.
+    below = (Path(where, name) for where, folders, files in os.walk(folder) for name in sorted((*folders, *files)))
+    if (link := next((path for path in (folder, *below) if path.is_symlink()), None)) is not None:
         raise WriteError(
             f"{link} is a link, and nothing is written through it; remove it, or choose another output_dir"
         )
@@ -198,8 +199,8 @@ def _reporting(path: str | Path) -> Iterator[None]:
         ) from error
 
 
-def _is_draft(entry: Path) -> bool:
-    """Return whether this is an unfinished file of a killed process, which does not count as content."""
+def is_draft(entry: Path) -> bool:
+    """Return whether this is an unfinished file or folder, of a process that was killed or still writes; it is no content."""
     return entry.name.startswith(".") and entry.name.endswith(DRAFT)
 
 

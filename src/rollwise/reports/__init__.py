@@ -19,7 +19,7 @@ import polars as pl
 from rollwise import __version__, schema
 from rollwise.choices import Unjudged
 from rollwise.errors import listing
-from rollwise.files.atomic import content_hash, whole_folder
+from rollwise.files.atomic import content_hash, is_draft, whole_folder
 from rollwise.files.manifests import levels
 from rollwise.files.object_stores import path_of
 from rollwise.files.swaps import inside
@@ -209,8 +209,9 @@ def _report_replaced(out: Path, before: dict[str, Any], names: set[str]) -> None
     replaced = "files of the same names"
     if before:
         replaced = f"the report of {before.get('date')!s:.40} ({counted(len(_names(before)), 'file')})"
-    files = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
-    others = files - names - {RUN}
+    # Another process may write to this folder now.
+    files = (file.relative_to(out) for file in _below(out))
+    others = {file.as_posix() for file in files if not is_draft(out / file.parts[0])} - names - {RUN}
     kept = f"; kept {counted(len(others), 'file')} that no report wrote ({listing(others, most=3)})" if others else ""
     say(f"{out}: replaced {replaced}{kept}")
 

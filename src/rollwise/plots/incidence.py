@@ -189,6 +189,6 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
         labels.caption(frame),
         f"Error bar: interval of {lowest!r}. Not colored: not ended in any of these ways.",
     ]
-    if not marks["solid"].all():
+    if not marks.drop_nulls("estimate")["solid"].all():
         sentences.append(f"Pale: {curve_figure.too_few(min_at_risk)}.")
     return " ".join([*sentences, *curve_figure.reasons(frame)])

@@ -195,6 +195,6 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, cluster: str) -> str:
     missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)
     if (missing > 0).any():
         sentences.append(f"Goals without any value, excluded: {labels.span(missing)}.")
-    if not marks["solid"].all():
+    if not marks.drop_nulls("estimate")["solid"].all():
         sentences.append(f"Dashed: fewer than {_FEW} goals.")
     return " ".join([*sentences, *curve_figure.reasons(frame)])

@@ -18,6 +18,7 @@ from rollwise.schema import labels
 from rollwise.schema.named import columns_named
 
 MOST_RANKED = 12  # groups; of more, the comparisons of all pairs would take longer than the rest of the report
+MOST_NEIGHBORS = 32  # values that are all compared: of 528 pairs no p-value of 10,000 random signs stands when adjusted
 MOST_ROLLOUTS = 100_000  # that are compared pair by pair for a rank
 GROUP = "group of rollouts"  # column of the groups that are ranked
 
@@ -104,7 +105,7 @@ def _of_factor(tried: pl.DataFrame, head: Headline, contrasts: pl.DataFrame, opt
     if not head.others and head.is_rate and (baseline or len(arms) <= ALL_PAIRS):
         # The same comparisons as in the table of the page.
         differences = contrasts.filter(metric=metric, of=factor).select(schema.CONTRAST.names)
-    elif not tried[unit].count() or (len(arms) > MOST_RANKED and not baseline) or len(arms) > MOST_ARMS:
+    elif not tried[unit].count() or (len(arms) > MOST_NEIGHBORS and not baseline) or len(arms) > MOST_ARMS:
         differences = schema.empty(schema.CONTRAST)
     else:
         cluster = unit if options["cluster"] == "auto" else options["cluster"]

@@ -72,10 +72,12 @@ def test_thin_where_few_are_at_risk(curve_of):
 
 @pytest.mark.integration
 def test_only_what_is_drawn_is_explained(curve_of):
-    """Where all steps with few at risk have no value, nothing is dashed, and where those with censored rollouts have none, no tick."""
+    """Where steps with few at risk have no value, nothing is dashed, and where those with censored rollouts have none, no tick."""
     curve = curve_of({"a": (40, 0.2)}, turns=8)
     few = pl.col("at_risk") < 10
-    unknown = curve.with_columns(estimate=pl.when(few).then(None).otherwise("estimate"), censored=few.cast(curve.schema["censored"]))
+    unknown = curve.with_columns(
+        estimate=pl.when(few).then(None).otherwise("estimate"), censored=few.cast(curve.schema["censored"])
+    )
     assert curve.select(few.any()).item()
     words = plots.curve(unknown, min_at_risk=10).figure.get_supxlabel()
     assert not {"Dashed", "ticks"} & set(words.replace(":", "").split())

@@ -1,5 +1,7 @@
 """What a report says of groups that did not meet the same goals: its first sentence, its tables and their order."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -9,9 +11,12 @@ import rollwise as rw
 from rollwise.reports.calls import call
 from rollwise.reports.claims import claims
 from rollwise.reports.ends import of_rates, of_scores
+from rollwise.reports.figures import figures
 from rollwise.reports.frames import Frames, frames
 from rollwise.reports.results import results
 from rollwise.reports.title import title
+
+OPTIONS: dict[str, Any] = {"cluster": "auto", "level": 0.95, "seed": 0}
 
 
 def tried(arms: dict[str, dict[str, bool | float | None]]) -> pl.DataFrame:
@@ -44,7 +49,7 @@ def goals(first: int, last: int, broken: int = 0) -> dict[str, bool | float | No
 
 def found_in(turns: pl.DataFrame, by: str | tuple[str, ...] = "target") -> Frames:
     """The frames of a report."""
-    return frames(turns, by=by, cluster="auto", level=0.95, seed=0)
+    return frames(turns, by=by, **OPTIONS)
 
 
 def section(found: Frames, name: str) -> tuple[list[str], list[list[str]]]:
@@ -152,6 +157,26 @@ def test_the_table_of_rates_is_not_in_the_order_of_such_rates() -> None:
     texts, cells = section(found_in(tried({"A": goals(0, 100), "B": goals(0, 100, 50)})), "attack-success")
     assert [row[0] for row in cells] == ["B", "A"]
     assert not any("same goals" in text for text in texts)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("arms", "order", "end"),
+    [
+        (REVERSED, ["A", "B"], "metrics='attack_success'), sort=False)"),
+        ({"A": goals(0, 100), "B": goals(0, 100, 50)}, ["B", "A"], "metrics='attack_success'))"),
+    ],
+)
+def test_the_figure_of_rates_is_in_the_order_of_their_table(
+    tmp_path: Path, arms: dict[str, dict[str, bool | float | None]], order: list[str], end: str
+) -> None:
+    """From the top; the call that makes the figure keeps the order."""
+    drawn = figures(found_in(tried(arms)), tmp_path / "figures", **OPTIONS)["attack_success"]
+    for picture in (drawn.wide, drawn.narrow):
+        heights = {name: float(y) for y, name in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([AB])</text>', picture)}
+        assert sorted(heights, key=lambda name: heights[name]) == order
+    assert drawn.call.endswith(end)
+    assert drawn.csv.startswith("target,")
 
 
 @pytest.mark.integration

@@ -79,7 +79,10 @@ def metric_columns(
         for name in names:
             if name not in dtypes:
                 usual = metric_columns(rollouts, by, cluster, None)
-                raise ArgumentError(f"{verb}: there is no metric {name!r} in this table; {meant(name, usual)}")
+                looks_like_turns = "turn" in dtypes and "num_turns" not in dtypes
+                advice = "this looks like a table of turns: run `rw.measure(turns)` first"
+                advice = advice if looks_like_turns else meant(name, usual)
+                raise ArgumentError(f"{verb}: there is no metric {name!r} in this table; {advice}")
             if schema.kind_of(dtypes[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)

@@ -1,6 +1,6 @@
 """Outcomes of the rollouts in any mix of logs, without their messages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, overload
 
 import polars as pl
@@ -8,12 +8,13 @@ import polars as pl
 from rollwise.errors import ArgumentError
 from rollwise.readers.asking import Call, asking
 from rollwise.readers.by_format import tables_of
-from rollwise.readers.columns import fact_literals, reconcile
+from rollwise.readers.columns import arrange, fact_literals, reconcile, without_nulls
 from rollwise.readers.mapping.given import MappingInput, checked_mapping
 from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.own_columns import understood
+from rollwise.readers.native.same_prompts import are_open, with_units
 from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.registry import forced_format
@@ -105,7 +106,8 @@ def read_rollouts(
     ):
         files = documents(here, problems, rollouts=True)
         tables = tables_of(files, here, forced_format(format, given_mapping), problems, naming, outcomes=True)
-        frame = reconcile([naming.of_tool(frame, source) for frame, source in _rollouts(tables, naming, problems)])
+        rows = _rollouts(tables, naming, problems, [*values])
+        frame = reconcile([naming.of_tool(frame, source) for frame, source in rows])
         problems.announce()
         naming.finish()
     # Keys and facts first, then the producer's own columns.
@@ -119,16 +121,21 @@ def read_rollouts(
     return problems.with_rows(rollouts)
 
 
-def _rollouts(tables: list[TurnsBuilder], naming: Naming, problems: Problems) -> Iterator[tuple[pl.DataFrame, str]]:
+def _rollouts(
+    tables: list[TurnsBuilder], naming: Naming, problems: Problems, stated: Collection[str]
+) -> Iterator[tuple[pl.DataFrame, str]]:
     """Iterate over the facts of rollouts, a frame each with its source; in chats of your own they may follow from the turns."""
     parts = naming.of_parts(part for table in tables if table.source in CUSTOM for part in native.parts_of(table))
     names = {*ROLLOUTS.names}.union(*(part.of_records for part in parts))
     parts = without_totals(parts, tables[0].origins, problems)
     enclosing = {name for table in tables for name in table.enclosing}
-    understood_parts = zip(understood(parts, problems, naming.names, naming.given.of, enclosing), parts, strict=True)
-    for frame, part in understood_parts:
-        chosen = frame.select(columns_named(name for name in frame.columns if name in names))
-        yield chosen.unique("rollout_id", keep="first", maintain_order=True), part.source
+    frames = understood(parts, problems, naming.names, naming.given.of, enclosing)
+    if frames:
+        turns = arrange(reconcile([without_nulls(frame) for frame in frames]))
+        if are_open(parts) and all(table.source in CUSTOM for table in tables):
+            turns = with_units(turns, {*naming.names, *stated}, problems)
+        chosen = turns.select(columns_named(name for name in turns.columns if name in names))
+        yield chosen.unique("rollout_id", keep="first", maintain_order=True), parts[0].source
     for table in tables:
         if table.source not in CUSTOM:
             yield from ((frame, table.source) for frame in table.rollouts())

@@ -1,7 +1,7 @@
 """All files, of any mix of formats, into one table."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -18,7 +18,9 @@ from rollwise.readers.names import Names, checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets, once
+from rollwise.readers.native.lazily import conform_lazily, must_be_collected
 from rollwise.readers.native.own_columns import understood
+from rollwise.readers.native.same_prompts import UNITS, are_open, with_units
 from rollwise.readers.native.total_rows import without_totals
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import Problems, Reading
@@ -108,7 +110,8 @@ def read(
         How the records of your own files become turns, where `names` is too little: the path of a YAML or JSON file, or its
         content, as `rollwise.readers.mapping.written.mapping_of` describes it. Of a list of mappings the first that fits a file
         reads it; a file that none fits is left out like a file of no known format. It wins over a format that is recognized,
-        which one line on stderr says, and goes without `format` and `names`. Nothing is guessed beside it.
+        which one line on stderr says, and goes without `format` and `names`. Nothing is guessed beside it but what equal
+        prompts say (see the notes).
     cache
         A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
         them. It may be next to the logs or among them. Changes of other files that a log refers to are noticed only where
@@ -139,6 +142,9 @@ def read(
     `jailbroken` or `model`, and one line on stderr says so. A verdict in doubt is never used: stderr asks, with the call that
     answers (see `rollwise.readers.unused_columns`). A run with an error and without an answer ends with an error, and did not
     "fail".
+
+    Where neither goals nor tasks are stated and most prompts repeat, as for several models or several answers to a prompt, the
+    prompt is the `goal`, or the `task` where nothing is attacked: rollouts with the same prompt are not independent.
 
     Reasoning in tags at the head of an answer, such as ``<think>...</think>``, is the column `reasoning`, where reasoning that a
     log has as a part of its own is too (`reasoning_in_tags` where a table has a `reasoning` of its own), and `response` is what
@@ -198,7 +204,7 @@ def read_into(
             with copied(
                 places, problems, storage_options, () if given_mapping is None else given_mapping.beside
             ) as here:
-                turns = read_local(here, format, problems, naming, cache, needed, given_mapping)
+                turns = read_local(here, format, problems, naming, cache, needed, given_mapping, [*values])
         if not {"run", "target"} & values.keys():
             problems.suggest(notices_of_targets(turns))
         problems.announce()
@@ -237,10 +243,10 @@ def in_place(
     except (pl.exceptions.PolarsError, OSError):  # a damaged file: the others are read nevertheless
         return None
     renamed = naming.lazily(lazy, remote)
-    if native.has_benign(renamed, naming.names):
+    if must_be_collected(renamed, naming.names):
         return None
     problems.recall(tried.memory())
-    lazy = native.conform_lazily(renamed)
+    lazy = conform_lazily(renamed)
     naming.finish()
     return lazy
 
@@ -253,11 +259,15 @@ def read_local(
     folder: str | os.PathLike[str] | None,
     wanted: list[str] | None = None,
     mapping: GivenMapping | None = None,
+    stated: Collection[str] = (),
 ) -> pl.DataFrame | pl.LazyFrame:
-    """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
+    """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted.
+
+    `stated` are the names of the user's facts.
+    """
     forced = forced_format(format_name, mapping)
     if folder is None:
-        return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
+        return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted, stated)
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
     logs = [*dict.fromkeys(document.file for document, _ in documents(paths, unused, rollouts=True))]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
@@ -267,13 +277,14 @@ def read_local(
         [spelled(str(path)) for path in paths],
         repr(naming.given),
         repr(mapping and mapping.key),
+        sorted(UNITS & {*stated}),
         versions(),
     )
     cache = Cache(Path(folder), logs, *settings)
     cached = cache.load(problems)
     if cached is not None:  # `load` has already added the problems of the cached reading
         return cached
-    turns = turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming)
+    turns = turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, stated=stated)
     cache.save(turns, problems)
     return turns
 
@@ -285,8 +296,9 @@ def turns_of(
     problems: Problems,
     naming: Naming,
     wanted: list[str] | None = None,
+    stated: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
+    """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of` and `read_local`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     parts = naming.of_parts(part for table in tables for part in native.parts_of(table))
     parts = without_totals(parts, tables[0].origins, problems)
@@ -303,6 +315,7 @@ def turns_of(
     is_own = not CUSTOM.isdisjoint(part.source for part in parts)
     if is_own:
         turns = once(turns, tables[0].origins, problems)
+        turns = with_units(turns, {*naming.names, *stated}, problems) if are_open(parts) else turns
         problems.suggest(repeated_rewards(turns))
         problems.suggest(benign_cases(turns))
     problems.record_counts.count(turns, tables[0].origins)

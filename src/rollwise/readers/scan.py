@@ -16,6 +16,7 @@ from rollwise.readers.names import checked_names
 from rollwise.readers.naming import Naming
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.identity import filled, notices_of_targets
+from rollwise.readers.native.lazily import conform_lazily, must_be_collected
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
 from rollwise.readers.read import in_place, read_local
@@ -86,7 +87,7 @@ def scan(
         naming = Naming(naming.given, problems, "scan")
         verdict_files = () if given_mapping is None else given_mapping.beside
         with asking(problems, call), copied(places, problems, storage_options, verdict_files) as here:
-            lazy = read_local(here, format, problems, naming, cache, mapping=given_mapping).lazy()
+            lazy = read_local(here, format, problems, naming, cache, mapping=given_mapping, stated=[*values]).lazy()
             problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
             problems.announce()
     else:
@@ -126,7 +127,7 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
         part = list(group)
         lazy = scanned([document.path for document in part], [document.folder_facts for document in part])
         lazy = naming.lazily(lazy, [document.name for document in part])
-        if native.has_benign(lazy, naming.names):
-            return None  # which are no attacks is decided for all files together
-        lazies.append(native.conform_lazily(lazy))
+        if must_be_collected(lazy, naming.names):
+            return None  # what is decided for all files together
+        lazies.append(conform_lazily(lazy))
     return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")

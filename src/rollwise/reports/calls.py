@@ -8,6 +8,7 @@ from rollwise.plots import theme
 from rollwise.reports.comparisons import UNITS, assessed, judges_of
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import naming, visible
+from rollwise.reports.rates import unordered
 from rollwise.reports.rollouts import numeric_columns
 from rollwise.reports.taxonomy import drawn_rates
 from rollwise.schema import labels
@@ -23,9 +24,9 @@ def call(name: str, data: Frames, frame: pl.DataFrame, **options: Any) -> str:
     if name in UNITS or name == "effort":
         metric = frame["metric"][0]
         known = ".filter(pl.col('n') > 0)" if _groups(data, by) > frame.height and frame["n"].min() else ""
-        mean = ", statistic='mean'" if name == "effort" else ""
         how = _summarized(data, metric, by, options) + known
-        return f"rw.plots.forest({how}, metric={metric!r}{mean})" if mean else f"rw.plots.forest({how})"
+        which = f", metric={metric!r}, statistic='mean'" if name == "effort" else _unsorted(data, metric, by, frame)
+        return f"rw.plots.forest({how}{which})"
     if name == "curve":
         how = _options({"cluster": "auto", "level": 0.95}, options)
         judged = ".drop_nulls('time_to_success')" if data.rollouts["time_to_success"].null_count() else ""
@@ -72,7 +73,13 @@ def _of_a_file(kind: str, rest: str, data: Frames, frame: pl.DataFrame) -> str:
     which = {"mean": f"{judged}statistic='mean', ", "attempts": "pl.col('kind') != 'pass^k', "}.get(kind, "")
     rows = f"pl.read_parquet('{file}.parquet').filter({which}metric={frame['metric'][0]!r}{of})"
     left_out = [name for name in data.by if name not in frame.columns]
-    return f"rw.plots.{verb}({rows}{f'.drop({left_out!r})' if left_out else ''})"
+    order = _unsorted(data, frame["metric"][0], labels.grouping(frame), frame) if kind == "mean" else ""
+    return f"rw.plots.{verb}({rows}{f'.drop({left_out!r})' if left_out else ''}{order})"
+
+
+def _unsorted(data: Frames, metric: str, by: list[str], rows: pl.DataFrame) -> str:
+    """Return the option that keeps the order of the rows, which is that of names, where values do not order the groups."""
+    return ", sort=False" if unordered(data, metric, by, rows) else ""
 
 
 def _measured(data: Frames, by: list[str]) -> str:

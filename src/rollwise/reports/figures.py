@@ -23,6 +23,7 @@ from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import at_both_ends, naming, shown_of, visible
 from rollwise.reports.links import Groups
 from rollwise.reports.parts import FigureImages
+from rollwise.reports.rates import unordered
 from rollwise.reports.scored import is_varied
 from rollwise.reports.taxonomy import drawn_rates
 from rollwise.schema import labels
@@ -72,10 +73,14 @@ def figures(data: Frames, folder: Path, **options: Any) -> dict[str, FigureImage
             _linked(narrow, groups, metric, needed),
             path.stem,
             note=shown_of("figure", full_frame, frame, by),
-            csv=_csv(frame) if draw in _OF_GROUPS or name == "heat_map" else "",
+            csv=_csv(frame) if _plain(draw) in _OF_GROUPS or name == "heat_map" else "",
             call=call(name, data, frame, **options),
         )
     return images
+
+
+def _plain(draw: Callable[..., Plot]) -> Callable[..., Plot]:
+    return draw.func if isinstance(draw, partial) else draw
 
 
 def _of_paths(svg: str) -> str:
@@ -130,7 +135,7 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
     wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
         # Without any verdict, the table alone says how many are missing.
         *(
-            (metric, visible(_with_unknown(data, metric, data.rates(metric)), data.by), plots.forest, MOST_ROWS)
+            (metric, *_ordered(data, metric, _with_unknown(data, metric, data.rates(metric))), MOST_ROWS)
             for metric in UNITS
         ),
         *_of_scores(data),
@@ -153,6 +158,14 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
         *_of_one_group(data),
     ]
     return (figure for figure in wanted if figure[1].height)
+
+
+def _ordered(data: Frames, metric: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Callable[..., Plot]]:
+    """Return rows and their plot, in the order of the section's table: by names where values do not order the groups."""
+    by = [name for name in data.by if name in rows.columns]
+    if not unordered(data, metric, by, rows):
+        return visible(rows, data.by), plots.forest
+    return visible(rows.sort(columns_named(by), nulls_last=True), data.by), partial(plots.forest, sort=False)
 
 
 def _effort(data: Frames) -> pl.DataFrame:
@@ -191,7 +204,7 @@ def _of_scores(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., 
         means = visible(_with_unknown(data, metric, data.means(metric)), data.by)
         by = naming(means, data.by)
         if means.height > 1:
-            yield f"mean_{metric}", means, plots.forest, MOST_ROWS
+            yield f"mean_{metric}", *_ordered(data, metric, means), MOST_ROWS
         groups = by if 1 < means.height <= theme.MAX_COLORS else ()
         yield (
             f"spread_{metric}",

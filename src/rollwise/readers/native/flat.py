@@ -10,6 +10,7 @@ import polars as pl
 from rollwise.readers.chat_names import PROMPTS, RESPONSES
 from rollwise.readers.crashes import may_report_crashes
 from rollwise.readers.native.row_buffer import RowBuffer
+from rollwise.readers.native.same_prompts import DECIDING, UNITS
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.of_files import of_rollouts
 from rollwise.readers.problems import BrokenError
@@ -87,6 +88,7 @@ def needed(wanted: Collection[str]) -> frozenset[str]:
         *wanted,
         *prefixes,
         *(name for total in OF_TOTALS.keys() & {*wanted} for name in OF_TOTALS[total]),
+        *(DECIDING if UNITS & {*wanted} else ()),
     }
     texts = {*TURN_TEXTS, *PROMPTS, *RESPONSES} if names & set(TURN_TEXTS) else set()
     return frozenset(names | texts)

@@ -33,20 +33,20 @@ from rollwise.readers.likely_columns import (
     repeated_verdicts,
 )
 from rollwise.readers.native.identity import frame_name, numbered
+from rollwise.readers.native.lazily import conform_lazily, must_be_collected
 from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
 from rollwise.readers.native.own_columns import Part, concerns, understood
+from rollwise.readers.native.same_prompts import with_units
 from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
-from rollwise.readers.roles.benign import may_have_benign, may_say
 from rollwise.readers.roles.columns import STATING, is_complete, is_constant, is_text
 from rollwise.readers.roles.names import role_of
 from rollwise.readers.roles.words import BLANK, normal, word
 from rollwise.readers.sources.frames import WORDS
-from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 from rollwise.schema.frame_checks import check_values, facts_change
-from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.named import column_named, values_named
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _OF_LISTS = (
@@ -92,7 +92,7 @@ def conformed(
         has_ids = names.get("rollout_id", "rollout_id") in frame.collect_schema()
         renamed = _renamed(frame, names) if has_ids else frame
         is_plain = has_ids and not may_change_values(names, values) and fits(renamed.collect_schema())
-        if is_plain and not has_benign(renamed, names):
+        if is_plain and not must_be_collected(renamed, names):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems() if problems is None else problems
@@ -103,6 +103,7 @@ def conformed(
     [turns] = understood([Part(turns, "native", frozenset(), has_answers, is_written)], problems, names, of)
     turns = schema.check(arrange(turns), TURNS)
     if not is_written:
+        turns = with_units(turns, names, problems)
         problems.suggest(repeated_rewards(turns))
         problems.questions += repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded"))
     problems.announce()
@@ -233,30 +234,6 @@ def fits(columns: pl.Schema) -> bool:
     has_others = any(role_of(name) in {"prompt", "response"} for name in columns if name not in dtypes)
     is_plain = not doubtful and not concerns(columns) and not has_others
     return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
-
-
-def has_benign(lazy: pl.LazyFrame, named: Collection[str]) -> bool:
-    """Return whether a lazy frame that `fits` may hold rollouts that are no attacks: only the columns that may say so are read."""
-    columns = lazy.collect_schema()
-    if is_complete(columns) or "attack" in named:
-        return False
-    names = [name for name, dtype in columns.items() if may_say(name, dtype)]
-    try:
-        with without_backtraces():
-            return bool(names) and may_have_benign(lazy.select(columns_named(names)).unique().collect())
-    except (
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-        OSError,
-    ):  # collecting the frame raises, and says what is wrong with it
-        return False
-
-
-def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
-    """Return a lazy frame that `fits` with every column of TURNS, and NaN as null."""
-    columns = lazy.collect_schema()
-    clean = lazy.with_columns(column_named(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
-    return arrange(clean)
 
 
 def words(names: Mapping[str, str]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Parts of a proposal, one for files that are alike: their figures, each column with what it is taken for, and the mapping."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -138,7 +138,21 @@ def columns_of(
     for name in dict.fromkeys([*examples, *extras]):
         if name not in used:
             add(paths.get(name, name), "", UNUSED, "", name)
-    return sorted(rows.values(), key=lambda entry: not entry.taken_for)
+    entries = sorted(rows.values(), key=lambda entry: not entry.taken_for)
+    return entries if turns is None else _with_unit(entries, turns, examples)
+
+
+def _with_unit(entries: list[ColumnRow], turns: pl.DataFrame, examples: Collection[str]) -> list[ColumnRow]:
+    """Return the rows where the prompt is also the goal or the task, of rollouts that share it, and no column is."""
+    taken = {entry.taken_for for entry in entries if entry.column in examples or entry.column != entry.taken_for}
+    for unit in ("goal", "task"):
+        if unit not in taken and turns[unit].count() and turns[unit][0] == turns["prompt"][0]:
+            both = [
+                entry._replace(taken_for=f"prompt, {unit}") if entry.taken_for == "prompt" else entry
+                for entry in entries
+            ]
+            return [entry for entry in both if entry.column != unit]
+    return entries
 
 
 def _extra_columns(turns: pl.DataFrame, listed: set[str]) -> Iterator[str]:

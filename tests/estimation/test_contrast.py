@@ -410,7 +410,9 @@ def test_one_value_is_no_comparison():
     with pytest.raises(SchemaError, match="looks like a table of turns"):
         rw.contrast(pl.concat([PAIR, PAIR]), of="target")
     turns = rw.turns([{"target": "a", "response": "x"}, {"target": "b", "response": "y"}])
-    with pytest.raises(ArgumentError, match=r"no metric 'attack_success' .* a table of turns: run `rw.measure\(turns\)`"):
+    with pytest.raises(
+        ArgumentError, match=r"no metric 'attack_success' .* a table of turns: run `rw.measure\(turns\)`"
+    ):
         rw.contrast(turns, of="target", metrics="attack_success")
 
 

@@ -177,10 +177,10 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
     """Describe the intervals of a CURVE, each unusual mark, and a limited number of reasons."""
     steps, points = marks.filter(pl.col("style") == "step"), marks.filter(pl.col("style").is_in(["point", "line"]))
     sentences = [labels.caption(frame)]
-    drawn = steps.drop_nulls("estimate")
-    if (drawn["censored"] > 0).any():
+    valued = steps.drop_nulls("estimate")
+    if (valued["censored"] > 0).any():
         sentences.append("Small ticks: censored rollouts.")
-    if not drawn["solid"].all():
+    if not valued["solid"].all():
         sentences.append(f"Dashed: {too_few(min_at_risk)}.")
     if not points.drop_nulls("estimate")["solid"].all():
         of_points = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()

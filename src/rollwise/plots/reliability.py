@@ -98,10 +98,10 @@ def reliability(
         several = sheet.ax is None and len(names) > _OVERLAID
         columns = min(len(names), max(int(sheet.width / theme.em(_PANEL)), 1), 4) if several else 1
         high = min(theme.em(260.0), 0.85 * sheet.width / columns - theme.em(40))
-        shown = sheet.held([(name, name) for name in names], columns) if several else names[:1]
-        axes = sheet.panels(len(shown), columns=columns, high=max(high, 80.0))
+        panels = sheet.held([(name, name) for name in names], columns) if several else names[:1]
+        axes = sheet.panels(len(panels), columns=columns, high=max(high, 80.0))
         for place, panel_ax in enumerate(axes):
-            part = theme.visible(marks.filter(group=shown[place]) if several else marks, panel_ax)
+            part = theme.visible(marks.filter(group=panels[place]) if several else marks, panel_ax)
             theme.dress(panel_ax)
             dashed: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 1.5}
             panel_ax.plot([0, 1], [0, 1], color=theme.shade(panel_ax, 0.45), **dashed)
@@ -118,7 +118,7 @@ def reliability(
             if sheet.has_room:
                 _counts(panel_ax, part, labeled=place % columns == 0)
             if several:
-                words = lettering.filled(shown[place], sheet.across() - theme.em(30), size=theme.normal(), lines=3)
+                words = lettering.filled(panels[place], sheet.across() - theme.em(30), size=theme.normal(), lines=3)
                 panel_ax.set_title(words, loc="left", fontsize=theme.normal(), parse_math=False)
             elif len(names) > 1 and not crowded:
                 sheet.entries = entries

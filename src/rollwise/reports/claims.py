@@ -203,9 +203,10 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
         what = f"{labels.counted(len(arms) - 1, factor)} and {labels.plain(baseline)}, the baseline"
     rows = [_from_above(row, places, baseline) for row in rows if row["p_value"] is not None]
     if not rows:
-        untested = [f"of {labels.counted(len(arms), factor)}; more than {MOST_NEIGHBORS} are not compared pair by pair"]
-        many = len(arms) > MOST_NEIGHBORS and not baseline_in(list(places))
-        return Claim("difference", "No difference tested", untested) if many else None
+        if len(arms) <= MOST_NEIGHBORS or baseline_in(list(places)):
+            return None
+        of = f"of {labels.counted(len(arms), factor)}; more than {MOST_NEIGHBORS} are not compared pair by pair"
+        return Claim("difference", "No difference tested", [of])
     stood = [row for row in rows if standing(row) and (baseline is not None or row["difference"] > 0)]
     largest = max(stood or rows, key=lambda row: abs(row["difference"]))
     tie = [row for row in stood if abs(abs(row["difference"]) - abs(largest["difference"])) <= 1e-12]

@@ -94,7 +94,7 @@ def test_the_files_of_a_folder_are_benign_together(tmp_path: Path) -> None:
 
 def test_a_lazy_frame_without_benign_rollouts_stays_lazy() -> None:
     """Only the column that may say so is read: the prompts cannot be."""
-    columns = {"rollout_id": ["a"], "turn": [1], "prompt": ["p"], "category": ["fraud"]}
+    columns = {"rollout_id": ["a"], "turn": [1], "prompt": ["p"], "goal": ["g"], "category": ["fraud"]}
 
     def unread(_: pl.Series) -> pl.Series:
         raise AssertionError

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import polars as pl
 
 from rollwise.readers.columns import arrange
-from rollwise.readers.native.same_prompts import UNITS
+from rollwise.readers.native.same_prompts import UNITS, repeated_prompts
 from rollwise.readers.roles.benign import may_have_benign, may_say
 from rollwise.readers.roles.columns import is_complete
 from rollwise.readers.sources.panics import without_backtraces
@@ -38,12 +38,17 @@ def _has_benign(lazy: pl.LazyFrame, named: Collection[str]) -> bool:
 
 
 def _lacks_units(lazy: pl.LazyFrame, named: Collection[str]) -> bool:
-    """Return whether there are prompts, and neither goals nor tasks: these may follow from the prompts."""
+    """Return whether there are neither goals nor tasks, and prompts say what they are."""
     columns = lazy.collect_schema()
     if UNITS & {*named} or "prompt" not in columns:
         return False
     stated = [name for name in columns if name in UNITS]
-    return not stated or not any(lazy.select(columns_named(stated)).count().collect().row(0))
+    if stated and any(lazy.select(columns_named(stated)).count().collect().row(0)):
+        return False
+    return (
+        repeated_prompts(lazy.select("rollout_id", "turn", "prompt").collect().sort("turn", maintain_order=True))
+        is not None
+    )
 
 
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:

@@ -29,19 +29,24 @@ def with_units(turns: pl.DataFrame, named: Collection[str], problems: Problems) 
     """
     if not turns.height or UNITS & {*named} or any(turns[name].count() for name in UNITS):
         return turns
-    firsts = turns.select("rollout_id", "prompt").unique("rollout_id", keep="first", maintain_order=True)
-    prompts, is_single = firsts["prompt"], firsts.height == turns.height
-    prompts = prompts.set(prompts.str.strip_chars() == "", None)
-    known = prompts.drop_nulls()
-    number, repeated = known.n_unique(), int(known.is_duplicated().sum())
-    all_repeat = repeated == known.len() and number >= _FEWEST
-    if number < 2 or 2 * repeated < firsts.height or not (is_single or all_repeat):
+    firsts = repeated_prompts(turns)
+    if firsts is None:
         return turns
     is_attacked = turns["succeeded"].count() or turns["outcome"].count() or (turns["attack"] != NO_ATTACK).any()
     unit = "goal" if is_attacked else "task"
-    counts = f"{counted(number, unit)} in {counted(firsts.height, 'rollout')}"
+    counts = f"{counted(firsts['prompt'].drop_nulls().n_unique(), unit)} in {counted(firsts.height, 'rollout')}"
     problems.read_as([f"rollouts with the same prompt as one `{unit}` ({counts})"])
-    if is_single:
-        return turns.with_columns(prompts.alias(unit))
-    renamed = firsts.select("rollout_id", prompts.alias(unit))
+    if firsts.height == turns.height:
+        return turns.with_columns(firsts["prompt"].alias(unit))
+    renamed = firsts.select("rollout_id", pl.col("prompt").alias(unit))
     return turns.drop(unit).join(renamed, on="rollout_id", how="left", maintain_order="left").select(turns.columns)
+
+
+def repeated_prompts(turns: pl.DataFrame) -> pl.DataFrame | None:
+    """Return each rollout with its first prompt, null if blank; None where most rollouts share theirs with no other."""
+    firsts = turns.select("rollout_id", "prompt").unique("rollout_id", keep="first", maintain_order=True)
+    firsts = firsts.with_columns(prompt=firsts["prompt"].set(firsts["prompt"].str.strip_chars() == "", None))
+    prompts = firsts["prompt"].drop_nulls()
+    number, repeated = prompts.n_unique(), int(prompts.is_duplicated().sum())
+    are_single, all_repeat = firsts.height == turns.height, repeated == prompts.len() and number >= _FEWEST
+    return firsts if number > 1 and 2 * repeated >= firsts.height and (are_single or all_repeat) else None

@@ -191,8 +191,7 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
     if trained := since_the_first_step(data, head):
         value, words, detail = trained
         return Claim("difference", value, [words], detail)
-    arms = in_order(head)
-    factor = labels.label(head.factor)
+    arms, factor = in_order(head), labels.label(head.factor)
     places = {arm["arm"]: place for place, arm in enumerate(arms)}
     rows = [row for row in head.differences.rows(named=True) if {row["group"], row["baseline"]} <= places.keys()]
     baseline = baseline_in(list(places)) if rows else None

@@ -16,6 +16,7 @@ from rollwise.reports.ends import (
     over_common,
     pieces,
     tied,
+    too_many,
     unnamed,
     words_of,
 )
@@ -202,10 +203,8 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
         what = f"{labels.counted(len(arms) - 1, factor)} and {labels.plain(baseline)}, the baseline"
     rows = [_from_above(row, places, baseline) for row in rows if row["p_value"] is not None]
     if not rows:
-        if len(arms) <= MOST_NEIGHBORS or baseline_in(list(places)):
-            return None
-        of = f"of {labels.counted(len(arms), factor)}; more than {MOST_NEIGHBORS} are not compared pair by pair"
-        return Claim("difference", "No difference tested", [of])
+        is_open = len(arms) > MOST_NEIGHBORS and baseline_in(list(places)) is None
+        return Claim("difference", labels.counted(len(arms), factor), [too_many(data, head)]) if is_open else None
     stood = [row for row in rows if standing(row) and (baseline is not None or row["difference"] > 0)]
     largest = max(stood or rows, key=lambda row: abs(row["difference"]))
     tie = [row for row in stood if abs(abs(row["difference"]) - abs(largest["difference"])) <= 1e-12]

@@ -18,6 +18,7 @@ from rollwise.reports.comparisons import (
 )
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming
+from rollwise.reports.headline import Headline
 from rollwise.reports.parts import Link
 from rollwise.reports.same_goals import FEWEST, FEWEST_CLUSTERS, Shared, is_large
 from rollwise.reports.scored import is_varied, score_name
@@ -273,6 +274,13 @@ def in_words(judged: pl.DataFrame, by: Sequence[str]) -> str:
     ]
     more = [f"and {len(judges) - MOST_NAMED} more"] if len(judges) > MOST_NAMED else []
     return "; ".join([*listed, *more])
+
+
+def too_many(data: Frames, head: Headline) -> str:
+    """Say that the values of the factor are not compared pair by pair, and with which one of them each is compared."""
+    bases = data.contrasts.filter(metric=head.metric, of=head.factor)["baseline"].unique()
+    below = f"; below, each is compared with {labels.isolated(labels.plain(bases[0]))}" if len(bases) == 1 else ""
+    return f"too many to compare each with the next{below}"
 
 
 def undecided(data: Frames, named: pl.DataFrame, by: Sequence[str]) -> str:

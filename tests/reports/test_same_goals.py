@@ -164,16 +164,21 @@ def test_the_table_of_rates_is_not_in_the_order_of_such_rates() -> None:
     ("arms", "order", "end"),
     [
         (REVERSED, ["A", "B"], "metrics='attack_success'), sort=False)"),
+        (
+            REVERSED | {"0": goals(0, 5)},
+            ["A", "B", "0"],
+            "metrics='attack_success').sort(pl.col('n') < 10, maintain_order=True), sort=False)",
+        ),
         ({"A": goals(0, 100), "B": goals(0, 100, 50)}, ["B", "A"], "metrics='attack_success'))"),
     ],
 )
 def test_the_figure_of_rates_is_in_the_order_of_their_table(
     tmp_path: Path, arms: dict[str, dict[str, bool | float | None]], order: list[str], end: str
 ) -> None:
-    """From the top; the call that makes the figure keeps the order."""
+    """From the top, a group of few rollouts last; the call that makes the figure keeps the order."""
     drawn = figures(found_in(tried(arms)), tmp_path / "figures", **OPTIONS)["attack_success"]
     for picture in (drawn.wide, drawn.narrow):
-        heights = {name: float(y) for y, name in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([AB])</text>', picture)}
+        heights = {name: float(y) for y, name in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([AB0])</text>', picture)}
         assert sorted(heights, key=lambda name: heights[name]) == order
     assert drawn.call.endswith(end)
     assert drawn.csv.startswith("target,")

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.plots import theme
+from rollwise.plots.interval_rows import FEW
 from rollwise.reports.comparisons import UNITS, assessed, judges_of
 from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import naming, visible
@@ -78,8 +79,11 @@ def _of_a_file(kind: str, rest: str, data: Frames, frame: pl.DataFrame) -> str:
 
 
 def _unsorted(data: Frames, metric: str, by: list[str], rows: pl.DataFrame) -> str:
-    """Return the option that keeps the order of the rows, which is that of names, where values do not order the groups."""
-    return ", sort=False" if unordered(data, metric, by, rows) else ""
+    """Return what puts rows of few rollouts last and keeps the others in the order of names, where values do not order them."""
+    if not unordered(data, metric, by, rows):
+        return ""
+    few = f".sort(pl.col('n') < {FEW}, maintain_order=True)" if (rows["n"] < FEW).n_unique() > 1 else ""
+    return f"{few}, sort=False"
 
 
 def _measured(data: Frames, by: list[str]) -> str:

@@ -17,6 +17,7 @@ from rollwise import plots, schema
 from rollwise.files.writers import defused, flat
 from rollwise.plots import Plot, theme
 from rollwise.plots.figures import file_and_element
+from rollwise.plots.interval_rows import FEW
 from rollwise.reports.calls import call
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import SPENT, Frames
@@ -165,7 +166,9 @@ def _ordered(data: Frames, metric: str, rows: pl.DataFrame) -> tuple[pl.DataFram
     by = [name for name in data.by if name in rows.columns]
     if not unordered(data, metric, by, rows):
         return visible(rows, data.by), plots.forest
-    return visible(rows.sort(columns_named(by), nulls_last=True), data.by), partial(plots.forest, sort=False)
+    # Rows of few rollouts are last, as in the order of values.
+    named = rows.sort(pl.col("n") < FEW, *columns_named(by), nulls_last=True)
+    return visible(named, data.by), partial(plots.forest, sort=False)
 
 
 def _effort(data: Frames) -> pl.DataFrame:

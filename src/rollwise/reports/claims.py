@@ -22,7 +22,7 @@ from rollwise.reports.ends import (
 )
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import naming, varying
-from rollwise.reports.headline import MOST_NEIGHBORS, Headline
+from rollwise.reports.headline import Headline
 from rollwise.reports.parts import Link, to_transcripts
 from rollwise.reports.same_goals import FEWEST
 from rollwise.reports.scored import score_name, threshold
@@ -203,8 +203,8 @@ def _difference(data: Frames, head: Headline) -> Claim | None:
         what = f"{labels.counted(len(arms) - 1, factor)} and {labels.plain(baseline)}, the baseline"
     rows = [_from_above(row, places, baseline) for row in rows if row["p_value"] is not None]
     if not rows:
-        is_open = len(arms) > MOST_NEIGHBORS and baseline_in(list(places)) is None
-        return Claim("difference", labels.counted(len(arms), factor), [too_many(data, head)]) if is_open else None
+        number = labels.counted(len(arms), factor)
+        return Claim("difference", number, [too_many(data, head)]) if head.has_too_many else None
     stood = [row for row in rows if standing(row) and (baseline is not None or row["difference"] > 0)]
     largest = max(stood or rows, key=lambda row: abs(row["difference"]))
     tie = [row for row in stood if abs(abs(row["difference"]) - abs(largest["difference"])) <= 1e-12]

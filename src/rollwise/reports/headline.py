@@ -29,7 +29,8 @@ class Headline:
 
     `rates` is the SUMMARY by the factor, and `differences` the CONTRAST of its values, over the goals (and values of the
     other grouping columns) that all of them met; `common` says how many these are of how many, unless all were met by all.
-    `ranks` has the RANKS of the groups. Frames that cannot be had have no rows.
+    `has_too_many` says that the values of the factor are too many to compare each with the next. `ranks` has the RANKS of the
+    groups. Frames that cannot be had have no rows.
     """
 
     metric: str
@@ -38,6 +39,7 @@ class Headline:
     rates: pl.DataFrame = field(default_factory=lambda: schema.empty(schema.SUMMARY))
     differences: pl.DataFrame = field(default_factory=lambda: schema.empty(schema.CONTRAST))
     common: str = ""
+    has_too_many: bool = False
     ranks: pl.DataFrame = field(default_factory=lambda: schema.empty(schema.RANKS))
 
     @property
@@ -102,17 +104,20 @@ def _of_factor(tried: pl.DataFrame, head: Headline, contrasts: pl.DataFrame, opt
             return head
     rates = summarize(over, by=factor, metrics=metric, statistics="mean", **options)
     baseline = baseline_in(arms)
+    most = MOST_ARMS if baseline else MOST_NEIGHBORS if tried.height <= MOST_ROLLOUTS else MOST_RANKED
+    has_too_many = len(arms) > most
     if not head.others and head.is_rate and (baseline or len(arms) <= ALL_PAIRS):
         # The same comparisons as in the table of the page.
         differences = contrasts.filter(metric=metric, of=factor).select(schema.CONTRAST.names)
-    elif not tried[unit].count() or (len(arms) > MOST_NEIGHBORS and not baseline) or len(arms) > MOST_ARMS:
+    elif has_too_many or not tried[unit].count():
         differences = schema.empty(schema.CONTRAST)
     else:
         cluster = unit if options["cluster"] == "auto" else options["cluster"]
         differences = contrast_by_judges(
             over, factor, (), baseline=baseline, metrics=metric, statistics="mean", **{**options, "cluster": cluster}
         ).filter(pl.col("n_pairs") > 0)
-    return replace(head, rates=rates, differences=differences, common=common)
+    has_too_many = has_too_many and tried[unit].count() > 0
+    return replace(head, rates=rates, differences=differences, common=common, has_too_many=has_too_many)
 
 
 def _ranks(

@@ -53,6 +53,15 @@ def test_one_success_of_each_group_and_small_groups_last() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("unit", ["goal", "task"])
+def test_a_prompt_that_is_the_goal_is_shown_once(unit: str) -> None:
+    """As where a table has prompts alone, or the goal itself was asked."""
+    turns = conversations(*((target, goal, 1, 1) for target, goal, *_ in [*WEAK, *STRONG]))
+    asked = turns.with_columns(**{"goal": pl.lit(None, pl.String), "prompt": pl.col("goal"), unit: pl.col("goal")})
+    assert dict(cards(made(asked))[0].lines) == {unit: "g0", "answer": "answer 1 <b>"}
+
+
+@pytest.mark.integration
 def test_one_group_gives_three_goals() -> None:
     """Not three attempts at the same goal, and only transcripts that the page has."""
     data = made(conversations(*WEAK, ("weak", "g0", 3, 1)))

@@ -94,7 +94,7 @@ def _card(data: Frames, row: dict[str, object], by: Sequence[str]) -> Card:
     texts = {
         "goal": row["goal"],
         "task": None if row["goal"] else row["task"],
-        "prompt": row["prompt"],
+        "prompt": None if row["prompt"] in {row["goal"], row["task"]} else row["prompt"],
         "answer": row["response"],
     }
     return Card(

@@ -100,12 +100,8 @@ def test_what_the_user_states_stays(tmp_path):
     assert rw.read(path, goal="x")["goal"].unique().to_list() == ["x"]
     assert rw.read(path, task="x").select("goal", "task").unique().rows() == [(None, "x")]
     cache = tmp_path / "cache"
-    assert [units(rw.read(path, cache=cache, **facts)) for facts in ({}, {"goal": "x"}, {}, {"task": "x"})] == [
-        (8, 0),
-        (1, 0),
-        (8, 0),
-        (0, 1),
-    ]
+    stated: list[dict[str, Any]] = [{}, {"goal": "x"}, {}, {"task": "x"}]
+    assert [units(rw.read(path, cache=cache, **facts)) for facts in stated] == [(8, 0), (1, 0), (8, 0), (0, 1)]
 
 
 def test_every_way_to_read_gives_the_same(tmp_path):

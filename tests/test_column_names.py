@@ -115,8 +115,9 @@ WORDS_FOR_NAMES = frozenset(
 
 
 def is_name(node: ast.expr) -> bool:
-    """Return whether a variable holds a name, as far as its own name says."""
-    return isinstance(node, ast.Name) and node.id in WORDS_FOR_NAMES
+    """Return whether a variable holds a name, as far as its own name says, or these are the columns of a frame."""
+    is_frame_columns = isinstance(node, ast.Attribute) and node.attr == "columns"
+    return is_frame_columns or (isinstance(node, ast.Name) and node.id in WORDS_FOR_NAMES)
 
 
 def patterns_in(source: str) -> list[int]:
@@ -150,7 +151,8 @@ def test_no_call_takes_a_name_for_a_pattern(path: Path) -> None:
 def test_the_rule_finds_each_kind_of_call() -> None:
     wrong = "f.select(*dict.fromkeys([*by]))\npl.col(x)\n"
     wrong += "frame.select(by)\nframe.select('a', *by)\nframe.drop(name for name in x)\nf.join(g, on=keys)\nx.over(by)"
-    assert patterns_in(wrong) == [1, 2, 3, 4, 5, 6, 7]
+    wrong += "\nf.select(g.columns)"
+    assert patterns_in(wrong) == [1, 2, 3, 4, 5, 6, 7, 8]
     right = "pl.col('x')\npl.col(_ROW)\nframe.select(columns_named(by))\nf.join(g, on='a')\n', '.join(names)\npl.col(pl.String)"
     assert patterns_in(right) == []
 

@@ -414,6 +414,8 @@ def test_one_value_is_no_comparison():
         ArgumentError, match=r"no metric 'attack_success' .* a table of turns: run `rw.measure\(turns\)`"
     ):
         rw.contrast(turns, of="target", metrics="attack_success")
+    with pytest.raises(ArgumentError, match=r"no metric 'scroe' .* did you mean `score`"):
+        rw.contrast(turns, of="target", metrics="scroe")
 
 
 def test_the_frame_keeps_its_schema():

@@ -78,10 +78,9 @@ def metric_columns(
         names, dtypes = names_of(metrics), rollouts.schema
         for name in names:
             if name not in dtypes:
-                usual = metric_columns(rollouts, by, cluster, None)
-                looks_like_turns = "turn" in dtypes and "num_turns" not in dtypes
+                are_turns = "turn" in dtypes and "num_turns" not in dtypes and catalog.about(name) is not None
                 advice = "this looks like a table of turns: run `rw.measure(turns)` first"
-                advice = advice if looks_like_turns else meant(name, usual)
+                advice = advice if are_turns else meant(name, metric_columns(rollouts, by, cluster, None))
                 raise ArgumentError(f"{verb}: there is no metric {name!r} in this table; {advice}")
             if schema.kind_of(dtypes[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")

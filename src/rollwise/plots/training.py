@@ -120,7 +120,7 @@ def _interrupted(marks: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     places = others.select(
         pl.Series("key", keys, dtype=pl.String), "metric", "level", at=pl.col("step").cast(pl.Float64)
     )
-    gaps = marks.join(places, on=places.columns, how="semi", nulls_equal=True).with_columns(
+    gaps = marks.join(places, on=["key", "metric", "level", "at"], how="semi", nulls_equal=True).with_columns(
         pl.lit(None, marks.schema[name]).alias(name) for name in ("estimate", "low", "high")
     )
     return pl.concat([gaps, marks]).sort("panel", "series", "level", "at", maintain_order=True)

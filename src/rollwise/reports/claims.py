@@ -149,8 +149,8 @@ def _count(data: Frames, head: Headline, row: dict[str, Any]) -> str:
     """Return how many rollouts, of how many goals, a number is from."""
     number = labels.counted(row["n"], data.noun)
     number = f"{labels.count(row['estimate'] * row['n'])} of {number}" if head.is_rate else number
-    clusters, unit = row["n_clusters"], labels.cluster_noun(pl.DataFrame([row], infer_schema_length=None))
-    at = f" at {labels.counted(clusters, unit.replace(' × ', ' or '))}" if clusters and clusters != row["n"] else ""
+    clusters, rates = row["n_clusters"], pl.DataFrame([row], infer_schema_length=None)
+    at = f" at {labels.clusters_counted(clusters, rates)}" if clusters and clusters != row["n"] else ""
     return f"{number}{at}"
 
 

@@ -127,8 +127,8 @@ def since_the_first_step(data: Frames, head: Headline) -> tuple[str, str, str] |
     change = now | {"low": now["difference_low"], "high": now["difference_high"]}
     said = labels.difference_text(change, "points" if head.is_rate else "number")
     texts = [labels.interval_text(row, rate=head.is_rate) for row in (before, now)]
-    unit = labels.cluster_noun(pl.DataFrame([now], infer_schema_length=None)).replace(" × ", " or ")
-    detail = f"{texts[0]} to {texts[1]}; paired by {labels.counted(now['n_pairs'], unit)}"
+    pairs = labels.clusters_counted(now["n_pairs"], pl.DataFrame([now], infer_schema_length=None))
+    detail = f"{texts[0]} to {texts[1]}; paired by {pairs}"
     if change["low"] <= 0 <= change["high"]:
         return "No change shown", f"between {first} and {last}, the first and the last: {said}", detail
     return said, f"{last} {'above' if now['difference'] > 0 else 'below'} {first}, the first", detail

@@ -135,6 +135,7 @@ def test_chats_that_begin_with_the_same_task_share_it(tmp_path, tasks, expected)
         {
             "model": model,
             "jailbroken": number % 2 == 0,
+            "^m.*$": "a name that Polars takes for a pattern",
             "messages": [
                 {"role": role, "content": f"{role} {number} {turn if turn or role == 'assistant' else ''} {model * turn}"}
                 for turn in range(2)
@@ -147,6 +148,7 @@ def test_chats_that_begin_with_the_same_task_share_it(tmp_path, tasks, expected)
     turns = rw.read(written(tmp_path, chats, "chats.jsonl"), names={"outcome": "jailbroken"})
     assert turns.height == 4 * tasks
     assert units(turns) == expected
+    assert "^m.*$" in turns.columns
     assert turns.group_by("rollout_id").agg(pl.col("goal").n_unique())["goal"].unique().to_list() == [1]
 
 

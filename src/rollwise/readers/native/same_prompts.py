@@ -10,6 +10,7 @@ from rollwise.readers.native.own_columns import Part
 from rollwise.readers.problems import Problems
 from rollwise.readers.roles.columns import CUSTOM
 from rollwise.schema import NO_ATTACK
+from rollwise.schema.named import columns_named
 
 UNITS = frozenset({"goal", "task"})
 DECIDING = UNITS | {"prompt", "attack", "outcome", "succeeded"}  # columns of TURNS that decide on a unit
@@ -39,7 +40,8 @@ def with_units(turns: pl.DataFrame, named: Collection[str], problems: Problems) 
     if firsts.height == turns.height:
         return turns.with_columns(firsts["prompt"].alias(unit))
     renamed = firsts.select("rollout_id", pl.col("prompt").alias(unit))
-    return turns.drop(unit).join(renamed, on="rollout_id", how="left", maintain_order="left").select(turns.columns)
+    joint = turns.drop(unit).join(renamed, on="rollout_id", how="left", maintain_order="left")
+    return joint.select(columns_named(turns.columns))
 
 
 def repeated_prompts(turns: pl.DataFrame) -> pl.DataFrame | None:

@@ -1,7 +1,14 @@
 """Labels, units and number formats for readers, shared by figures, tables and the report."""
 
 from rollwise.schema.labels.alternatives import alt_text
-from rollwise.schema.labels.captions import caption, cluster_heading, cluster_noun, cluster_unit, paths_in_words
+from rollwise.schema.labels.captions import (
+    caption,
+    cluster_heading,
+    cluster_noun,
+    cluster_unit,
+    clusters_counted,
+    paths_in_words,
+)
 from rollwise.schema.labels.frames import choose, finished, shape_of
 from rollwise.schema.labels.groups import (
     ALL,
@@ -64,6 +71,7 @@ __all__ = [
     "cluster_heading",
     "cluster_noun",
     "cluster_unit",
+    "clusters_counted",
     "coefficient",
     "compared",
     "contrast_quantity",

@@ -29,6 +29,11 @@ def cluster_heading(frame: pl.DataFrame) -> str:
     return plural(cluster_noun(frame).replace(" × ", " or "))
 
 
+def clusters_counted(number: float, frame: pl.DataFrame) -> str:
+    """Return a number of independent units with their name, as in ``12 goals or tasks``."""
+    return counted(number, cluster_noun(frame).replace(" × ", " or "))
+
+
 def cluster_noun(frame: pl.DataFrame) -> str:
     """Return the singular name of the independent units."""
     estimands = frame["estimand"].drop_nulls().unique().to_list() if "estimand" in frame.columns else []
